@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Generates everything that is derived from the API types: deepcopy, defaults,
+# conversions, OpenAPI, clientset, listers, informers and apply configurations.
+set -o errexit -o nounset -o pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+MODULE=$(cd "${ROOT}" && go list -m)
+BOILERPLATE="${ROOT}/hack/boilerplate.go.txt"
+
+# kube_codegen.sh installs its generators with "go install"; they belong to
+# this checkout, not to the user's own GOBIN.
+export GOBIN="${CODEGEN_BIN:-${ROOT}/bin/codegen}"
+mkdir -p "${GOBIN}"
+
+# The module is fetched first: "go list" prints no folder for one that is absent.
+(cd "${ROOT}/hack/tools" && go mod download k8s.io/code-generator)
+CODEGEN=$(cd "${ROOT}/hack/tools" && go list -m -f '{{.Dir}}' k8s.io/code-generator)
+# shellcheck source=/dev/null
+source "${CODEGEN}/kube_codegen.sh"
+# The script sets GOBIN from "go env", which an environment variable overrides.
+cd "${ROOT}"
+
+kube::codegen::gen_helpers \
+  --boilerplate "${BOILERPLATE}" \
+  "${ROOT}/pkg/apis"
+
+kube::codegen::gen_register \
+  --boilerplate "${BOILERPLATE}" \
+  "${ROOT}/pkg/apis"
+
+kube::codegen::gen_openapi \
+  --output-dir "${ROOT}/pkg/generated/openapi" \
+  --output-pkg "${MODULE}/pkg/generated/openapi" \
+  --output-model-name-file zz_generated.model_name.go \
+  --report-filename "${ROOT}/hack/openapi-violations.list" \
+  --update-report \
+  --boilerplate "${BOILERPLATE}" \
+  "${ROOT}/pkg/apis"
+
+# The apply configurations carry the OpenAPI schema, so that fields can be
+# extracted by manager; it is read from the definitions generated above.
+SCHEMA=$(mktemp)
+trap 'rm -f "${SCHEMA}"' EXIT
+go run "${ROOT}/hack/models-schema" >"${SCHEMA}"
+
+kube::codegen::gen_client \
+  --with-watch \
+  --with-applyconfig \
+  --applyconfig-openapi-schema "${SCHEMA}" \
+  --output-dir "${ROOT}/pkg/generated" \
+  --output-pkg "${MODULE}/pkg/generated" \
+  --boilerplate "${BOILERPLATE}" \
+  "${ROOT}/pkg/apis"

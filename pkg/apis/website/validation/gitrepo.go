@@ -1,0 +1,101 @@
+package validation
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxGitRepoLength bounds spec.gitRepo, in characters. Longer URLs exceed what
+// git servers and proxies accept.
+const maxGitRepoLength = 2048
+
+// The repository ends up on git's command line, so only characters that can
+// appear in a URL are let through, and nothing that git, ssh or a shell could
+// take for an option or a command.
+var (
+	// urlCharacters are those of RFC 3986, section 2, without quotes and
+	// backquotes.
+	urlCharacters = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+$`)
+	// scpAddress is git's user@host:path form. Neither part may begin with a
+	// dash: ssh would read it as an option.
+	scpAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+@%-]*$`)
+	// hostname is a DNS name or an IP address without brackets.
+	hostname = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:-]*$`)
+	// sshUser is the user part of an ssh URL.
+	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+)
+
+const gitRepoForms = "must be an https://, http:// or ssh:// URL, or user@host:path"
+
+// validateGitRepo checks that repo is an address that git can fetch from, and
+// nothing else: git's other transports (file, ext, fd) and options are refused.
+func validateGitRepo(repo string, path *field.Path) field.ErrorList {
+	switch {
+	case repo == "":
+		return field.ErrorList{field.Required(path, "the git repository to publish; "+gitRepoForms)}
+	case len(repo) > maxGitRepoLength:
+		return field.ErrorList{field.TooLong(path, repo, maxGitRepoLength)}
+	case strings.HasPrefix(repo, "-"):
+		return field.ErrorList{field.Invalid(path, repo, "must not begin with '-'")}
+	case !urlCharacters.MatchString(repo):
+		return field.ErrorList{field.Invalid(path, repo, "must not contain white space, control characters, quotes or other characters that are not legal in a URL")}
+	case !strings.Contains(repo, "://"):
+		if !scpAddress.MatchString(repo) {
+			return field.ErrorList{field.Invalid(path, repo, gitRepoForms)}
+		}
+		return nil
+	}
+
+	parsed, err := url.Parse(repo)
+	if err != nil {
+		// url.Error repeats the whole URL, which the field error shows already.
+		return field.ErrorList{field.Invalid(path, repo, fmt.Sprintf("%s: %v", gitRepoForms, unwrapURLError(err)))}
+	}
+	if !strings.HasPrefix(repo, parsed.Scheme+"://") {
+		// Schemes are case-insensitive, but git takes them literally.
+		return field.ErrorList{field.Invalid(path, repo, gitRepoForms+", in lower case")}
+	}
+	return validateGitURL(repo, parsed, path)
+}
+
+func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorList {
+	switch parsed.Scheme {
+	case "https", "http":
+		if parsed.User != nil {
+			// The value is left out: it holds a credential.
+			return field.ErrorList{field.Invalid(path, parsed.Redacted(), "must not contain a user name or password")}
+		}
+	case "ssh":
+		if _, hasPassword := parsed.User.Password(); hasPassword {
+			return field.ErrorList{field.Invalid(path, parsed.Redacted(), "must not contain a password")}
+		}
+		if parsed.User != nil && !sshUser.MatchString(parsed.User.Username()) {
+			return field.ErrorList{field.Invalid(path, repo, "the user name must consist of letters, digits, '.', '_' and '-', and must not begin with '-'")}
+		}
+	default:
+		return field.ErrorList{field.Invalid(path, repo, gitRepoForms)}
+	}
+
+	var errs field.ErrorList
+	if !hostname.MatchString(parsed.Hostname()) {
+		errs = append(errs, field.Invalid(path, repo, "must name a host"))
+	}
+	if parsed.Path == "" || parsed.Path == "/" {
+		errs = append(errs, field.Invalid(path, repo, "must name a repository after the host"))
+	}
+	if parsed.Fragment != "" || strings.HasSuffix(repo, "#") {
+		errs = append(errs, field.Invalid(path, repo, "must not contain a fragment ('#')"))
+	}
+	return errs
+}
+
+func unwrapURLError(err error) error {
+	if urlErr, ok := err.(*url.Error); ok {
+		return urlErr.Err
+	}
+	return err
+}
