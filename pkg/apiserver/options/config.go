@@ -1,0 +1,82 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
+	"github.com/kubesites/website-apiserver/pkg/version"
+)
+
+// CompletedOptions are Options with every default that depends on another
+// option filled in. Only Complete makes them.
+type CompletedOptions struct {
+	*completedOptions
+}
+
+type completedOptions struct {
+	*Options
+	embeddedEtcd bool
+}
+
+// Complete chooses the embedded etcd when no other is given, and fills in
+// defaults. It returns an error when the data folder cannot hold the embedded
+// etcd's socket.
+func (o *Options) Complete() (CompletedOptions, error) {
+	completed := &completedOptions{Options: o}
+	etcd := &o.Recommended.Etcd.StorageConfig.Transport
+	if len(etcd.ServerList) == 0 {
+		endpoint, err := embeddedetcd.Endpoint(o.DataDir)
+		if err != nil {
+			return CompletedOptions{}, fmt.Errorf("--data-dir: %w", err)
+		}
+		etcd.ServerList = []string{endpoint}
+		completed.embeddedEtcd = true
+	}
+	if err := o.ServerRun.Complete(); err != nil {
+		return CompletedOptions{}, fmt.Errorf("completing the server options: %w", err)
+	}
+	return CompletedOptions{completed}, nil
+}
+
+// EmbeddedEtcd tells whether the server has to run an etcd of its own in DataDir.
+func (o CompletedOptions) EmbeddedEtcd() bool { return o.embeddedEtcd }
+
+// Validate returns every mistake in the flags, joined; nil if there is none.
+func (o CompletedOptions) Validate() error {
+	return errors.Join(append(o.ServerRun.Validate(), o.Recommended.Validate()...)...)
+}
+
+// Config returns the server's configuration. Etcd must be reachable: its
+// health is part of the server's.
+func (o CompletedOptions) Config() (*apiserver.Config, error) {
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, fmt.Errorf("making a self-signed serving certificate: %w", err)
+	}
+
+	config := genericapiserver.NewRecommendedConfig(o.codecs)
+	namer := openapinamer.NewDefinitionNamer(o.scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig.Info.Title = "Website"
+	config.OpenAPIConfig.Info.Version = version.GitVersion()
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config.Info.Title = "Website"
+	config.OpenAPIV3Config.Info.Version = version.GitVersion()
+
+	// Before the recommended options, which read the effective version and the
+	// request limits set here.
+	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
+		return nil, fmt.Errorf("applying the server options: %w", err)
+	}
+	o.Recommended.FeatureGate = config.FeatureGate
+	if err := o.Recommended.ApplyTo(config); err != nil {
+		return nil, fmt.Errorf("applying the recommended options: %w", err)
+	}
+	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs}, nil
+}

@@ -1,0 +1,101 @@
+// Package options turns website-apiserver's flags into its configuration.
+package options
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver"
+)
+
+const (
+	// etcdPrefix is where Kubernetes API servers keep their objects; group,
+	// resource, namespace and name follow.
+	etcdPrefix = "/registry"
+	// defaultSecurePort can be bound without privileges.
+	defaultSecurePort = 8443
+	// defaultDataDir is where the embedded etcd keeps its data.
+	defaultDataDir = "/var/lib/website-apiserver"
+)
+
+// Options holds what the flags of website-apiserver set.
+type Options struct {
+	// ServerRun holds what every API server can be told: request limits,
+	// graceful shutdown, feature gates.
+	ServerRun *genericoptions.ServerRunOptions
+	// Recommended holds serving, delegated authentication and authorization,
+	// audit, admission, etcd and tracing.
+	Recommended *genericoptions.RecommendedOptions
+	// DataDir is the folder of the embedded etcd, which runs when no
+	// --etcd-servers are given. Defaults to /var/lib/website-apiserver.
+	DataDir string
+	// Logs holds the format and verbosity of the log.
+	Logs *logsapi.LoggingConfiguration
+
+	scheme *runtime.Scheme
+	codecs serializer.CodecFactory
+}
+
+// NewOptions returns the defaults. It returns an error when the API types
+// cannot be registered.
+func NewOptions() (*Options, error) {
+	scheme, err := apiserver.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	codecs := serializer.NewCodecFactory(scheme)
+
+	// A registry of its own, and not the process's default, lets two servers
+	// run in one process. The only component is Kubernetes' libraries: feature
+	// gates and the capabilities of CEL follow their version, never ours.
+	components := basecompatibility.NewComponentGlobalsRegistry()
+	if err := components.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(), utilfeature.DefaultMutableFeatureGate); err != nil {
+		return nil, fmt.Errorf("registering the Kubernetes component: %w", err)
+	}
+
+	storageVersion := v1alpha1.SchemeGroupVersion
+	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(storageVersion))
+	recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(storageVersion, schema.GroupKind{Group: storageVersion.Group})
+	recommended.SecureServing.BindPort = defaultSecurePort
+	// With no folder for it, a certificate that nobody provided stays in memory.
+	recommended.SecureServing.ServerCert.CertDirectory = ""
+
+	return &Options{
+		ServerRun:   genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components),
+		Recommended: recommended,
+		DataDir:     defaultDataDir,
+		Logs:        logsapi.NewLoggingConfiguration(),
+		scheme:      scheme,
+		codecs:      codecs,
+	}, nil
+}
+
+// Flags returns the flags, in the sections in which --help shows them.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sets cliflag.NamedFlagSets
+	o.ServerRun.AddUniversalFlags(sets.FlagSet("generic"))
+	o.Recommended.Etcd.AddFlags(sets.FlagSet("etcd"))
+	sets.FlagSet("etcd").StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"Folder in which the embedded etcd keeps its data. It runs when no --etcd-servers are given, listens on a unix socket in this folder only, and serves a single website-apiserver.")
+	o.Recommended.SecureServing.AddFlags(sets.FlagSet("secure serving"))
+	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
+	o.Recommended.Authorization.AddFlags(sets.FlagSet("authorization"))
+	o.Recommended.Audit.AddFlags(sets.FlagSet("auditing"))
+	o.Recommended.Features.AddFlags(sets.FlagSet("features"))
+	o.Recommended.CoreAPI.AddFlags(sets.FlagSet("core API"))
+	o.Recommended.Admission.AddFlags(sets.FlagSet("admission"))
+	o.Recommended.EgressSelector.AddFlags(sets.FlagSet("egress selector"))
+	o.Recommended.Traces.AddFlags(sets.FlagSet("traces"))
+	logsapi.AddFlags(o.Logs, sets.FlagSet("logs"))
+	return sets
+}

@@ -1,0 +1,32 @@
+package apiserver
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+)
+
+// NewScheme returns a scheme that knows every type the server reads or writes.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		return nil, fmt.Errorf("registering the website API group: %w", err)
+	}
+
+	// The generic API server decodes ListOptions and the like in the core
+	// group's version and answers with these unversioned types.
+	coreV1 := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, coreV1)
+	scheme.AddUnversionedTypes(coreV1,
+		&metav1.Status{},
+		&metav1.APIVersions{},
+		&metav1.APIGroupList{},
+		&metav1.APIGroup{},
+		&metav1.APIResourceList{},
+	)
+	return scheme, nil
+}

@@ -1,0 +1,120 @@
+// Package storage serves Websites and their subresources from etcd.
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// WebsiteStorage holds the REST storage of the resource and its subresources.
+type WebsiteStorage struct {
+	// Website serves the resource "websites".
+	Website *REST
+	// Status serves the subresource "websites/status".
+	Status *StatusREST
+}
+
+// REST serves Websites.
+type REST struct {
+	*genericregistry.Store
+}
+
+var (
+	_ rest.StandardStorage      = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+	_ rest.CategoriesProvider   = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+)
+
+// ShortNames lets users type "kubectl get ws".
+func (*REST) ShortNames() []string { return []string{"ws"} }
+
+// Categories makes Websites part of "kubectl get all".
+func (*REST) Categories() []string { return []string{"all"} }
+
+// NewStorage returns the storage of Websites for the types that typer knows,
+// in the backend that optsGetter describes. It returns an error when that
+// backend's configuration is incomplete.
+func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (*WebsiteStorage, error) {
+	strategy := registry.NewStrategy(typer)
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &website.Website{} },
+		NewListFunc:               func() runtime.Object { return &website.WebsiteList{} },
+		PredicateFunc:             registry.MatchWebsite,
+		DefaultQualifiedResource:  website.Resource("websites"),
+		SingularQualifiedResource: website.Resource("website"),
+
+		CreateStrategy:      strategy,
+		UpdateStrategy:      strategy,
+		DeleteStrategy:      strategy,
+		ResetFieldsStrategy: strategy,
+
+		TableConvertor: registry.NewTableConvertor(clock.RealClock{}),
+	}
+	options := &generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: registry.GetAttrs}
+	if err := store.CompleteWithOptions(options); err != nil {
+		return nil, fmt.Errorf("completing the store of websites: %w", err)
+	}
+
+	statusStrategy := registry.NewStatusStrategy(strategy)
+	statusStore := *store
+	statusStore.UpdateStrategy = statusStrategy
+	statusStore.ResetFieldsStrategy = statusStrategy
+
+	return &WebsiteStorage{
+		Website: &REST{Store: store},
+		Status:  &StatusREST{store: &statusStore},
+	}, nil
+}
+
+// StatusREST serves the status of Websites: it can be read and updated, never
+// created or deleted on its own.
+type StatusREST struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Getter              = &StatusREST{}
+	_ rest.Updater             = &StatusREST{}
+	_ rest.Patcher             = &StatusREST{}
+	_ rest.ResetFieldsStrategy = &StatusREST{}
+	_ rest.TableConvertor      = &StatusREST{}
+)
+
+// New returns an empty Website to decode a request into.
+func (r *StatusREST) New() runtime.Object { return &website.Website{} }
+
+// Destroy does nothing: the store underneath belongs to REST, which closes it.
+func (r *StatusREST) Destroy() {}
+
+// Get returns the whole Website, as the status subresource of every type does.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of an existing Website. forceAllowCreate is not
+// passed on: server-side apply to a status must not bring a Website into being.
+func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+}
+
+// GetResetFields names what a status update cannot change.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable shows the Website as the main resource does.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, tableOptions)
+}

@@ -1,0 +1,207 @@
+package website
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+)
+
+func newStrategy(t *testing.T) Strategy {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return NewStrategy(scheme)
+}
+
+// newWebsite returns a Website as it is stored, changed by tweaks.
+func newWebsite(tweaks ...func(*website.Website)) *website.Website {
+	w := &website.Website{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "kubia", Namespace: "default", UID: "1", ResourceVersion: "7", Generation: 4,
+			Labels: map[string]string{"team": "blue"},
+		},
+		Spec: website.WebsiteSpec{
+			GitRepo:        "https://example.com/site.git",
+			DeploymentName: "kubia-website",
+			Replicas:       ptr.To[int32](2),
+		},
+		Status: website.WebsiteStatus{AvailableReplicas: 2},
+	}
+	for _, tweak := range tweaks {
+		tweak(w)
+	}
+	return w
+}
+
+func TestCreateDiscardsStatusAndStartsGenerations(t *testing.T) {
+	w := newWebsite(func(w *website.Website) { w.ResourceVersion = "" })
+	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), w.Namespace)
+	if err := rest.BeforeCreate(newStrategy(t), ctx, w); err != nil {
+		t.Fatal(err)
+	}
+	if w.Status != (website.WebsiteStatus{}) {
+		t.Errorf("status = %+v, want none: only the controller reports", w.Status)
+	}
+	if w.Generation != 1 {
+		t.Errorf("generation = %d, want 1", w.Generation)
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	tests := map[string]struct {
+		tweak          func(*website.Website)
+		wantGeneration int64
+	}{
+		"nothing changed": {tweak: func(*website.Website) {}, wantGeneration: 4},
+		"spec changed":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }, wantGeneration: 5},
+		"labels changed":  {tweak: func(w *website.Website) { w.Labels["team"] = "red" }, wantGeneration: 4},
+		"status changed":  {tweak: func(w *website.Website) { w.Status.AvailableReplicas = 99 }, wantGeneration: 4},
+		"generation set":  {tweak: func(w *website.Website) { w.Generation = 99 }, wantGeneration: 4},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			updated := newWebsite(test.tweak)
+			ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), updated.Namespace)
+			if err := rest.BeforeUpdate(newStrategy(t), ctx, updated, newWebsite()); err != nil {
+				t.Fatal(err)
+			}
+			if updated.Generation != test.wantGeneration {
+				t.Errorf("generation = %d, want %d", updated.Generation, test.wantGeneration)
+			}
+			if updated.Status != newWebsite().Status {
+				t.Errorf("status = %+v: an update of the main resource changed it", updated.Status)
+			}
+		})
+	}
+}
+
+func TestStatusUpdateChangesStatusOnly(t *testing.T) {
+	updated := newWebsite(func(w *website.Website) {
+		w.Status.AvailableReplicas = 1
+		w.Spec.GitRepo = "https://example.com/hijacked.git"
+		w.Spec.Replicas = ptr.To[int32](9)
+		w.Labels = map[string]string{"team": "red"}
+		w.Annotations = map[string]string{"note": "x"}
+		w.Finalizers = []string{"example.com/stay"}
+		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "2"}}
+	})
+	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), updated.Namespace)
+	if err := rest.BeforeUpdate(NewStatusStrategy(newStrategy(t)), ctx, updated, newWebsite()); err != nil {
+		t.Fatal(err)
+	}
+	if updated.Status.AvailableReplicas != 1 {
+		t.Errorf("availableReplicas = %d, want 1", updated.Status.AvailableReplicas)
+	}
+	want := newWebsite(func(w *website.Website) { w.Status = updated.Status })
+	if updated.Spec.GitRepo != want.Spec.GitRepo || *updated.Spec.Replicas != *want.Spec.Replicas {
+		t.Errorf("spec = %+v: a status update changed it", updated.Spec)
+	}
+	if updated.Labels["team"] != "blue" || updated.Annotations != nil || updated.Finalizers != nil || updated.OwnerReferences != nil {
+		t.Errorf("metadata = %+v: a status update changed it", updated.ObjectMeta)
+	}
+	if updated.Generation != 4 {
+		t.Errorf("generation = %d, want 4", updated.Generation)
+	}
+}
+
+func TestInvalidObjectsAreRefused(t *testing.T) {
+	strategy := newStrategy(t)
+	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), "default")
+
+	created := newWebsite(func(w *website.Website) { w.ResourceVersion = ""; w.Spec.GitRepo = "" })
+	if err := rest.BeforeCreate(strategy, ctx, created); err == nil {
+		t.Error("a Website without a repository was created")
+	}
+	renamed := newWebsite(func(w *website.Website) { w.Spec.DeploymentName = "other" })
+	if err := rest.BeforeUpdate(strategy, ctx, renamed, newWebsite()); err == nil {
+		t.Error("deploymentName was changed")
+	}
+	negative := newWebsite(func(w *website.Website) { w.Status.AvailableReplicas = -1 })
+	if err := rest.BeforeUpdate(NewStatusStrategy(strategy), ctx, negative, newWebsite()); err == nil {
+		t.Error("a negative number of replicas was reported")
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	strategy, ctx := newStrategy(t), t.Context()
+	if !strategy.NamespaceScoped() {
+		t.Error("Websites must be namespaced")
+	}
+	if strategy.AllowCreateOnUpdate(ctx) {
+		t.Error("a PUT must not create")
+	}
+	if !strategy.AllowUnconditionalUpdate(ctx) {
+		t.Error("a PUT without resourceVersion must be possible, as for built-in types")
+	}
+	if got := strategy.DefaultGarbageCollectionPolicy(ctx); got != rest.DeleteDependents {
+		t.Errorf("garbage collection policy = %q, want %q", got, rest.DeleteDependents)
+	}
+}
+
+// TestResetFieldsMatchServedVersions fails when a version is added whose reset
+// fields are forgotten: server-side apply would then record ownership of fields
+// that the strategies discard.
+func TestResetFieldsMatchServedVersions(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	strategy := NewStrategy(scheme)
+	for _, version := range scheme.PrioritizedVersionsForGroup(website.GroupName) {
+		api := fieldpath.APIVersion(version.String())
+		if set := strategy.GetResetFields()[api]; set == nil || !set.Has(fieldpath.MakePathOrDie("status")) {
+			t.Errorf("%s: the main resource must reset status, got %v", api, set)
+		}
+		if set := NewStatusStrategy(strategy).GetResetFields()[api]; set == nil || !set.Has(fieldpath.MakePathOrDie("spec")) || !set.Has(fieldpath.MakePathOrDie("metadata")) {
+			t.Errorf("%s: the status must reset spec and metadata, got %v", api, set)
+		}
+	}
+}
+
+func TestSelection(t *testing.T) {
+	tests := map[string]struct {
+		labels, fields string
+		want           bool
+	}{
+		"everything":    {want: true},
+		"its label":     {labels: "team=blue", want: true},
+		"another label": {labels: "team=red"},
+		"its name":      {fields: "metadata.name=kubia,metadata.namespace=default", want: true},
+		"another name":  {fields: "metadata.name=other"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			label, err := labels.Parse(test.labels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			field, err := fields.ParseSelector(test.fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			predicate := MatchWebsite(label, field)
+			got, err := predicate.Matches(newWebsite())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != test.want {
+				t.Errorf("selected = %t, want %t", got, test.want)
+			}
+		})
+	}
+	if _, _, err := GetAttrs(&metav1.Status{}); err == nil {
+		t.Error("a Status was taken for a Website")
+	}
+}
