@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Generates everything that is derived from the API types: deepcopy, defaults,
-# conversions, OpenAPI, clientset, listers, informers and apply configurations.
+# Generates everything that is derived from the API types: protobuf, deepcopy,
+# defaults, conversions, OpenAPI, clientset, listers, informers and apply
+# configurations.
 set -o errexit -o nounset -o pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -19,6 +20,8 @@ CODEGEN=$(cd "${ROOT}/hack/tools" && go list -m -f '{{.Dir}}' k8s.io/code-genera
 source "${CODEGEN}/kube_codegen.sh"
 # The script sets GOBIN from "go env", which an environment variable overrides.
 cd "${ROOT}"
+
+"${ROOT}/hack/update-protobuf.sh"
 
 kube::codegen::gen_helpers \
   --boilerplate "${BOILERPLATE}" \
@@ -46,6 +49,7 @@ go run "${ROOT}/hack/models-schema" >"${SCHEMA}"
 kube::codegen::gen_client \
   --with-watch \
   --with-applyconfig \
+  --prefers-protobuf \
   --applyconfig-openapi-schema "${SCHEMA}" \
   --output-dir "${ROOT}/pkg/generated" \
   --output-pkg "${MODULE}/pkg/generated" \

@@ -45,7 +45,7 @@ generated() {
   local copy status=0
   copy=$(mktemp -d) || return 1
   git ls-files -co --exclude-standard -z | tar --null --files-from=- --create --file=- | tar --extract --file=- --directory="${copy}" || return 1
-  find "${copy}" -name 'zz_generated.*' -delete
+  find "${copy}" \( -name 'zz_generated.*' -o -name 'generated.pb.go' -o -name 'generated.proto' \) -delete
   rm -rf "${copy}/pkg/generated"
   # The generators read each other's output, so a second run must change nothing.
   if CODEGEN_BIN="${ROOT}/bin/codegen" "${copy}/hack/update-codegen.sh" >"${copy}.log" 2>&1; then

@@ -66,6 +66,7 @@ func NewOptions() (*Options, error) {
 	storageVersion := v1alpha1.SchemeGroupVersion
 	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(storageVersion))
 	recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(storageVersion, schema.GroupKind{Group: storageVersion.Group})
+	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort
 	// With no folder for it, a certificate that nobody provided stays in memory.
 	recommended.SecureServing.ServerCert.CertDirectory = ""

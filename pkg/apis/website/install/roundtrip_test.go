@@ -11,11 +11,13 @@ import (
 )
 
 // TestRoundTripTypes converts fuzzed Websites to every served version and back
-// through every encoding; nothing may be lost.
+// through JSON, YAML, CBOR and protobuf; nothing may be lost.
 func TestRoundTripTypes(t *testing.T) {
-	roundtrip.RoundTripTestForAPIGroup(t, func(scheme *runtime.Scheme) {
+	mustInstall := func(scheme *runtime.Scheme) {
 		if err := install.Install(scheme); err != nil {
 			t.Fatalf("installing the API group: %v", err)
 		}
-	}, fuzzer.Funcs)
+	}
+	roundtrip.RoundTripTestForAPIGroup(t, mustInstall, fuzzer.Funcs)
+	roundtrip.RoundTripProtobufTestForAPIGroup(t, mustInstall, fuzzer.Funcs)
 }

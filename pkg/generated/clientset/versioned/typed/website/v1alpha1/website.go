@@ -53,6 +53,7 @@ func newWebsites(c *WebsiteV1alpha1Client, namespace string) *websites {
 			namespace,
 			func() *websitev1alpha1.Website { return &websitev1alpha1.Website{} },
 			func() *websitev1alpha1.WebsiteList { return &websitev1alpha1.WebsiteList{} },
+			gentype.PrefersProtobuf[*websitev1alpha1.Website](),
 		),
 	}
 }
