@@ -7,7 +7,10 @@ import (
 
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
@@ -60,6 +63,10 @@ func (o CompletedOptions) Config() (*apiserver.Config, error) {
 		return nil, fmt.Errorf("making a self-signed serving certificate: %w", err)
 	}
 
+	if err := o.applyStorageCodec(); err != nil {
+		return nil, err
+	}
+
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
 	namer := openapinamer.NewDefinitionNamer(o.scheme)
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
@@ -79,4 +86,24 @@ func (o CompletedOptions) Config() (*apiserver.Config, error) {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
 	}
 	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs}, nil
+}
+
+// applyStorageCodec makes the store encode as --storage-media-type says and in
+// the storage version. EtcdOptions leave that to a storage factory that
+// recommended options do not have.
+func (o CompletedOptions) applyStorageCodec() error {
+	etcd := o.Recommended.Etcd
+	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
+		StorageMediaType:  etcd.DefaultStorageMediaType,
+		StorageSerializer: o.codecs,
+		StorageVersion:    v1alpha1.SchemeGroupVersion,
+		MemoryVersion:     website.SchemeGroupVersion,
+		Config:            etcd.StorageConfig,
+	})
+	if err != nil {
+		return fmt.Errorf("--storage-media-type: %w", err)
+	}
+	etcd.StorageConfig.Codec = codec
+	etcd.StorageConfig.EncodeVersioner = versioner
+	return nil
 }

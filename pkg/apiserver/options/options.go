@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -14,7 +13,6 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 )
 
@@ -63,9 +61,8 @@ func NewOptions() (*Options, error) {
 		return nil, fmt.Errorf("registering the Kubernetes component: %w", err)
 	}
 
-	storageVersion := v1alpha1.SchemeGroupVersion
-	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(storageVersion))
-	recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(storageVersion, schema.GroupKind{Group: storageVersion.Group})
+	// The codec of the storage follows from --storage-media-type; see Config.
+	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, nil)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort
 	// With no folder for it, a certificate that nobody provided stays in memory.
