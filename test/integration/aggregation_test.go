@@ -1,0 +1,172 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+func TestAPIServiceIsAvailableAndTrustsOurCAOnly(t *testing.T) {
+	t.Parallel()
+	config, err := cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := aggregator.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), "v1alpha1."+v1alpha1.GroupName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if service.Spec.InsecureSkipTLSVerify {
+		t.Error("the aggregator does not verify the server's certificate")
+	}
+	if len(service.Spec.CABundle) == 0 {
+		t.Error("the APIService has no caBundle")
+	}
+	available := slices.ContainsFunc(service.Status.Conditions, func(c apiregistrationv1.APIServiceCondition) bool {
+		return c.Type == apiregistrationv1.Available && c.Status == apiregistrationv1.ConditionTrue
+	})
+	if !available {
+		t.Errorf("conditions = %+v, want Available", service.Status.Conditions)
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	resources, err := admin(t).kubernetes.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]metav1.APIResource{}
+	for _, r := range resources.APIResources {
+		found[r.Name] = r
+	}
+
+	websites, ok := found["websites"]
+	if !ok {
+		t.Fatalf("resources = %v, want websites", resources.APIResources)
+	}
+	if websites.Kind != "Website" || websites.SingularName != "website" || !websites.Namespaced {
+		t.Errorf("websites = %+v, want a namespaced Website, singular website", websites)
+	}
+	if !slices.Equal(websites.ShortNames, []string{"ws"}) || !slices.Equal(websites.Categories, []string{"all"}) {
+		t.Errorf("short names %v, categories %v; want [ws] and [all]", websites.ShortNames, websites.Categories)
+	}
+	for _, verb := range []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"} {
+		if !slices.Contains(websites.Verbs, verb) {
+			t.Errorf("websites lack the verb %s", verb)
+		}
+	}
+	if status := found["websites/status"]; !slices.Equal(status.Verbs, metav1.Verbs{"get", "patch", "update"}) {
+		t.Errorf("verbs of websites/status = %v, want get, patch, update", status.Verbs)
+	}
+}
+
+// waitForOpenAPI waits until the aggregator has fetched our OpenAPI documents.
+// After an outage, such as those that other tests cause, it tries again within
+// a minute.
+func waitForOpenAPI(t *testing.T) {
+	t.Helper()
+	discovery := admin(t).kubernetes.Discovery()
+	waitFor(t, "the aggregator has our OpenAPI documents", func(ctx context.Context) error {
+		if _, err := discovery.RESTClient().Get().AbsPath("/openapi/v3/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(ctx).Raw(); err != nil {
+			return err
+		}
+		v2, err := discovery.RESTClient().Get().AbsPath("/openapi/v2").Do(ctx).Raw()
+		if err == nil && !bytes.Contains(v2, []byte("mycontroller.v1alpha1.Website")) {
+			err = errors.New("OpenAPI v2 lacks Website")
+		}
+		return err
+	})
+}
+
+// TestOpenAPI checks the documents of the whole cluster: a bad definition of
+// ours would break explain, Helm and others for every type in it.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	waitForOpenAPI(t)
+	discovery := admin(t).kubernetes.Discovery()
+
+	// Fetched as protobuf, the form that breaks first.
+	v2, err := discovery.OpenAPISchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours []string
+	for _, definition := range v2.GetDefinitions().GetAdditionalProperties() {
+		if strings.Contains(definition.GetName(), "/") {
+			t.Errorf("definition %q contains a slash, which breaks references to it", definition.GetName())
+		}
+		if strings.HasPrefix(definition.GetName(), "io.nevermosby.mycontroller.") {
+			ours = append(ours, definition.GetName())
+		}
+	}
+	slices.Sort(ours)
+	want := []string{
+		"io.nevermosby.mycontroller.v1alpha1.Website",
+		"io.nevermosby.mycontroller.v1alpha1.WebsiteList",
+		"io.nevermosby.mycontroller.v1alpha1.WebsiteSpec",
+		"io.nevermosby.mycontroller.v1alpha1.WebsiteStatus",
+	}
+	if !slices.Equal(ours, want) {
+		t.Errorf("definitions of v2 = %v, want %v", ours, want)
+	}
+
+	v3, err := discovery.RESTClient().Get().AbsPath("/openapi/v3/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(v3), `"io.nevermosby.mycontroller.v1alpha1.WebsiteSpec"`) {
+		t.Errorf("OpenAPI v3 of %s lacks WebsiteSpec", v1alpha1.SchemeGroupVersion)
+	}
+}
+
+// TestDirectAccess asks website-apiserver itself, around the aggregator.
+func TestDirectAccess(t *testing.T) {
+	t.Parallel()
+	websites := fmt.Sprintf("/apis/%s/websites", v1alpha1.SchemeGroupVersion)
+
+	tests := map[string]struct {
+		path     string
+		wantCode int
+		wantBody string
+	}{
+		"websites":  {path: websites, wantCode: http.StatusForbidden, wantBody: `User \"system:anonymous\" cannot list resource \"websites\"`},
+		"metrics":   {path: "/metrics", wantCode: http.StatusForbidden, wantBody: `User \"system:anonymous\" cannot get path \"/metrics\"`},
+		"discovery": {path: "/apis", wantCode: http.StatusForbidden, wantBody: "system:anonymous"},
+		"liveness":  {path: "/livez", wantCode: http.StatusOK, wantBody: "ok"},
+		"readiness": {path: "/readyz", wantCode: http.StatusOK, wantBody: "ok"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, body, err := secureGet(t.Context(), t, cluster.WebsiteAPIServerURL()+test.path, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code != test.wantCode || !strings.Contains(body, test.wantBody) {
+				t.Errorf("GET %s without credentials = %d %s, want %d and %q", test.path, code, body, test.wantCode, test.wantBody)
+			}
+		})
+	}
+
+	t.Run("a client certificate of the cluster", func(t *testing.T) {
+		code, body, err := secureGet(t.Context(), t, cluster.WebsiteAPIServerURL()+websites, true)
+		if err != nil || code != http.StatusOK {
+			t.Errorf("GET %s as admin = %d %s (%v), want 200", websites, code, body, err)
+		}
+	})
+}

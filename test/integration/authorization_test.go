@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestRBAC gives users the cluster's own roles: those of Websites are part of them.
+func TestRBAC(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), newNamespace(t)
+	as := func(user string) clients {
+		t.Helper()
+		config, err := cluster.UserConfig(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newClients(t, config)
+	}
+	grant := func(user, role string) {
+		t.Helper()
+		_, err := admin(t).kubernetes.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Users of this test only: website-apiserver remembers refusals for seconds.
+	editor, viewer, stranger := namespace+"-editor", namespace+"-viewer", namespace+"-stranger"
+	grant(editor, "edit")
+	grant(viewer, "view")
+
+	edits := as(editor).websites.WebsiteV1alpha1()
+	w, err := edits.Websites(namespace).Create(ctx, newWebsite(namespace, "kubia"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("an editor creates a Website: %v", err)
+	}
+	if _, err := edits.Websites("default").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("an editor lists another namespace: %v, want Forbidden", err)
+	}
+	if _, err := edits.Websites(namespace).UpdateStatus(ctx, w, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("an editor writes the status: %v, want Forbidden", err)
+	}
+
+	views := as(viewer).websites.WebsiteV1alpha1().Websites(namespace)
+	if _, err := views.Get(ctx, "kubia", metav1.GetOptions{}); err != nil {
+		t.Errorf("a viewer gets a Website: %v", err)
+	}
+	if err := views.Delete(ctx, "kubia", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a viewer deletes a Website: %v, want Forbidden", err)
+	}
+
+	if _, err := as(stranger).websites.WebsiteV1alpha1().Websites(namespace).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a stranger lists Websites: %v, want Forbidden", err)
+	}
+
+	if err := edits.Websites(namespace).Delete(ctx, "kubia", metav1.DeleteOptions{}); err != nil {
+		t.Errorf("an editor deletes a Website: %v", err)
+	}
+}

@@ -1,0 +1,148 @@
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+)
+
+// TestKubectl types what users type; a Website must behave like a built-in type.
+func TestKubectl(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	kubectl(t, "apply", "-n", namespace, "-f", example)
+	kubectl(t, "wait", "-n", namespace, "--for=jsonpath={.status.availableReplicas}=1", "website/kubia", "--timeout=90s")
+
+	outputs := map[string]struct {
+		args []string
+		want string
+	}{
+		"get": {
+			args: []string{"get", "websites"},
+			want: `(?m)^NAME +READY +REPO +AGE\nkubia +1/1 +https://github.com/nevermosby/kubia-website-example.git +\d+s$`,
+		},
+		"get by short name, wide": {
+			args: []string{"get", "ws", "-o", "wide"},
+			want: `(?m)^NAME +READY +REPO +AGE +DEPLOYMENT\nkubia +1/1 +https://\S+ +\d+s +kubia-website$`,
+		},
+		"get by singular name and group": {
+			args: []string{"get", "website.mycontroller.nevermosby.io/kubia", "-o", "name"},
+			want: `^website.mycontroller.nevermosby.io/kubia\n$`,
+		},
+		"get by version": {
+			args: []string{"get", "websites.v1alpha1.mycontroller.nevermosby.io", "kubia", "-o", "jsonpath={.spec.deploymentName}"},
+			want: `^kubia-website$`,
+		},
+		"get all": {
+			args: []string{"get", "all"},
+			want: `(?s)deployment.apps/kubia-website.*website.mycontroller.nevermosby.io/kubia +1/1`,
+		},
+		"describe": {
+			args: []string{"describe", "website", "kubia"},
+			want: `(?s)Deployment Name: +kubia-website.*Available Replicas: +1`,
+		},
+		"select by field": {
+			args: []string{"get", "ws", "--field-selector=metadata.name=kubia", "-o", "name"},
+			want: `kubia`,
+		},
+	}
+	for name, test := range outputs {
+		t.Run(name, func(t *testing.T) {
+			got := kubectl(t, append(test.args, "-n", namespace)...)
+			if !regexp.MustCompile(test.want).MatchString(got) {
+				t.Errorf("kubectl %s printed\n%s\nwant %s", strings.Join(test.args, " "), got, test.want)
+			}
+		})
+	}
+
+	t.Run("all namespaces", func(t *testing.T) {
+		got := kubectl(t, "get", "ws", "-A", "-o", "wide")
+		if !regexp.MustCompile(`(?m)^NAMESPACE +NAME +READY +REPO +AGE +DEPLOYMENT$`).MatchString(got) ||
+			!regexp.MustCompile(`(?m)^`+namespace+` +kubia +1/1 `).MatchString(got) {
+			t.Errorf("kubectl get ws -A -o wide printed\n%s", got)
+		}
+	})
+	t.Run("apply again", func(t *testing.T) {
+		if got := kubectl(t, "apply", "-n", namespace, "-f", example); !strings.Contains(got, "unchanged") {
+			t.Errorf("applying the same manifest again printed %q, want unchanged", got)
+		}
+		if got := kubectl(t, "diff", "-n", namespace, "-f", example); got != "" {
+			t.Errorf("kubectl diff printed %q, want nothing", got)
+		}
+	})
+	t.Run("apply on the server", func(t *testing.T) {
+		stderr := kubectlRefused(t, manifest("kubia", validRepo, validDeployment, "replicas: 3"), "apply", "--server-side", "--field-manager=other", "-n", namespace, "-f", "-")
+		if !strings.Contains(stderr, `conflict with "kubectl-client-side-apply" using mycontroller.nevermosby.io/v1alpha1: .spec.replicas`) {
+			t.Errorf("kubectl printed %q, want a conflict about .spec.replicas", stderr)
+		}
+		got := kubectl(t, "apply", "--server-side", "-n", namespace, "-f", example)
+		if !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia serverside-applied") {
+			t.Errorf("kubectl apply --server-side printed %q", got)
+		}
+	})
+	t.Run("edit", func(t *testing.T) {
+		editor := filepath.Join(t.TempDir(), "editor")
+		if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i.orig 's/replicas: 1/replicas: 2/' \"$1\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, err := cluster.KubectlWith(t.Context(), devcluster.KubectlOptions{Env: []string{"KUBE_EDITOR=" + editor}}, "edit", "website", "kubia", "-n", namespace)
+		if err != nil {
+			t.Fatalf("kubectl edit: %v\n%s", err, stderr)
+		}
+		if !strings.Contains(stdout, "website.mycontroller.nevermosby.io/kubia edited") {
+			t.Errorf("kubectl edit printed %q", stdout)
+		}
+		kubectl(t, "wait", "-n", namespace, "--for=jsonpath={.status.availableReplicas}=2", "website/kubia", "--timeout=90s")
+	})
+	t.Run("JSON", func(t *testing.T) {
+		var object struct {
+			Kind, APIVersion string
+			Spec             map[string]any
+			Status           map[string]any
+		}
+		if err := json.Unmarshal([]byte(kubectl(t, "get", "website", "kubia", "-n", namespace, "-o", "json")), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Kind != "Website" || object.APIVersion != "mycontroller.nevermosby.io/v1alpha1" || len(object.Spec) != 3 || len(object.Status) != 1 {
+			t.Errorf("object = %+v, want the three fields of the spec and the one of the status", object)
+		}
+	})
+	t.Run("delete", func(t *testing.T) {
+		got := kubectl(t, "delete", "-n", namespace, "-f", example)
+		if !strings.Contains(got, `website.mycontroller.nevermosby.io "kubia" deleted`) {
+			t.Errorf("kubectl delete printed %q", got)
+		}
+		waitFor(t, "the children are gone", childrenGone(t, namespace, "kubia"))
+	})
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	waitForOpenAPI(t)
+	tests := map[string]struct {
+		path string
+		want []string
+	}{
+		"kind":     {path: "website", want: []string{"GROUP:      mycontroller.nevermosby.io", "KIND:       Website", "publishes the files of a git repository", "spec\t<WebsiteSpec>"}},
+		"spec":     {path: "website.spec", want: []string{"deploymentName\t<string> -required-", "gitRepo\t<string> -required-", "replicas\t<integer>", "Defaults to 1."}},
+		"gitRepo":  {path: "website.spec.gitRepo", want: []string{"FIELD: gitRepo <string>", "user@host:path"}},
+		"status":   {path: "website.status", want: []string{"availableReplicas\t<integer>", "ready to serve"}},
+		"plural":   {path: "websites.spec.replicas", want: []string{"FIELD: replicas <integer>", "must not be negative"}},
+		"nickname": {path: "ws.metadata.name", want: []string{"FIELD: name <string>"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := kubectl(t, "explain", test.path)
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("kubectl explain %s printed\n%s\nwant %q in it", test.path, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+// Package integration tests website-apiserver and website-controller as users
+// meet them: built programs, registered with a real kube-apiserver, storing in
+// real etcds, with kube-controller-manager deleting what has lost its owner.
+// Only the nodes are simulated.
+//
+// Tests that stop or kill a component run one after the other; all others run
+// in parallel afterwards, each in namespaces of its own.
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+)
+
+// startTimeout includes building the Kubernetes programs where they are not
+// in the cache yet.
+const startTimeout = 30 * time.Minute
+
+// cluster is the one that all tests share: starting one takes longer than all
+// they do with it.
+var cluster *devcluster.Cluster
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "integration tests: %v\n", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, Progress: os.Stderr})
+	if err != nil {
+		return 1, err
+	}
+	code = m.Run()
+	if code != 0 {
+		if err := keepLogs(); err != nil {
+			fmt.Fprintf(os.Stderr, "keeping the components' logs: %v\n", err)
+		}
+	}
+	if err := cluster.Stop(context.Background()); err != nil {
+		return 1, fmt.Errorf("stopping the cluster: %w", err)
+	}
+	return code, nil
+}
+
+// keepLogs copies the components' logs out of the folder that goes away with
+// the cluster.
+func keepLogs() error {
+	kept := filepath.Join("..", "..", "_artifacts", "integration")
+	if err := os.RemoveAll(kept); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return err
+	}
+	for _, name := range cluster.Processes() {
+		data, err := os.ReadFile(cluster.Process(name).LogFile())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(kept, name+".log"), data, 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(os.Stderr, "the components' logs are in _artifacts/integration")
+	return nil
+}

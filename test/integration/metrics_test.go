@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// secureGet asks a component's secure port for a path, with or without the
+// administrator's client certificate.
+func secureGet(ctx context.Context, t *testing.T, url string, authenticated bool) (int, string, error) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(cluster.ServingCA()) {
+		t.Fatal("the serving CA is not a certificate")
+	}
+	config := &tls.Config{RootCAs: roots}
+	if authenticated {
+		admin, err := cluster.AdminConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := tls.X509KeyPair(admin.CertData, admin.KeyData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Headers by which the aggregator names the user: worthless without its certificate.
+	request.Header.Set("X-Remote-User", "admin")
+	request.Header.Set("X-Remote-Group", "system:masters")
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+func controllerURL() string {
+	return fmt.Sprintf("https://127.0.0.1:%d", cluster.Ports().WebsiteController)
+}
+
+// controllerIdle returns an error while the controller has Websites to handle.
+func controllerIdle(ctx context.Context, t *testing.T) error {
+	t.Helper()
+	code, body, err := secureGet(ctx, t, controllerURL()+"/metrics", true)
+	if err != nil {
+		return err
+	}
+	if code != http.StatusOK {
+		return fmt.Errorf("GET /metrics = %d %s", code, body)
+	}
+	for _, metric := range []string{"workqueue_depth", "workqueue_unfinished_work_seconds"} {
+		value, err := metricValue(body, metric+`{name="websites"}`)
+		if err != nil {
+			return err
+		}
+		if value != 0 {
+			return fmt.Errorf("%s = %v", metric, value)
+		}
+	}
+	return nil
+}
+
+// metricValue returns the value of a series in the Prometheus text format.
+func metricValue(body, series string) (float64, error) {
+	for scanner := bufio.NewScanner(strings.NewReader(body)); scanner.Scan(); {
+		if rest, found := strings.CutPrefix(scanner.Text(), series+" "); found {
+			return strconv.ParseFloat(rest, 64)
+		}
+	}
+	return 0, fmt.Errorf("no series %s", series)
+}
+
+func TestMetricsNeedAuthorization(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		url  string
+		want []string
+	}{
+		"website-apiserver": {
+			url:  cluster.WebsiteAPIServerURL(),
+			want: []string{`(?m)^apiserver_request_total\{.*resource="websites"`, `(?m)^etcd_request_duration_seconds_count`},
+		},
+		"website-controller": {
+			url:  controllerURL(),
+			want: []string{`(?m)^workqueue_adds_total\{name="websites"\}`, `(?m)^rest_client_requests_total`, `(?m)^leader_election_master_status\{name="website-controller"\} 1`, `(?m)^website_controller_reconciles_total\{result="success"\}`},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range []string{"/livez", "/readyz"} {
+				if code, body, err := secureGet(t.Context(), t, test.url+path, false); err != nil || code != http.StatusOK {
+					t.Errorf("GET %s without credentials = %d %s (%v), want 200", path, code, body, err)
+				}
+			}
+			if code, body, err := secureGet(t.Context(), t, test.url+"/metrics", false); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
+				t.Errorf("GET /metrics without credentials = %d %s (%v), want a refusal", code, body, err)
+			}
+			code, body, err := secureGet(t.Context(), t, test.url+"/metrics", true)
+			if err != nil || code != http.StatusOK {
+				t.Fatalf("GET /metrics as admin = %d %s (%v), want 200", code, body, err)
+			}
+			for _, want := range test.want {
+				if !regexp.MustCompile(want).MatchString(body) {
+					t.Errorf("metrics lack %s", want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+// The tests in this file stop or kill components, so none of them is parallel.
+
+const controllerUser = "system:serviceaccount:website-system:website-controller"
+
+// TestKilledAPIServerKeepsAllData kills website-apiserver while Websites are
+// being created: whatever was acknowledged must be there afterwards.
+func TestKilledAPIServerKeepsAllData(t *testing.T) {
+	ctx, namespace := t.Context(), newNamespace(t)
+	websites := admin(t).websites.WebsiteV1alpha1().Websites(namespace)
+	server := cluster.Process("website-apiserver")
+
+	acknowledged := make(chan *v1alpha1.Website)
+	go func() {
+		defer close(acknowledged)
+		for i := 0; ; i++ {
+			w, err := websites.Create(ctx, newWebsite(namespace, fmt.Sprintf("w%d", i), withReplicas(0)), metav1.CreateOptions{})
+			if err != nil {
+				return
+			}
+			acknowledged <- w
+		}
+	}()
+	kept := map[string]*v1alpha1.Website{}
+	for w := range acknowledged {
+		kept[w.Name] = w
+		if len(kept) == 20 {
+			if err := server.Kill(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(kept) < 20 {
+		t.Fatalf("only %d Websites were created", len(kept))
+	}
+
+	if err := server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var list *v1alpha1.WebsiteList
+	waitFor(t, "the aggregator reaches website-apiserver again", func(ctx context.Context) (err error) {
+		list, err = websites.List(ctx, metav1.ListOptions{})
+		return err
+	})
+	for _, w := range list.Items {
+		if created, ok := kept[w.Name]; ok && created.UID == w.UID && created.Spec.GitRepo == w.Spec.GitRepo {
+			delete(kept, w.Name)
+		}
+	}
+	if len(kept) != 0 {
+		t.Errorf("%d acknowledged Websites are lost: %v", len(kept), kept)
+	}
+	// The controller's watches must have survived as well.
+	waitAvailable(t, mustCreate(t, newWebsite(namespace, "after")), 1)
+}
+
+// holder returns who holds the controller's lease, empty when it is released.
+func holder(ctx context.Context, t *testing.T) (string, error) {
+	t.Helper()
+	lease, err := admin(t).kubernetes.CoordinationV1().Leases("website-system").Get(ctx, "website-controller", metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+}
+
+func TestTwoControllersOneLeader(t *testing.T) {
+	ctx, namespace := t.Context(), newNamespace(t)
+	first := cluster.Process("website-controller")
+	leader, err := holder(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leader == "" {
+		t.Fatal("nobody holds the lease although a controller runs")
+	}
+	second, err := cluster.StartController(ctx, "website-controller-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Leave the cluster to the other tests as it was.
+		if err := errors.Join(second.Stop(context.Background()), first.Restart(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	if now, err := holder(ctx, t); err != nil || now != leader {
+		t.Errorf("lease is held by %q (%v) after a second controller started, want %q", now, err, leader)
+	}
+
+	// SIGTERM: the lease is released, so the standby need not wait for it to expire.
+	stopped := time.Now()
+	if err := first.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := first.Wait(ctx); err != nil || exit.Code != 0 {
+		t.Errorf("SIGTERM ended the leader with %+v (%v), want exit code 0", exit, err)
+	}
+	var successor string
+	waitFor(t, "the second controller leads", func(ctx context.Context) (err error) {
+		successor, err = holder(ctx, t)
+		if err == nil && (successor == "" || successor == leader) {
+			err = fmt.Errorf("holder = %q", successor)
+		}
+		return err
+	})
+	t.Logf("the standby led %s after SIGTERM", time.Since(stopped).Round(time.Millisecond))
+	waitAvailable(t, mustCreate(t, newWebsite(namespace, "led-by-second")), 1)
+
+	// Killed: the standby has to wait until the lease expires.
+	if err := first.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	if err := second.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waitAvailable(t, mustCreate(t, newWebsite(namespace, "led-by-first")), 1)
+	t.Logf("the standby had a Website ready %s after kill -9", time.Since(killed).Round(time.Millisecond))
+}
+
+// TestRestartedControllerWritesNothing restarts the controller over settled
+// Websites: only its lease may be written.
+func TestRestartedControllerWritesNothing(t *testing.T) {
+	ctx, namespace := t.Context(), newNamespace(t)
+	for i := range 5 {
+		w := mustCreate(t, newWebsite(namespace, fmt.Sprintf("w%d", i), withReplicas(int32(i))))
+		waitAvailable(t, w, int32(i))
+	}
+	controller := cluster.Process("website-controller")
+	if err := controller.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	kubeAudit, websiteAudit := auditLength(t, "kube-apiserver"), auditLength(t, "website-apiserver")
+	if err := controller.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := controller.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// Work is queued in no particular order; when a Website created now is
+	// served and every key has been handled, so have been the settled ones.
+	last := mustCreate(t, newWebsite(namespace, "last"))
+	waitAvailable(t, last, 1)
+	waitFor(t, "the controller has nothing left to do", func(ctx context.Context) error { return controllerIdle(ctx, t) })
+
+	for _, log := range []struct {
+		component string
+		from      int64
+	}{{"kube-apiserver", kubeAudit}, {"website-apiserver", websiteAudit}} {
+		for _, event := range auditEvents(t, log.component, log.from) {
+			if event.User.Username != controllerUser || !mutating(event.Verb) || event.ObjectRef == nil {
+				continue
+			}
+			ref := event.ObjectRef
+			switch {
+			case ref.Resource == "leases" && ref.Name == "website-controller":
+			case ref.Resource == "events":
+				// About "last", whose name events carry as a prefix.
+			case strings.HasPrefix(ref.Name, "last"):
+			default:
+				t.Errorf("%s: %s %s %s/%s after a restart, want no writes", log.component, event.Verb, ref.Resource, ref.Namespace, ref.Name)
+			}
+		}
+	}
+}
+
+func mutating(verb string) bool {
+	switch verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+func auditLength(t *testing.T, component string) int64 {
+	t.Helper()
+	info, err := os.Stat(cluster.AuditLog(component))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// auditEvents returns what a component has logged since its log had the given length.
+func auditEvents(t *testing.T, component string, from int64) []auditv1.Event {
+	t.Helper()
+	file, err := os.Open(cluster.AuditLog(component))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	var events []auditv1.Event
+	for decoder := json.NewDecoder(file); ; {
+		var event auditv1.Event
+		err := decoder.Decode(&event)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return events
+		}
+		if err != nil {
+			t.Fatalf("reading the audit log of %s: %v", component, err)
+		}
+		events = append(events, event)
+	}
+}
