@@ -85,6 +85,9 @@ func (o CompletedOptions) Config() (*apiserver.Config, error) {
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
 	}
+	if proxy := config.Authentication.RequestHeaderConfig; proxy != nil {
+		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider))
+	}
 	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs}, nil
 }
 

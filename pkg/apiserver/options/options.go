@@ -3,6 +3,7 @@ package options
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -22,6 +23,10 @@ const (
 	etcdPrefix = "/registry"
 	// defaultSecurePort can be bound without privileges.
 	defaultSecurePort = 8443
+	// defaultWatchTermination is how long watches may take to end on shutdown.
+	// Without a limit they hold the server until it is killed, since clients
+	// have no reason to end them.
+	defaultWatchTermination = 5 * time.Second
 	// defaultDataDir is where the embedded etcd keeps its data.
 	defaultDataDir = "/var/lib/website-apiserver"
 )
@@ -68,8 +73,11 @@ func NewOptions() (*Options, error) {
 	// With no folder for it, a certificate that nobody provided stays in memory.
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 
+	serverRun := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)
+	serverRun.ShutdownWatchTerminationGracePeriod = defaultWatchTermination
+
 	return &Options{
-		ServerRun:   genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components),
+		ServerRun:   serverRun,
 		Recommended: recommended,
 		DataDir:     defaultDataDir,
 		Logs:        logsapi.NewLoggingConfiguration(),

@@ -1,0 +1,130 @@
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiregistrationv1ac "k8s.io/kube-aggregator/pkg/client/applyconfiguration/apiregistration/v1"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+// websiteGroup is the API group that website-apiserver serves.
+const websiteGroup = "mycontroller.nevermosby.io"
+
+// websiteVersions are the versions it serves. Clients prefer the higher priority.
+var websiteVersions = []struct {
+	name     string
+	priority int32
+}{
+	{"v1alpha1", 10},
+}
+
+// groupPriority says which group a short name belongs to if several groups have it.
+// Below those of Kubernetes' own groups.
+const groupPriority = 1000
+
+func apiServiceName(version string) string { return version + "." + websiteGroup }
+
+// applyService tells kube-apiserver where website-apiserver is. It comes well before the
+// APIServices that refer to it: kube-apiserver fetches their OpenAPI documents at once,
+// and a Service that it has not seen by then costs a minute until it tries again.
+func applyService(ctx context.Context, client kubernetes.Interface, port int) error {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	// The aggregation layer connects to Services only. This one leads out of the cluster.
+	service := corev1ac.Service(websiteAPIServer, websiteNamespace).WithSpec(corev1ac.ServiceSpec().
+		WithType(corev1.ServiceTypeExternalName).
+		WithExternalName("localhost").
+		WithPorts(corev1ac.ServicePort().WithName("https").WithPort(int32(port))))
+	if _, err := client.CoreV1().Services(websiteNamespace).Apply(ctx, service, options); err != nil {
+		return fmt.Errorf("applying the Service of website-apiserver: %w", err)
+	}
+	return nil
+}
+
+// applyAPIServices hands the versions of the API to website-apiserver, and says whom to
+// trust as it.
+func applyAPIServices(ctx context.Context, registration aggregator.Interface, caBundle []byte, port int) error {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	for _, version := range websiteVersions {
+		name := apiServiceName(version.name)
+		apiService := apiregistrationv1ac.APIService(name).WithSpec(apiregistrationv1ac.APIServiceSpec().
+			WithGroup(websiteGroup).
+			WithVersion(version.name).
+			WithGroupPriorityMinimum(groupPriority).
+			WithVersionPriority(version.priority).
+			WithCABundle(caBundle...).
+			WithService(apiregistrationv1ac.ServiceReference().
+				WithNamespace(websiteNamespace).WithName(websiteAPIServer).WithPort(int32(port))))
+		if _, err := registration.ApiregistrationV1().APIServices().Apply(ctx, apiService, options); err != nil {
+			return fmt.Errorf("applying APIService %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// apiServicesAvailable says in an error what is missing until clients can use the API.
+func apiServicesAvailable(ctx context.Context, registration aggregator.Interface, client discovery.DiscoveryInterface) error {
+	for _, version := range websiteVersions {
+		name := apiServiceName(version.name)
+		apiService, err := registration.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading APIService %s: %w", name, err)
+		}
+		i := slices.IndexFunc(apiService.Status.Conditions, func(c apiregistrationv1.APIServiceCondition) bool {
+			return c.Type == apiregistrationv1.Available
+		})
+		if i < 0 {
+			return fmt.Errorf("kube-apiserver has not looked at APIService %s yet", name)
+		}
+		if condition := apiService.Status.Conditions[i]; condition.Status != apiregistrationv1.ConditionTrue {
+			return fmt.Errorf("APIService %s is not Available: %s: %s", name, condition.Reason, condition.Message)
+		}
+	}
+	// Discovery follows a little later, and kubectl believes discovery.
+	groups, lists, err := client.ServerGroupsAndResources()
+	// Somebody else's broken API is no reason to wait for ours.
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return fmt.Errorf("discovering the website API: %w", err)
+	}
+	if !slices.ContainsFunc(groups, func(g *metav1.APIGroup) bool { return g.Name == websiteGroup }) {
+		return errors.New("discovery does not list group " + websiteGroup + " yet")
+	}
+	for _, version := range websiteVersions {
+		want := schema.GroupVersion{Group: websiteGroup, Version: version.name}.String()
+		if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == want && len(l.APIResources) > 0 }) {
+			return errors.New("discovery does not list the resources of " + want + " yet")
+		}
+	}
+	return documented(ctx, client)
+}
+
+// documented says in an error which version lacks its OpenAPI document, without which
+// kubectl can neither explain it nor check a manifest for unknown fields.
+func documented(ctx context.Context, client discovery.DiscoveryInterface) error {
+	var index struct {
+		Paths map[string]any `json:"paths"`
+	}
+	data, err := client.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+	if err != nil {
+		return fmt.Errorf("reading the index of OpenAPI documents: %w", err)
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return fmt.Errorf("decoding the index of OpenAPI documents: %w", err)
+	}
+	for _, version := range websiteVersions {
+		if path := "apis/" + websiteGroup + "/" + version.name; index.Paths[path] == nil {
+			return errors.New("there is no OpenAPI document for " + path + " yet")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package devcluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The modules whose go.mod names the versions of the Kubernetes programs, relative to
+// the checkout.
+const (
+	kubernetesModule = "hack/kubernetes"
+	kwokModule       = "hack/kwok"
+)
+
+// program is one Kubernetes program to build.
+type program struct {
+	name string
+	pkg  string
+}
+
+// programSet are the programs built from one module.
+type programSet struct {
+	dir string
+	// versionOf is the module whose version the set goes by.
+	versionOf string
+	// stamp is set if the programs report a version that the linker has to write.
+	stamp    bool
+	programs []program
+	// extra are files of versionOf, relative to it, that are cached joined under a name.
+	extra map[string][]string
+}
+
+// kwokStages is the cached file with kwok's default behaviour of nodes and pods.
+const kwokStages = "kwok-stages.yaml"
+
+var programSets = []programSet{
+	{
+		dir: kubernetesModule, versionOf: "k8s.io/kubernetes", stamp: true,
+		programs: []program{
+			{etcd, "go.etcd.io/etcd/server/v3"},
+			{kubeAPIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
+			{kubeControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+			{kubeScheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
+			{kubectl, "k8s.io/kubernetes/cmd/kubectl"},
+		},
+	},
+	{
+		dir: kwokModule, versionOf: "sigs.k8s.io/kwok",
+		programs: []program{{kwok, "sigs.k8s.io/kwok/cmd/kwok"}},
+		extra: map[string][]string{kwokStages: {
+			"kustomize/stage/node/fast/node-initialize.yaml",
+			"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+			"kustomize/stage/pod/fast/pod-ready.yaml",
+			"kustomize/stage/pod/fast/pod-complete.yaml",
+			"kustomize/stage/pod/fast/pod-delete.yaml",
+		}},
+	},
+}
+
+// programs are the paths of built programs and their extra files, by name.
+type programs map[string]string
+
+// target is one file of the cache.
+type target struct {
+	name, path string
+	build      func(ctx context.Context, out string, say func(string)) error
+}
+
+// buildKubernetes makes sure that all Kubernetes programs are in the cache.
+func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string, p *progress) (programs, error) {
+	paths := programs{}
+	var targets []target
+	var versions []string
+	for _, set := range programSets {
+		version, found, err := set.targets(ctx, t, repoDir, cacheDir)
+		if err != nil {
+			return nil, err
+		}
+		versions = append(versions, set.versionOf+" "+version)
+		for _, target := range found {
+			paths[target.name] = target.path
+		}
+		targets = append(targets, found...)
+	}
+	title := strings.Join(versions, ", ")
+	if missing := notCached(targets); missing == 0 {
+		p.printf("%s: built before, in %s", title, cacheDir)
+		return paths, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the cache folder: %w", err)
+	}
+	lock, err := lockFile(ctx, filepath.Join(cacheDir, "lock"), func() {
+		p.printf("%s: another build fills %s, waiting for it", title, cacheDir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer lock.release()
+
+	missing, built := notCached(targets), 0 // again: the other build may have done it
+	if missing > 0 {
+		p.printf("building from source: %s. The first time takes minutes; the result stays in %s", title, cacheDir)
+	}
+	for _, target := range targets {
+		if isFile(target.path) {
+			continue
+		}
+		built++
+		step := p.step(fmt.Sprintf("building %s (%d of %d)", target.name, built, missing))
+		if err := target.make(ctx, step); err != nil {
+			return nil, step.failed(fmt.Errorf("building %s: %w", target.name, err))
+		}
+		step.done("built")
+	}
+	return paths, nil
+}
+
+func notCached(targets []target) int {
+	missing := 0
+	for _, target := range targets {
+		if !isFile(target.path) {
+			missing++
+		}
+	}
+	return missing
+}
+
+// make builds into a temporary folder beside the target and renames the result, so that
+// a file in the cache is always complete.
+func (t target) make(ctx context.Context, s *step) error {
+	dir := filepath.Dir(t.path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the cache folder: %w", err)
+	}
+	temp, err := os.MkdirTemp(dir, ".building-")
+	if err != nil {
+		return fmt.Errorf("making a folder to build in: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	out := filepath.Join(temp, t.name)
+	if err := t.build(ctx, out, func(what string) { s.set("%s", what) }); err != nil {
+		return err
+	}
+	if err := os.Rename(out, t.path); err != nil {
+		return fmt.Errorf("moving the result into the cache: %w", err)
+	}
+	return nil
+}
+
+// targets lists the files of the set, in a cache folder named by what determines them.
+func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDir string) (string, []target, error) {
+	dir := filepath.Join(repoDir, set.dir)
+	m, err := readModule(ctx, dir)
+	if err != nil {
+		return "", nil, err
+	}
+	version, err := m.version(set.versionOf)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	ldflags := "-s -w"
+	if set.stamp {
+		stamp, err := versionFlags(version)
+		if err != nil {
+			return "", nil, err
+		}
+		ldflags += " " + stamp
+	}
+	key, err := cacheKey(dir, t, ldflags)
+	if err != nil {
+		return "", nil, err
+	}
+	folder := filepath.Join(cacheDir, fmt.Sprintf("%s-%s-%s", filepath.Base(set.dir), version, key))
+	var targets []target
+	for _, program := range set.programs {
+		c := compilation{dir: dir, pkg: program.pkg, ldflags: ldflags}
+		targets = append(targets, target{name: program.name, path: filepath.Join(folder, program.name),
+			build: func(ctx context.Context, out string, say func(string)) error {
+				c := c
+				c.out = out
+				return c.run(ctx, say)
+			}})
+	}
+	for name, files := range set.extra {
+		targets = append(targets, target{name: name, path: filepath.Join(folder, name),
+			build: func(ctx context.Context, out string, _ func(string)) error {
+				return set.join(ctx, dir, files, out)
+			}})
+	}
+	return version, targets, nil
+}
+
+// join writes YAML files of the set's module as one. Cached, they stay available when
+// the module itself is gone from the module cache.
+func (set programSet) join(ctx context.Context, dir string, files []string, out string) error {
+	from, err := output(ctx, dir, "go", "list", "-m", "-f", "{{.Dir}}", set.versionOf)
+	if err != nil {
+		return fmt.Errorf("finding the source of %s: %w", set.versionOf, err)
+	}
+	var all []byte
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(from, file))
+		if err != nil {
+			return fmt.Errorf("reading a file of %s: %w", set.versionOf, err)
+		}
+		all = append(append(all, "---\n"...), data...)
+	}
+	return writeFile(out, all, 0o644)
+}
+
+// cacheKey is a hash of everything that determines the programs of a module.
+func cacheKey(dir string, t toolchain, ldflags string) (string, error) {
+	inputs, err := hashFiles(filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum"))
+	if err != nil {
+		return "", fmt.Errorf("computing the cache key: %w", err)
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{inputs, t.goVersion, t.goos, t.goarch, ldflags}, "\n")))
+	return hex.EncodeToString(sum[:6]), nil
+}
+
+// versionFlags are the linker flags that make Kubernetes programs report their version.
+// Without them they call themselves v0.0.0-master, which breaks kubectl version and
+// clients that compare versions.
+func versionFlags(version string) (string, error) {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if !strings.HasPrefix(version, "v") || len(parts) != 3 {
+		return "", errors.New("the version of k8s.io/kubernetes is " + version + ", want vMAJOR.MINOR.PATCH")
+	}
+	var flags []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		for _, value := range []struct{ name, value string }{
+			{"gitVersion", version},
+			{"gitMajor", parts[0]},
+			{"gitMinor", parts[1]},
+			// A Go module does not say which commit it was made from; "archive" is
+			// Kubernetes' own word for sources outside git.
+			{"gitCommit", "unknown"},
+			{"gitTreeState", "archive"},
+		} {
+			flags = append(flags, fmt.Sprintf("-X %s.%s=%s", pkg, value.name, value.value))
+		}
+	}
+	return strings.Join(flags, " "), nil
+}

@@ -1,0 +1,231 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+// Cluster is a running cluster. Its methods may be called from several goroutines.
+type Cluster struct {
+	plan        *plan
+	credentials *credentials
+	progress    *progress
+	ports       *reservations
+	// temporary is set if Up made the state folder, so that Stop removes it.
+	temporary bool
+
+	mu        sync.Mutex
+	processes map[string]*Process
+}
+
+// Dir is the state folder.
+func (c *Cluster) Dir() string { return c.plan.layout.dir }
+
+// Ports are the ports the components listen on.
+func (c *Cluster) Ports() Ports { return c.plan.settings.Ports }
+
+// Kubeconfig is the path of a kubeconfig for a user who may do everything.
+func (c *Cluster) Kubeconfig() string { return c.plan.layout.adminKubeconfig() }
+
+// KubectlPath is a kubectl of the same version as the cluster.
+func (c *Cluster) KubectlPath() string { return c.plan.programs[kubectl] }
+
+// AdminConfig is the client configuration for a user who may do everything. It has no
+// client-side rate limit.
+func (c *Cluster) AdminConfig() (*rest.Config, error) {
+	return c.credentials.restConfig(c.credentials.admin, c.Ports().APIServer), nil
+}
+
+// UserConfig is the client configuration for a user of that name in these groups, who
+// may do what RBAC grants them. The user needs no preparation: a client certificate,
+// valid for a year, makes them known. It has no client-side rate limit.
+func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
+	pair, err := newLeaf(c.credentials.cluster, leaf{commonName: user, organizations: groups, client: true})
+	if err != nil {
+		return nil, err
+	}
+	return c.credentials.restConfig(pair, c.Ports().APIServer), nil
+}
+
+// WriteKubeconfig writes UserConfig as a kubeconfig file that only its owner may read.
+func (c *Cluster) WriteKubeconfig(path, user string, groups ...string) error {
+	config, err := c.UserConfig(user, groups...)
+	if err != nil {
+		return err
+	}
+	return writeKubeconfig(path, config, user)
+}
+
+// WebsiteAPIServerURL is where website-apiserver listens itself, without kube-apiserver
+// in front of it. ServingCA verifies it; it accepts the same client certificates as
+// kube-apiserver.
+func (c *Cluster) WebsiteAPIServerURL() string { return httpsURL(c.Ports().WebsiteAPIServer) }
+
+// ServingCA is the certificate, as PEM, of the authority that signed the serving
+// certificates of all components except etcd.
+func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.serving.certPEM) }
+
+// AuditLog is the path of the audit log of "kube-apiserver" or "website-apiserver": one
+// JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
+func (c *Cluster) AuditLog(component string) string { return c.plan.layout.auditLog(component) }
+
+// WebsiteDataDir is the folder in which website-apiserver keeps its store.
+func (c *Cluster) WebsiteDataDir() string { return c.plan.settings.WebsiteData }
+
+// Process is the component of that name ("kube-apiserver", "website-controller" or a
+// name given to StartController), or nil if the cluster has none.
+func (c *Cluster) Process(name string) *Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.processes[name]
+}
+
+// Processes are the names of all components, in the order in which Stop stops them.
+func (c *Cluster) Processes() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for name := range c.processes {
+		names = append(names, name)
+	}
+	return stopOrder(names)
+}
+
+// StartController starts a further website-controller, under a name of its own, on a
+// free port, with the flags of the first one followed by extraArgs, and waits until it
+// is ready. Stop stops it with the others.
+func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (*Process, error) {
+	if slices.Contains(startOrder, name) && name != websiteController {
+		return nil, fmt.Errorf("the name %s belongs to another component", name)
+	}
+	if p := c.Process(name); p != nil && p.Running() {
+		return nil, fmt.Errorf("a process called %s runs already", name)
+	}
+	port, err := c.ports.next()
+	if err != nil {
+		return nil, err
+	}
+	p := c.add(c.plan.websiteController(name, port, extraArgs...))
+	if err := p.Start(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.WaitReady(ctx)
+}
+
+func (c *Cluster) add(s spec) *Process {
+	p := &Process{spec: s, layout: c.plan.layout, detached: c.plan.options.Detached, readyTimeout: c.plan.options.ReadyTimeout}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes[s.name] = p
+	return p
+}
+
+// crashed fails with a *ComponentError if a component has ended without being told to.
+func (c *Cluster) crashed() error {
+	for _, name := range c.Processes() {
+		if p := c.Process(name); p.crashed() {
+			return p.problem("%s", p.ended())
+		}
+	}
+	return nil
+}
+
+// await waits until done returns nil. It fails at once if a component crashes, and
+// after timeout with the last error of done.
+func (c *Cluster) await(ctx context.Context, what string, timeout time.Duration, done func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		if err := c.crashed(); err != nil {
+			return false, err
+		}
+		last = done(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
+	case wait.Interrupted(err):
+		return fmt.Errorf("waited %s for %s: %w (logs are in %s)", timeout, what, last, c.plan.layout.logs())
+	default:
+		return fmt.Errorf("waiting for %s: %w", what, err)
+	}
+}
+
+// Stop stops all processes, in the order of their dependencies, and waits for their end.
+// A state folder named in Options stays, with stores and logs; Down removes it. One that
+// Up made is removed.
+func (c *Cluster) Stop(ctx context.Context) error {
+	var failures []error
+	for _, name := range c.Processes() {
+		if err := c.Process(name).Stop(ctx); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	c.ports.release()
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("stopping the cluster: %w", err)
+	}
+	if c.temporary {
+		return c.plan.layout.remove()
+	}
+	return nil
+}
+
+// Down stops every process that the state folder knows, in the order of their
+// dependencies, and removes the state. It works without the program that started them,
+// and after any of them has crashed. It touches nothing if dir is not a state folder.
+// Each step is reported to progress.
+func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
+	l := layout{dir: dir}
+	if !isFile(l.settings()) {
+		progress("nothing to stop: %s holds no cluster", dir)
+		return nil
+	}
+	lock, err := lockFile(ctx, l.lock(), func() { progress("another command works in %s, waiting for it", dir) })
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	names, err := recordedNames(l)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, name := range names {
+		p := &Process{spec: spec{name: name}, layout: l}
+		err := p.adopt()
+		if pid := p.PID(); err == nil && pid == 0 {
+			progress("%s: had ended before", name)
+		} else if err == nil {
+			if err = p.Stop(ctx); err == nil {
+				progress("%s: stopped (pid %d)", name, pid)
+			}
+		}
+		if err != nil {
+			failures = append(failures, err)
+		}
+	}
+	// State is kept while a process may still use it, for the next attempt.
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("stopping the cluster in %s: %w", dir, err)
+	}
+	if err := l.remove(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); err == nil {
+		progress("removed the cluster's state; %s holds other files and stays", dir)
+		return nil
+	}
+	progress("removed %s", dir)
+	return nil
+}

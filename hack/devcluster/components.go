@@ -1,0 +1,219 @@
+package devcluster
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+)
+
+// Names of the components, used for processes, files and messages.
+const (
+	etcd                  = "etcd"
+	kubeAPIServer         = "kube-apiserver"
+	kubeControllerManager = "kube-controller-manager"
+	kubeScheduler         = "kube-scheduler"
+	kwok                  = "kwok"
+	kubectl               = "kubectl"
+	websiteAPIServer      = "website-apiserver"
+	websiteController     = "website-controller"
+)
+
+// auditPolicy records who asked for what and the answer's code, once per request, for
+// both API servers. Bodies are left out: they hold Secrets.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+// plan knows all that the command lines of components depend on.
+type plan struct {
+	layout   layout
+	options  Options
+	settings settings
+	programs programs
+	check    *checker
+}
+
+// etcd is the store of kube-apiserver.
+func (p *plan) etcd() spec {
+	l, ports := p.layout, p.settings.Ports
+	url, peerURL := httpsURL(ports.Etcd), httpsURL(ports.EtcdPeer)
+	return spec{
+		name: etcd, path: p.programs[etcd],
+		ports:  []portUse{{etcd, ports.Etcd}, {"etcd-peer", ports.EtcdPeer}},
+		inputs: []string{l.cert(etcd), l.cert(etcdCA)},
+		args: []string{
+			"--name=devcluster",
+			"--data-dir=" + l.etcdData(),
+			"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
+			"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
+			"--initial-cluster=devcluster=" + peerURL,
+			"--client-cert-auth", "--trusted-ca-file=" + l.cert(etcdCA),
+			"--cert-file=" + l.cert(etcd), "--key-file=" + l.key(etcd),
+			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(etcdCA),
+			"--peer-cert-file=" + l.cert(etcd), "--peer-key-file=" + l.key(etcd),
+			// Surviving a power cut is not worth waiting for the disk here.
+			"--unsafe-no-fsync",
+		},
+		ready: func(ctx context.Context) error { return p.check.etcd(ctx, url+"/readyz") },
+	}
+}
+
+// kubeAPIServer has the aggregation layer on: that is what --proxy-client-* and
+// --requestheader-* are for.
+func (p *plan) kubeAPIServer() spec {
+	l, port := p.layout, p.settings.Ports.APIServer
+	return spec{
+		name: kubeAPIServer, path: p.programs[kubeAPIServer],
+		ports: []portUse{{kubeAPIServer, port}},
+		inputs: []string{l.cert(clusterCA), l.cert(kubeAPIServer), l.cert(frontProxyCA), l.cert(frontProxy), l.cert(etcdCA), l.cert(etcdClient),
+			l.cert(serviceAccount), l.auditPolicy()},
+		args: append([]string{
+			"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+			// Published for pods, none of which ever connects. An address for
+			// documentation: the default is an interface this machine may not have.
+			"--advertise-address=192.0.2.1",
+			"--etcd-servers=" + httpsURL(p.settings.Ports.Etcd),
+			"--etcd-cafile=" + l.cert(etcdCA), "--etcd-certfile=" + l.cert(etcdClient), "--etcd-keyfile=" + l.key(etcdClient),
+			"--tls-cert-file=" + l.cert(kubeAPIServer), "--tls-private-key-file=" + l.key(kubeAPIServer),
+			"--client-ca-file=" + l.cert(clusterCA),
+			"--authorization-mode=Node,RBAC",
+			"--enable-admission-plugins=NodeRestriction",
+			"--allow-privileged",
+			"--service-cluster-ip-range=" + serviceRange,
+			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+			"--service-account-signing-key-file=" + l.key(serviceAccount),
+			"--service-account-key-file=" + serviceAccountPublicKey(l),
+			"--proxy-client-cert-file=" + l.cert(frontProxy), "--proxy-client-key-file=" + l.key(frontProxy),
+			"--requestheader-client-ca-file=" + l.cert(frontProxyCA),
+			"--requestheader-allowed-names=" + frontProxyUser,
+			"--requestheader-username-headers=X-Remote-User",
+			"--requestheader-uid-headers=X-Remote-Uid",
+			"--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+			// Off, so that a Service of type ExternalName leads to a server on this machine.
+			"--enable-aggregator-routing=false",
+		}, p.auditArgs(kubeAPIServer)...),
+		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
+	}
+}
+
+func (p *plan) auditArgs(name string) []string {
+	return []string{
+		"--audit-policy-file=" + p.layout.auditPolicy(),
+		"--audit-log-path=" + p.layout.auditLog(name),
+		"--audit-log-maxsize=200", "--audit-log-maxbackup=1",
+	}
+}
+
+// client are the flags of a component that is a client of kube-apiserver, and has it
+// decide who may ask the component something.
+func (p *plan) client(name string) []string {
+	kubeconfig := p.layout.kubeconfig(name)
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+	}
+}
+
+func (p *plan) server(name string, port int) []string {
+	return []string{
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + p.layout.cert(name), "--tls-private-key-file=" + p.layout.key(name),
+	}
+}
+
+// kubeControllerManager runs all controllers that are on by default, each under its own
+// ServiceAccount.
+func (p *plan) kubeControllerManager() spec {
+	l, port := p.layout, p.settings.Ports.ControllerManager
+	return spec{
+		name: kubeControllerManager, path: p.programs[kubeControllerManager],
+		ports:  []portUse{{kubeControllerManager, port}},
+		inputs: []string{l.kubeconfig(kubeControllerManager), l.cert(kubeControllerManager), l.cert(clusterCA), l.cert(servingCA), l.cert(serviceAccount)},
+		args: append(append(p.client(kubeControllerManager), p.server(kubeControllerManager, port)...),
+			"--use-service-account-credentials",
+			"--service-account-private-key-file="+l.key(serviceAccount),
+			"--root-ca-file="+l.cert(servingCA),
+			"--cluster-signing-cert-file="+l.cert(clusterCA), "--cluster-signing-key-file="+l.key(clusterCA),
+			// There is one, and waiting for the lease of its predecessor takes 15 seconds.
+			"--leader-elect=false",
+			// The default of 20 requests a second, not the product, would set the pace
+			// of whatever is measured here.
+			"--kube-api-qps=500", "--kube-api-burst=1000",
+		),
+		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/healthz") },
+	}
+}
+
+func (p *plan) kubeScheduler() spec {
+	l, port := p.layout, p.settings.Ports.Scheduler
+	return spec{
+		name: kubeScheduler, path: p.programs[kubeScheduler],
+		ports:  []portUse{{kubeScheduler, port}},
+		inputs: []string{l.kubeconfig(kubeScheduler), l.cert(kubeScheduler)},
+		args:   append(append(p.client(kubeScheduler), p.server(kubeScheduler, port)...), "--leader-elect=false"),
+		ready:  func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
+	}
+}
+
+// kwok answers for the simulated nodes, and for no others.
+func (p *plan) kwok() spec {
+	port := p.settings.Ports.Kwok
+	address := loopback(port)
+	return spec{
+		name: kwok, path: p.programs[kwok],
+		ports:  []portUse{{kwok, port}},
+		inputs: []string{p.layout.kubeconfig(kwok), p.programs[kwokStages]},
+		args: []string{
+			"--kubeconfig=" + p.layout.kubeconfig(kwok),
+			"--config=" + p.programs[kwokStages],
+			"--manage-nodes-with-annotation-selector=" + simulatedAnnotation + "=" + simulatedValue,
+			"--node-lease-duration-seconds=40",
+			"--server-address=" + address,
+		},
+		ready: func(ctx context.Context) error { return p.check.url(ctx, "http://"+address+"/readyz") },
+	}
+}
+
+// websiteAPIServer is the product: its store is the etcd inside it.
+func (p *plan) websiteAPIServer() spec {
+	l, port := p.layout, p.settings.Ports.WebsiteAPIServer
+	args := append(append(p.client(websiteAPIServer), p.server(websiteAPIServer, port)...),
+		"--data-dir="+p.settings.WebsiteData,
+		// Without a limit it waits up to a minute until its watchers leave, and
+		// kube-apiserver's never do.
+		"--shutdown-watch-termination-grace-period=2s")
+	args = append(args, p.auditArgs(websiteAPIServer)...)
+	return spec{
+		name: websiteAPIServer, path: p.product(websiteAPIServer),
+		ports:  []portUse{{websiteAPIServer, port}},
+		inputs: []string{l.kubeconfig(websiteAPIServer), l.cert(websiteAPIServer), l.auditPolicy()},
+		args:   append(args, p.options.APIServerArgs...),
+		ready: func(ctx context.Context) error {
+			if err := p.check.url(ctx, httpsURL(port)+"/readyz"); err != nil {
+				return err
+			}
+			return p.check.proxied(ctx, httpsURL(port)+"/apis/"+websiteGroup)
+		},
+	}
+}
+
+// websiteController is the product. Further ones differ by name and port.
+func (p *plan) websiteController(name string, port int, extra ...string) spec {
+	l := p.layout
+	args := append(append(p.client(websiteController), p.server(websiteController, port)...), p.options.ControllerArgs...)
+	return spec{
+		name: name, path: p.product(websiteController),
+		ports:  []portUse{{name, port}},
+		inputs: []string{l.kubeconfig(websiteController), l.cert(websiteController)},
+		args:   append(args, extra...),
+		ready:  func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
+	}
+}
+
+// product is the path of a program of this repository.
+func (p *plan) product(name string) string { return filepath.Join(p.options.RepoDir, "bin", name) }

@@ -1,0 +1,60 @@
+package devcluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// KubectlOptions changes how Cluster.KubectlWith runs kubectl. The zero value is what
+// Cluster.Kubectl does.
+type KubectlOptions struct {
+	// Kubeconfig is the client configuration. Default: Cluster.Kubeconfig.
+	Kubeconfig string
+	// Stdin is what "-f -" reads. Default: nothing.
+	Stdin io.Reader
+	// Dir is the working directory. Default: the caller's.
+	Dir string
+	// Env are further variables, each NAME=value.
+	Env []string
+}
+
+// Kubectl runs the kubectl of the cluster's version as a user who may do everything and
+// returns what it printed. The error of a failing command says how it ended; why is in
+// stderr.
+func (c *Cluster) Kubectl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	return c.KubectlWith(ctx, KubectlOptions{}, args...)
+}
+
+// KubectlWith is Kubectl with options.
+func (c *Cluster) KubectlWith(ctx context.Context, o KubectlOptions, args ...string) (stdout, stderr string, err error) {
+	if o.Kubeconfig == "" {
+		o.Kubeconfig = c.Kubeconfig()
+	}
+	cmd := exec.CommandContext(ctx, c.KubectlPath(), args...)
+	// kubectl keeps what it discovered in files named after the server's address, for
+	// hours: those of the user may come from another cluster at the same address.
+	cmd.Env = append(os.Environ(),
+		"KUBECONFIG="+o.Kubeconfig,
+		"KUBECACHEDIR="+filepath.Join(c.plan.layout.home(), "kubectl-cache"))
+	cmd.Env = append(cmd.Env, o.Env...)
+	cmd.Dir = o.Dir
+	cmd.Stdin = o.Stdin
+	cmd.WaitDelay = time.Second
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		err = fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return out.String(), errs.String(), err
+}

@@ -1,0 +1,129 @@
+package devcluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// layout knows where everything is in a state folder.
+type layout struct{ dir string }
+
+const (
+	recordSuffix = ".json"
+	// The embedded etcd of website-apiserver listens on a unix socket in its data
+	// folder. The kernel limits the path of a socket to 104 bytes on macOS and 108 on
+	// Linux; this leaves room for the socket's own name.
+	maxDataDirLength = 70
+)
+
+func (l layout) lock() string                { return filepath.Join(l.dir, "lock") }
+func (l layout) settings() string            { return filepath.Join(l.dir, "cluster.json") }
+func (l layout) adminKubeconfig() string     { return filepath.Join(l.dir, "kubeconfig") }
+func (l layout) bin() string                 { return filepath.Join(l.dir, "bin") }
+func (l layout) home() string                { return filepath.Join(l.dir, "home") }
+func (l layout) run() string                 { return filepath.Join(l.dir, "run") }
+func (l layout) record(name string) string   { return filepath.Join(l.run(), name+recordSuffix) }
+func (l layout) logs() string                { return filepath.Join(l.dir, "logs") }
+func (l layout) log(name string) string      { return filepath.Join(l.logs(), name+".log") }
+func (l layout) audit() string               { return filepath.Join(l.dir, "audit") }
+func (l layout) auditLog(name string) string { return filepath.Join(l.audit(), name+".log") }
+func (l layout) auditPolicy() string         { return filepath.Join(l.audit(), "policy.yaml") }
+func (l layout) pki() string                 { return filepath.Join(l.dir, "pki") }
+func (l layout) cert(name string) string     { return filepath.Join(l.pki(), name+".crt") }
+func (l layout) key(name string) string      { return filepath.Join(l.pki(), name+".key") }
+func (l layout) etcdData() string            { return filepath.Join(l.dir, "etcd") }
+func (l layout) kubeconfigs() string         { return filepath.Join(l.dir, "kubeconfigs") }
+func (l layout) kubeconfig(name string) string {
+	return filepath.Join(l.kubeconfigs(), name)
+}
+
+// make creates the folders. Only their owner may look inside: they hold keys.
+func (l layout) make() error {
+	for _, dir := range []string{l.dir, l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.kubeconfigs()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("making the state folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove deletes what make and the components created, and nothing else: the folder was
+// named by the user and may hold other things. The lock file goes last.
+func (l layout) remove() error {
+	s, err := loadSettings(l)
+	if err != nil {
+		return err
+	}
+	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.kubeconfigs(),
+		filepath.Join(l.dir, websiteDataName), l.adminKubeconfig()}
+	if s.WebsiteData != "" {
+		paths = append(paths, s.WebsiteData)
+	}
+	paths = append(paths, l.settings(), l.lock())
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing the cluster's state: %w", err)
+		}
+	}
+	// Fails if the folder holds anything of somebody else's, and then it stays.
+	_ = os.Remove(l.dir)
+	return nil
+}
+
+// websiteDataName is the folder of website-apiserver's store. Short, see maxDataDirLength.
+const websiteDataName = "w"
+
+// settings are the choices that a later Up in the same folder has to repeat.
+type settings struct {
+	Ports Ports `json:"ports"`
+	// WebsiteData is the data folder of website-apiserver.
+	WebsiteData string `json:"websiteData"`
+}
+
+// loadSettings returns zero settings if the folder has none.
+func loadSettings(l layout) (settings, error) {
+	var s settings
+	data, err := os.ReadFile(l.settings())
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading the cluster's settings: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("%s is damaged, delete it: %w", l.settings(), err)
+	}
+	return s, nil
+}
+
+func (s settings) save(l layout) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the cluster's settings: %w", err)
+	}
+	return writeFile(l.settings(), append(data, '\n'), 0o600)
+}
+
+// chooseWebsiteData finds a data folder with a path short enough for a socket in it.
+func (s *settings) chooseWebsiteData(l layout) error {
+	if s.WebsiteData != "" {
+		if err := os.MkdirAll(s.WebsiteData, 0o700); err != nil {
+			return fmt.Errorf("making the data folder of website-apiserver: %w", err)
+		}
+		return nil
+	}
+	s.WebsiteData = filepath.Join(l.dir, websiteDataName)
+	if len(s.WebsiteData) <= maxDataDirLength {
+		return s.chooseWebsiteData(l)
+	}
+	// Not in os.TempDir: on macOS, or with TMPDIR set, that is long as well.
+	dir, err := os.MkdirTemp("/tmp", "websites-")
+	if err != nil {
+		return fmt.Errorf("making the data folder of website-apiserver: %w", err)
+	}
+	s.WebsiteData = dir
+	return nil
+}

@@ -1,0 +1,97 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// The annotation that makes kwok answer for a node.
+	simulatedAnnotation, simulatedValue = "kwok.x-k8s.io/node", "fake"
+	// More would not fit into the address ranges below.
+	maxSimulatedNodes = 250
+	// fieldManager owns what this package applies.
+	fieldManager = "devcluster"
+)
+
+// simulates reports whether kwok runs, and tells the user about it.
+func (m NodeMode) simulates(p *progress) bool {
+	if m == NodeAuto {
+		p.printf("nodes: NODE=auto takes simulated (kwok): pods become Ready, but no container runs")
+	}
+	return m != NodeNone
+}
+
+func simulatedNode(i int) string { return fmt.Sprintf("simulated-%d", i) }
+
+// nodeIP and podRange are made up, so that status and endpoints look like real ones.
+func nodeIP(i int) string   { return net.IPv4(192, 0, 2, byte(i+2)).String() }
+func podRange(i int) string { return fmt.Sprintf("10.%d.%d.0/17", 128+i/2, i%2*128) }
+
+// applyNodes creates the simulated nodes.
+func applyNodes(ctx context.Context, client kubernetes.Interface, count int) error {
+	for i := range count {
+		name := simulatedNode(i)
+		node := corev1ac.Node(name).
+			WithAnnotations(map[string]string{simulatedAnnotation: simulatedValue}).
+			WithLabels(map[string]string{
+				corev1.LabelHostname:   name,
+				corev1.LabelOSStable:   "linux",
+				corev1.LabelArchStable: "amd64",
+				"type":                 "kwok",
+			}).
+			WithSpec(corev1ac.NodeSpec().WithPodCIDR(podRange(i)).WithPodCIDRs(podRange(i))).
+			WithStatus(corev1ac.NodeStatus().WithAddresses(
+				corev1ac.NodeAddress().WithType(corev1.NodeInternalIP).WithAddress(nodeIP(i)),
+				corev1ac.NodeAddress().WithType(corev1.NodeHostName).WithAddress(name)))
+		options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+		if _, err := client.CoreV1().Nodes().Apply(ctx, node, options); err != nil {
+			return fmt.Errorf("applying node %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// nodesReady says in an error which node is not ready.
+func nodesReady(ctx context.Context, client kubernetes.Interface, count int) error {
+	for i := range count {
+		node, err := client.CoreV1().Nodes().Get(ctx, simulatedNode(i), metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading node %s: %w", simulatedNode(i), err)
+		}
+		ready := false
+		for _, condition := range node.Status.Conditions {
+			ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+		}
+		if !ready {
+			return fmt.Errorf("node %s is not Ready", node.Name)
+		}
+		// kube-controller-manager removes the taint a little after the node is ready;
+		// pods are not scheduled before.
+		if len(node.Spec.Taints) > 0 {
+			return fmt.Errorf("node %s has taint %s", node.Name, node.Spec.Taints[0].Key)
+		}
+	}
+	return nil
+}
+
+// podsAdmitted fails until pods can be created: admission wants the ServiceAccount that
+// kube-controller-manager gives each namespace.
+func podsAdmitted(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return errors.New("kube-controller-manager has not created the default ServiceAccount yet")
+	}
+	if err != nil {
+		return fmt.Errorf("reading the default ServiceAccount: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package devcluster
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"slices"
+	"time"
+)
+
+const (
+	authorityLifetime = 10 * 365 * 24 * time.Hour
+	leafLifetime      = 365 * 24 * time.Hour
+	// A certificate that is about to expire is replaced by the next Up.
+	renewBefore = 30 * 24 * time.Hour
+	// Clocks that differ a little must not make a fresh certificate invalid.
+	backdate = 5 * time.Minute
+)
+
+// keyPair is a certificate and its key, parsed and as PEM.
+type keyPair struct {
+	cert            *x509.Certificate
+	key             crypto.Signer
+	certPEM, keyPEM []byte
+}
+
+// leaf says what a certificate is for.
+type leaf struct {
+	commonName    string
+	organizations []string
+	// dns and ips are where a server is reached; empty for a client.
+	dns []string
+	ips []net.IP
+	// client and server are what the certificate may be used for.
+	client, server bool
+}
+
+// newAuthority makes a self-signed certificate authority.
+func newAuthority(commonName string) (*keyPair, error) {
+	return issue(nil, &x509.Certificate{
+		Subject:               pkix.Name{CommonName: commonName},
+		NotAfter:              time.Now().Add(authorityLifetime),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		// Authorities sign leaves only.
+		MaxPathLenZero: true,
+	})
+}
+
+// newLeaf makes a certificate signed by ca.
+func newLeaf(ca *keyPair, l leaf) (*keyPair, error) {
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: l.commonName, Organization: l.organizations},
+		NotAfter:    time.Now().Add(leafLifetime),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		DNSNames:    l.dns,
+		IPAddresses: l.ips,
+		ExtKeyUsage: l.usages(),
+	}
+	return issue(ca, template)
+}
+
+func (l leaf) usages() []x509.ExtKeyUsage {
+	var usages []x509.ExtKeyUsage
+	if l.client {
+		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	}
+	if l.server {
+		usages = append(usages, x509.ExtKeyUsageServerAuth)
+	}
+	return usages
+}
+
+// issue signs template with ca, or with its own key if ca is nil.
+func issue(ca *keyPair, template *x509.Certificate) (*keyPair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key for %s: %w", template.Subject.CommonName, err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("choosing a serial number for %s: %w", template.Subject.CommonName, err)
+	}
+	template.SerialNumber = serial
+	template.NotBefore = time.Now().Add(-backdate)
+	parent, signer := template, crypto.Signer(key)
+	if ca != nil {
+		parent, signer = ca.cert, ca.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		return nil, fmt.Errorf("signing the certificate of %s: %w", template.Subject.CommonName, err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the key of %s: %w", template.Subject.CommonName, err)
+	}
+	return parseKeyPair(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+}
+
+func parseKeyPair(certPEM, keyPEM []byte) (*keyPair, error) {
+	certBlock, _ := pem.Decode(certPEM)
+	keyBlock, _ := pem.Decode(keyPEM)
+	if certBlock == nil || keyBlock == nil {
+		return nil, errors.New("no PEM data")
+	}
+	cert, err := x509.ParseCertificate(certBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a certificate: %w", err)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(keyBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a key: %w", err)
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok || !key.PublicKey.Equal(cert.PublicKey) {
+		return nil, errors.New("the key does not belong to the certificate")
+	}
+	return &keyPair{cert: cert, key: key, certPEM: certPEM, keyPEM: keyPEM}, nil
+}
+
+// serves reports whether an existing certificate is still good for a purpose.
+func (k *keyPair) serves(ca *keyPair, l leaf) bool {
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	_, err := k.cert.Verify(x509.VerifyOptions{
+		Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: time.Now().Add(renewBefore),
+	})
+	return err == nil &&
+		k.cert.Subject.CommonName == l.commonName &&
+		slices.Equal(k.cert.Subject.Organization, l.organizations) &&
+		slices.Equal(k.cert.DNSNames, l.dns) &&
+		slices.EqualFunc(k.cert.IPAddresses, l.ips, net.IP.Equal) &&
+		slices.Equal(k.cert.ExtKeyUsage, l.usages())
+}
+
+// loadKeyPair reads a pair from the state folder; an error means it has to be made.
+func loadKeyPair(l layout, name string) (*keyPair, error) {
+	certPEM, err := os.ReadFile(l.cert(name))
+	if err != nil {
+		return nil, fmt.Errorf("reading a certificate: %w", err)
+	}
+	keyPEM, err := os.ReadFile(l.key(name))
+	if err != nil {
+		return nil, fmt.Errorf("reading a key: %w", err)
+	}
+	return parseKeyPair(certPEM, keyPEM)
+}
+
+func (k *keyPair) save(l layout, name string) error {
+	if err := writeFile(l.key(name), k.keyPEM, 0o600); err != nil {
+		return err
+	}
+	return writeFile(l.cert(name), k.certPEM, 0o644)
+}
+
+// ensureAuthority loads or makes the authority of that name.
+func ensureAuthority(l layout, name string) (*keyPair, error) {
+	if ca, err := loadKeyPair(l, name); err == nil && ca.cert.IsCA && time.Now().Add(renewBefore).Before(ca.cert.NotAfter) {
+		return ca, nil
+	}
+	ca, err := newAuthority("devcluster " + name)
+	if err != nil {
+		return nil, err
+	}
+	return ca, ca.save(l, name)
+}
+
+// ensureLeaf loads or makes the certificate of that name.
+func ensureLeaf(l layout, name string, ca *keyPair, purpose leaf) (*keyPair, error) {
+	if pair, err := loadKeyPair(l, name); err == nil && pair.serves(ca, purpose) {
+		return pair, nil
+	}
+	pair, err := newLeaf(ca, purpose)
+	if err != nil {
+		return nil, err
+	}
+	return pair, pair.save(l, name)
+}

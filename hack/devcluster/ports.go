@@ -1,0 +1,200 @@
+package devcluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// DefaultBasePort is the first of the ports a detached cluster uses. It is out of the
+// way of the usual ports of Kubernetes and below the range from which Linux and macOS
+// take the ports of outgoing connections.
+const DefaultBasePort = 16443
+
+// Free ports for tests come from this range, which lies below that range too: a port
+// that was free a moment ago cannot become the local end of somebody's connection.
+const (
+	firstFreePort = 20000
+	lastFreePort  = 29999
+)
+
+// Ports are the TCP ports on 127.0.0.1 that a cluster uses. Zero means: not chosen.
+type Ports struct {
+	APIServer         int `json:"kube-apiserver"`
+	WebsiteAPIServer  int `json:"website-apiserver"`
+	WebsiteController int `json:"website-controller"`
+	ControllerManager int `json:"kube-controller-manager"`
+	Scheduler         int `json:"kube-scheduler"`
+	Kwok              int `json:"kwok"`
+	Etcd              int `json:"etcd"`
+	EtcdPeer          int `json:"etcd-peer"`
+}
+
+// DefaultPorts are consecutive ports from base on, kube-apiserver first.
+func DefaultPorts(base int) Ports {
+	var p Ports
+	for i, port := range p.all() {
+		*port.number = base + i
+	}
+	return p
+}
+
+// Set chooses the port of one use, by the name it has in the state folder
+// ("kube-apiserver", "etcd-peer" and so on).
+func (p *Ports) Set(use string, number int) error {
+	var uses []string
+	for _, port := range p.all() {
+		if port.use == use {
+			*port.number = number
+			return nil
+		}
+		uses = append(uses, port.use)
+	}
+	return fmt.Errorf("%q has no port: choose one of %s", use, strings.Join(uses, ", "))
+}
+
+type portField struct {
+	use    string
+	number *int
+}
+
+func (p *Ports) all() []portField {
+	return []portField{
+		{kubeAPIServer, &p.APIServer},
+		{websiteAPIServer, &p.WebsiteAPIServer},
+		{websiteController, &p.WebsiteController},
+		{kubeControllerManager, &p.ControllerManager},
+		{kubeScheduler, &p.Scheduler},
+		{kwok, &p.Kwok},
+		{etcd, &p.Etcd},
+		{"etcd-peer", &p.EtcdPeer},
+	}
+}
+
+// fill replaces every zero of p by the port other has for that use.
+func (p *Ports) fill(other Ports) {
+	from := other.all()
+	for i, port := range p.all() {
+		if *port.number == 0 {
+			*port.number = *from[i].number
+		}
+	}
+}
+
+// validate finds ports that cannot be listened on or are chosen twice.
+func (p *Ports) validate() error {
+	taken := map[int]string{}
+	for _, port := range p.all() {
+		if *port.number < 1 || *port.number > 65535 {
+			return fmt.Errorf("port %d of %s is not between 1 and 65535", *port.number, port.use)
+		}
+		if other, ok := taken[*port.number]; ok {
+			return fmt.Errorf("port %d is chosen for both %s and %s", *port.number, other, port.use)
+		}
+		taken[*port.number] = port.use
+	}
+	return nil
+}
+
+// reservations keep chosen ports from other test binaries of the same user, between
+// the moment a port is found free and the moment a component listens on it.
+type reservations struct {
+	dir   string
+	locks []*fileLock
+}
+
+func newReservations() *reservations {
+	return &reservations{dir: filepath.Join(os.TempDir(), "devcluster-ports-"+strconv.Itoa(os.Getuid()))}
+}
+
+// next finds a free port and holds it until release.
+func (r *reservations) next() (int, error) {
+	// Starting anywhere keeps parallel test binaries from walking the same ports.
+	const count = lastFreePort - firstFreePort + 1
+	start := rand.IntN(count)
+	for i := range count {
+		port := firstFreePort + (start+i)%count
+		lock, err := tryLock(filepath.Join(r.dir, strconv.Itoa(port)))
+		if errors.Is(err, errLocked) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("reserving a port: %w", err)
+		}
+		if !portFree(port) {
+			lock.release()
+			continue
+		}
+		r.locks = append(r.locks, lock)
+		return port, nil
+	}
+	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", firstFreePort, lastFreePort)
+}
+
+// fill replaces every zero of p by a free port.
+func (r *reservations) fill(p *Ports) error {
+	for _, port := range p.all() {
+		if *port.number != 0 {
+			continue
+		}
+		number, err := r.next()
+		if err != nil {
+			return fmt.Errorf("choosing a port for %s: %w", port.use, err)
+		}
+		*port.number = number
+	}
+	return nil
+}
+
+func (r *reservations) release() {
+	for _, lock := range r.locks {
+		lock.release()
+	}
+	r.locks = nil
+}
+
+func portFree(port int) bool {
+	listener, err := net.Listen("tcp", loopback(port))
+	if err != nil {
+		return !errors.Is(err, syscall.EADDRINUSE)
+	}
+	_ = listener.Close()
+	return true
+}
+
+// PortInUseError says that a port a component needs is taken by somebody else.
+type PortInUseError struct {
+	// Use is what the port is for, as named by Ports.Set.
+	Use string
+	// Port is the TCP port on 127.0.0.1.
+	Port int
+	// Holder is the process that listens on it, or empty if that cannot be found out.
+	Holder string
+}
+
+// Error names the component, the port and who has it, and says what to change.
+func (e *PortInUseError) Error() string {
+	holder := e.Holder
+	if holder == "" {
+		holder = "another process"
+	}
+	return fmt.Sprintf("%s needs port %d on 127.0.0.1, but %s listens on it: stop that process, or choose other ports "+
+		"(make up BASE_PORT=%d moves all of them, the flag --port %s=N this one)", e.Use, e.Port, holder, DefaultBasePort+1000, e.Use)
+}
+
+func checkPort(use string, port int) error {
+	if portFree(port) {
+		return nil
+	}
+	return &PortInUseError{Use: use, Port: port, Holder: portHolder(port)}
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+func httpsURL(port int) string { return "https://" + loopback(port) }

@@ -1,0 +1,86 @@
+package devcluster
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// How much of a log an error message shows.
+const tailLines, tailLineLength = 12, 400
+
+// ComponentError says which component has a problem and where to read more.
+type ComponentError struct {
+	// Component is the name of the component, such as "kube-apiserver".
+	Component string
+	// Problem continues a sentence that begins with the component's name.
+	Problem string
+	// LogFile is what the component wrote.
+	LogFile string
+	// LogTail are the last lines it wrote since its last start.
+	LogTail []string
+}
+
+// Error names the component and its log file, followed by the end of the log.
+func (e *ComponentError) Error() string {
+	var b strings.Builder
+	_, _ = fmt.Fprintf(&b, "%s %s; its log is %s", e.Component, e.Problem, e.LogFile)
+	if len(e.LogTail) == 0 {
+		b.WriteString(" (empty since its start)")
+		return b.String()
+	}
+	b.WriteString(" and ends with:")
+	for _, line := range e.LogTail {
+		b.WriteString("\n    " + line)
+	}
+	return b.String()
+}
+
+func (p *Process) problem(format string, args ...any) error {
+	var offset int64
+	if r := p.current(); r != nil {
+		offset = r.record.LogOffset
+	}
+	return &ComponentError{
+		Component: p.spec.name,
+		Problem:   fmt.Sprintf(format, args...),
+		LogFile:   p.LogFile(),
+		LogTail:   logTail(p.LogFile(), offset),
+	}
+}
+
+// logTail returns the last lines of a log after offset. It has no error: it serves
+// messages about other errors.
+func logTail(path string, offset int64) []string {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }()
+	const most = 64 << 10
+	cut := false
+	if info, err := file.Stat(); err == nil && info.Size()-offset > most {
+		offset, cut = info.Size()-most, true
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil
+	}
+	data, _ := io.ReadAll(io.LimitReader(file, most))
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return nil
+	}
+	lines := strings.Split(string(data), "\n")
+	if cut && len(lines) > 1 {
+		lines = lines[1:] // reading began in the middle of it
+	}
+	lines = lines[max(0, len(lines)-tailLines):]
+	for i, line := range lines {
+		if len(line) > tailLineLength {
+			lines[i] = line[:tailLineLength] + "..."
+		}
+	}
+	return lines
+}

@@ -1,0 +1,285 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// How long a component may take after SIGTERM before it gets SIGKILL.
+	stopGrace = 20 * time.Second
+	// How long the kernel may take to end a process after SIGKILL.
+	killGrace = 10 * time.Second
+	// How often conditions of processes are looked at.
+	processPoll = 50 * time.Millisecond
+)
+
+// spec says how to run one component.
+type spec struct {
+	name string
+	path string
+	args []string
+	// inputs are files the program reads at its start. If one changes, a running
+	// program is out of date.
+	inputs []string
+	ports  []portUse
+	// ready makes one attempt to find out whether the component does its work.
+	ready func(context.Context) error
+}
+
+type portUse struct {
+	use    string
+	number int
+}
+
+func (s *spec) argv() []string { return append([]string{s.path}, s.args...) }
+
+// Process is one component of a cluster. It stays the same value over restarts. All
+// methods may be called from several goroutines.
+type Process struct {
+	spec         spec
+	layout       layout
+	detached     bool
+	readyTimeout time.Duration
+	grace        time.Duration // stopGrace, unless a test is in a hurry
+
+	// changing is held while the process is being started or stopped.
+	changing sync.Mutex
+
+	mu sync.Mutex
+	// now is the running process or the last one; nil before the first start.
+	now *run
+}
+
+// run is one run of a program, either our child or one started by an earlier command.
+type run struct {
+	record record
+	// over is closed when our child has ended; nil if it is not our child.
+	over chan struct{}
+	exit Exit
+	// intended is set once Stop or Kill has begun: the end is no crash. Guarded by
+	// Process.mu.
+	intended bool
+}
+
+func (r *run) running() bool {
+	if r.over == nil {
+		return r.record.alive()
+	}
+	select {
+	case <-r.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// Exit says how a process ended.
+type Exit struct {
+	// Code is the exit code, or -1 if a signal ended the process or nobody knows it.
+	Code int
+	// Text describes it: "exit status 1", "signal: killed".
+	Text string
+}
+
+// Name is the component's name, such as "kube-apiserver".
+func (p *Process) Name() string { return p.spec.name }
+
+// Args are the program and its arguments.
+func (p *Process) Args() []string { return p.spec.argv() }
+
+// LogFile is the file that receives what the process writes. Restarts append to it.
+func (p *Process) LogFile() string { return p.layout.log(p.spec.name) }
+
+// PID is the process id, or 0 if the process does not run.
+func (p *Process) PID() int {
+	if r := p.current(); r != nil && r.running() {
+		return r.record.PID
+	}
+	return 0
+}
+
+// Running reports whether the process runs. It says nothing about readiness.
+func (p *Process) Running() bool { return p.PID() != 0 }
+
+func (p *Process) current() *run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// crashed reports whether the process has ended without being told to.
+func (p *Process) crashed() bool {
+	p.mu.Lock()
+	r := p.now
+	intended := r != nil && r.intended
+	p.mu.Unlock()
+	return r != nil && !intended && !r.running()
+}
+
+// adopt takes over what an earlier command started, if that still runs.
+func (p *Process) adopt() error {
+	r, err := loadRecord(p.layout, p.spec.name)
+	if err != nil || r == nil || !r.alive() {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = &run{record: *r}
+	return nil
+}
+
+// outdated says why the running process is not what its spec asks for, or returns "".
+func (p *Process) outdated() string {
+	r := p.current().record
+	if !slices.Equal(r.Argv, p.spec.argv()) {
+		return "its arguments changed"
+	}
+	if !r.Binary.current() {
+		return "its program was rebuilt"
+	}
+	inputs, err := hashFiles(p.spec.inputs...)
+	if err != nil || inputs != r.Inputs {
+		return "its configuration changed"
+	}
+	return ""
+}
+
+// WaitReady returns when the component does its work. It fails with a *ComponentError
+// if the process ends first or takes longer than Options.ReadyTimeout.
+func (p *Process) WaitReady(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 2*processPoll, p.readyTimeout, true, func(ctx context.Context) (bool, error) {
+		if !p.Running() {
+			return false, p.problem("%s before it was ready", p.ended())
+		}
+		// A server that accepts connections but never answers must not use up the time
+		// in a single attempt.
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		last = p.spec.ready(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil || ctx.Err() == nil && !wait.Interrupted(err):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for %s: %w", p.spec.name, context.Cause(ctx))
+	default:
+		return p.problem("is not ready after %s: %v", p.readyTimeout, last)
+	}
+}
+
+// Wait returns when the process has ended and says how. How is unknown (code -1) for a
+// process that an earlier command started.
+func (p *Process) Wait(ctx context.Context) (Exit, error) {
+	r := p.current()
+	if r == nil {
+		return Exit{}, fmt.Errorf("waiting for the end of %s: it was never started", p.spec.name)
+	}
+	if r.over == nil {
+		err := wait.PollUntilContextCancel(ctx, processPoll, true, func(context.Context) (bool, error) { return !r.running(), nil })
+		if err != nil {
+			return Exit{}, fmt.Errorf("waiting for the end of %s: %w", p.spec.name, err)
+		}
+		return Exit{Code: -1, Text: "exit status unknown"}, nil
+	}
+	select {
+	case <-r.over:
+		return r.exit, nil
+	case <-ctx.Done():
+		return Exit{}, fmt.Errorf("waiting for the end of %s: %w", p.spec.name, context.Cause(ctx))
+	}
+}
+
+// ended describes how the last run ended.
+func (p *Process) ended() string {
+	r := p.current()
+	if r == nil || r.over == nil || r.running() {
+		return "ended"
+	}
+	return "ended (" + r.exit.Text + ")"
+}
+
+// Signal sends a signal, for example SIGSTOP to let the component hang. It returns
+// os.ErrProcessDone if the process does not run.
+func (p *Process) Signal(sig syscall.Signal) error {
+	r := p.current()
+	if r == nil || !r.running() {
+		return os.ErrProcessDone
+	}
+	return r.record.signal(sig)
+}
+
+// Kill ends the process with SIGKILL and waits for its end. Not running is not an error.
+func (p *Process) Kill(ctx context.Context) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	return p.end(ctx, syscall.SIGKILL, killGrace)
+}
+
+// Stop ends the process with SIGTERM, and with SIGKILL if it does not end within 20
+// seconds, and waits for its end. Not running is not an error.
+func (p *Process) Stop(ctx context.Context) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	return p.stop(ctx)
+}
+
+func (p *Process) stop(ctx context.Context) error {
+	grace := p.grace
+	if grace == 0 {
+		grace = stopGrace
+	}
+	err := p.end(ctx, syscall.SIGTERM, grace)
+	// A hanging process is no reason to leave one behind, and neither is a caller in a hurry.
+	if err != nil {
+		err = p.end(context.WithoutCancel(ctx), syscall.SIGKILL, killGrace)
+	}
+	return err
+}
+
+func (p *Process) end(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
+	p.mu.Lock()
+	if p.now != nil {
+		p.now.intended = true
+	}
+	p.mu.Unlock()
+	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	// A process stopped with SIGSTOP does not see SIGTERM before it continues.
+	if err := p.Signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	if r := p.current(); r != nil {
+		ctx, cancel := context.WithTimeout(ctx, grace)
+		defer cancel()
+		if _, err := p.Wait(ctx); err != nil {
+			return fmt.Errorf("%s did not end within %s of %s: %w", p.spec.name, grace, sig, err)
+		}
+	}
+	if err := os.Remove(p.layout.record(p.spec.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forgetting the stopped %s: %w", p.spec.name, err)
+	}
+	return nil
+}
+
+// Restart stops the process if it runs, starts it and waits until it is ready.
+func (p *Process) Restart(ctx context.Context) error {
+	if err := p.Stop(ctx); err != nil {
+		return err
+	}
+	if err := p.Start(ctx); err != nil {
+		return err
+	}
+	return p.WaitReady(ctx)
+}

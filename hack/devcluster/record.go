@@ -1,0 +1,178 @@
+package devcluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// record is what the state folder knows about one process, one JSON file each. It is
+// the only proof that a process belongs to the cluster: nothing else is ever killed.
+type record struct {
+	Name string `json:"name"`
+	PID  int    `json:"pid"`
+	// Identity tells the process from later ones with the same pid.
+	Identity string   `json:"identity"`
+	Argv     []string `json:"argv"`
+	Binary   fileID   `json:"binary"`
+	// Inputs is the hash of the files the process read when it started.
+	Inputs  string    `json:"inputs"`
+	LogFile string    `json:"logFile"`
+	Started time.Time `json:"started"`
+	// LogOffset is where the output of this run begins in LogFile.
+	LogOffset int64 `json:"logOffset"`
+}
+
+// alive reports whether the recorded process, and not another one with its pid, runs.
+func (r *record) alive() bool {
+	identity, err := processIdentity(r.PID)
+	return err == nil && identity == r.Identity && processRuns(r.PID, r.Argv)
+}
+
+// signal sends sig to the recorded process. It returns os.ErrProcessDone if that has ended.
+func (r *record) signal(sig syscall.Signal) error {
+	// The handle is taken before the identity is checked, so that the pid cannot be
+	// reused in between.
+	handle, err := os.FindProcess(r.PID)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", r.Name, err)
+	}
+	defer func() { _ = handle.Release() }()
+	if !r.alive() {
+		return os.ErrProcessDone
+	}
+	if err := handle.Signal(sig); err != nil {
+		return fmt.Errorf("sending %s to %s (pid %d): %w", sig, r.Name, r.PID, err)
+	}
+	return nil
+}
+
+// save writes the record. Call it at once after the start: a process without a record
+// is one that "make down" cannot end.
+func (r *record) save(l layout) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the record of %s: %w", r.Name, err)
+	}
+	return writeFile(l.record(r.Name), append(data, '\n'), 0o600)
+}
+
+// loadRecord returns nil without an error if there is no record of that name.
+func loadRecord(l layout, name string) (*record, error) {
+	data, err := os.ReadFile(l.record(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the record of %s: %w", name, err)
+	}
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("%s is damaged: end the %s it describes, then delete the file: %w", l.record(name), name, err)
+	}
+	return &r, nil
+}
+
+// recordedNames lists the processes the state folder knows, in the order to stop them.
+func recordedNames(l layout) ([]string, error) {
+	entries, err := os.ReadDir(l.run())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the recorded processes: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		// A temporary file of an interrupted write begins with a dot.
+		if name, ok := strings.CutSuffix(entry.Name(), recordSuffix); ok && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+	}
+	return stopOrder(names), nil
+}
+
+// startOrder is the order in which components depend on each other.
+var startOrder = []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kwok, websiteAPIServer, websiteController}
+
+// stopOrder sorts names so that everything stops before what it depends on.
+// kube-apiserver has to be gone before etcd: without its store it hangs and keeps its
+// port. Processes that are not components (further controllers) stop first.
+func stopOrder(names []string) []string {
+	rank := func(name string) int {
+		if i := slices.Index(startOrder, name); i >= 0 {
+			return i
+		}
+		return len(startOrder)
+	}
+	sorted := slices.Clone(names)
+	slices.SortStableFunc(sorted, func(a, b string) int {
+		if ra, rb := rank(a), rank(b); ra != rb {
+			return rb - ra
+		}
+		return strings.Compare(a, b)
+	})
+	return sorted
+}
+
+// fileID identifies the content of a file. Size and time are there to save reading
+// hundreds of megabytes of programs each time.
+type fileID struct {
+	Path    string    `json:"path"`
+	Size    int64     `json:"size"`
+	ModTime time.Time `json:"modTime"`
+	SHA256  string    `json:"sha256"`
+}
+
+func identify(path string) (fileID, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return fileID{}, fmt.Errorf("identifying a program: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return fileID{}, fmt.Errorf("identifying a program: %w", err)
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return fileID{}, fmt.Errorf("identifying %s: %w", path, err)
+	}
+	return fileID{Path: path, Size: info.Size(), ModTime: info.ModTime(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// current reports whether the file still has the content it was identified by.
+func (f fileID) current() bool {
+	info, err := os.Stat(f.Path)
+	if err != nil || info.Size() != f.Size {
+		return false
+	}
+	if info.ModTime().Equal(f.ModTime) {
+		return true
+	}
+	now, err := identify(f.Path)
+	return err == nil && now.SHA256 == f.SHA256
+}
+
+// hashFiles returns one hash over the names and contents of files.
+func hashFiles(paths ...string) (string, error) {
+	hash := sha256.New()
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("hashing an input: %w", err)
+		}
+		// Lengths keep the boundary between two files from being ambiguous.
+		_, _ = fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(path), len(data), data)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}

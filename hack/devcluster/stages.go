@@ -1,0 +1,214 @@
+package devcluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/kubernetes"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+// start brings the processes up, in stages: what is in a stage needs only earlier stages.
+func (c *Cluster) start(ctx context.Context) error {
+	options, plan := c.plan.options, c.plan
+	simulates := options.Node.simulates(c.progress)
+	kubernetesStages := [][]spec{{plan.etcd()}, {plan.kubeAPIServer()}, {plan.kubeControllerManager(), plan.kubeScheduler()}}
+	if simulates {
+		kubernetesStages[2] = append(kubernetesStages[2], plan.kwok())
+	}
+	var server, controller []spec
+	if !options.KubernetesOnly {
+		server = []spec{plan.websiteAPIServer()}
+		if !options.WithoutController {
+			controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
+		}
+	}
+	stages := append(kubernetesStages, server, controller)
+	if err := c.reconcile(ctx, stages); err != nil {
+		return err
+	}
+
+	for _, stage := range kubernetesStages {
+		if err := c.startStage(ctx, stage); err != nil {
+			return err
+		}
+	}
+	config, err := c.AdminConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if err := c.readyForPods(ctx, client, simulates); err != nil {
+		return err
+	}
+	if len(server) == 0 {
+		return nil
+	}
+	if err := c.applyRoles(ctx, client); err != nil {
+		return err
+	}
+	if err := c.startStage(ctx, server); err != nil {
+		return err
+	}
+	registration, err := aggregator.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if err := c.register(ctx, client, registration); err != nil {
+		return err
+	}
+	if err := c.startStage(ctx, controller); err != nil {
+		return err
+	}
+	return c.crashed()
+}
+
+// reconcile compares what runs with what should, stops what is out of date or no longer
+// wanted, and checks the ports of all that will be started: before anything is, so that
+// a port in use leaves no half-started cluster.
+func (c *Cluster) reconcile(ctx context.Context, stages [][]spec) error {
+	recorded, err := recordedNames(c.plan.layout)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, stage := range stages {
+		for _, s := range stage {
+			wanted[s.name] = true
+			if err := c.add(s).adopt(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range recorded {
+		p, why := c.Process(name), ""
+		switch {
+		case wanted[name] && !p.Running():
+			c.progress.printf("%s: has ended since the last time (its log is %s), starting it again", name, p.LogFile())
+			continue
+		case wanted[name]:
+			why = p.outdated()
+		default:
+			p = &Process{spec: spec{name: name}, layout: c.plan.layout}
+			if err := p.adopt(); err != nil {
+				return err
+			}
+			why = "this cluster does without it"
+		}
+		if why == "" {
+			continue
+		}
+		c.progress.printf("%s: %s, stopping it", name, why)
+		if err := p.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	for _, stage := range stages {
+		for _, s := range stage {
+			if c.Process(s.name).Running() {
+				continue
+			}
+			for _, port := range s.ports {
+				if err := checkPort(port.use, port.number); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// startStage starts what does not run yet and waits until all of the stage is ready.
+func (c *Cluster) startStage(ctx context.Context, stage []spec) error {
+	if len(stage) == 0 {
+		return nil
+	}
+	var names []string
+	running := map[string]bool{}
+	for _, s := range stage {
+		names = append(names, s.name)
+		running[s.name] = c.Process(s.name).Running()
+	}
+	step := c.progress.step(strings.Join(names, ", "))
+	var results []string
+	for _, name := range names {
+		if err := c.Process(name).Start(ctx); err != nil {
+			return step.failed(err)
+		}
+	}
+	for _, name := range names {
+		p := c.Process(name)
+		step.set("waiting until %s is ready", name)
+		if err := p.WaitReady(ctx); err != nil {
+			return step.failed(err)
+		}
+		how := "ready"
+		if running[name] {
+			how = "kept"
+		}
+		results = append(results, fmt.Sprintf("%s (pid %d)", how, p.PID()))
+	}
+	step.done("%s", strings.Join(results, ", "))
+	return nil
+}
+
+// readyForPods waits until pods can be created and scheduled.
+func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface, simulates bool) error {
+	count := 0
+	if simulates {
+		count = c.plan.options.SimulatedNodes
+	}
+	step := c.progress.step("nodes")
+	step.set("waiting until %d simulated nodes are Ready", count)
+	if err := applyNodes(ctx, client, count); err != nil {
+		return step.failed(err)
+	}
+	err := c.await(ctx, "the cluster to take pods", c.plan.options.ReadyTimeout, func(ctx context.Context) error {
+		if err := podsAdmitted(ctx, client); err != nil {
+			return err
+		}
+		return nodesReady(ctx, client, count)
+	})
+	if err != nil {
+		return step.failed(err)
+	}
+	step.done("%d Ready", count)
+	return nil
+}
+
+// applyRoles installs the ServiceAccounts and roles of the website components, and the
+// Service of website-apiserver.
+func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) error {
+	step := c.progress.step("roles")
+	folder := filepath.Join(c.plan.options.RepoDir, "artifacts", "rbac")
+	_, stderr, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "-k", folder)
+	if err != nil {
+		return step.failed(fmt.Errorf("applying %s: %w: %s", folder, err, strings.TrimSpace(stderr)))
+	}
+	if err := applyService(ctx, client, c.Ports().WebsiteAPIServer); err != nil {
+		return step.failed(err)
+	}
+	step.done("applied %s", folder)
+	return nil
+}
+
+// register connects website-apiserver to kube-apiserver.
+func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, registration aggregator.Interface) error {
+	step := c.progress.step("APIService")
+	if err := applyAPIServices(ctx, registration, c.credentials.serving.certPEM, c.Ports().WebsiteAPIServer); err != nil {
+		return step.failed(err)
+	}
+	err := c.await(ctx, "the website API to be available", c.plan.options.ReadyTimeout, func(ctx context.Context) error {
+		return apiServicesAvailable(ctx, registration, client.Discovery())
+	})
+	if err != nil {
+		return step.failed(err)
+	}
+	step.done("%s is available", websiteGroup)
+	return nil
+}

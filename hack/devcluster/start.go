@@ -1,0 +1,145 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// A log that has grown beyond this is set aside at the next start.
+const maxLogSize = 20 << 20
+
+// Start starts the process unless it runs, and does not wait until it is ready. It
+// fails with a *PortInUseError if somebody else has one of its ports.
+func (p *Process) Start(ctx context.Context) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	if p.Running() {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("starting %s: %w", p.spec.name, context.Cause(ctx))
+	}
+	for _, port := range p.spec.ports {
+		if err := checkPort(port.use, port.number); err != nil {
+			return err
+		}
+	}
+	r := &run{over: make(chan struct{}), record: record{Name: p.spec.name, Argv: p.spec.argv(), LogFile: p.LogFile(), Started: time.Now()}}
+	var err error
+	if r.record.Binary, err = identify(p.spec.path); err != nil {
+		return err
+	}
+	if r.record.Inputs, err = hashFiles(p.spec.inputs...); err != nil {
+		return fmt.Errorf("starting %s: %w", p.spec.name, err)
+	}
+	log, err := openLog(r.record.LogFile, r.record.Argv)
+	if err != nil {
+		return fmt.Errorf("opening the log of %s: %w", p.spec.name, err)
+	}
+	defer func() { _ = log.Close() }()
+	if r.record.LogOffset, err = log.Seek(0, io.SeekEnd); err != nil {
+		return fmt.Errorf("opening the log of %s: %w", p.spec.name, err)
+	}
+	if err := p.launch(r, log); err != nil {
+		return fmt.Errorf("starting %s: %w", p.spec.name, err)
+	}
+	p.mu.Lock()
+	p.now = r
+	p.mu.Unlock()
+	return nil
+}
+
+// launch starts the program and records it.
+func (p *Process) launch(r *run, log *os.File) error {
+	cmd := exec.Command(p.spec.path, p.spec.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Dir = p.layout.dir
+	cmd.Env = componentEnv(p.layout)
+	cmd.SysProcAttr = startAttributes(p.detached)
+
+	started := make(chan error)
+	go func() {
+		// On Linux the kernel kills a child that is tied to its parent when the parent's
+		// THREAD that started it ends. This goroutine keeps its thread until the child
+		// has ended; the thread then ends with the goroutine.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		err = cmd.Wait()
+		r.exit = Exit{Code: cmd.ProcessState.ExitCode(), Text: cmd.ProcessState.String()}
+		if err != nil && cmd.ProcessState.Success() {
+			r.exit.Text = err.Error()
+		}
+		close(r.over)
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	r.record.PID = cmd.Process.Pid
+	identity, err := processIdentity(r.record.PID)
+	if err == nil {
+		r.record.Identity = identity
+		err = r.record.save(p.layout)
+	} else if ended(r) {
+		// It was too quick for us. WaitReady tells the story, with the log.
+		return nil
+	}
+	if err != nil {
+		// Better not running than running without a record.
+		_ = cmd.Process.Kill()
+		<-r.over
+		return err
+	}
+	return nil
+}
+
+// ended gives a process that cannot be identified the moment it needs to be reaped.
+func ended(r *run) bool {
+	select {
+	case <-r.over:
+		return true
+	case <-time.After(time.Second):
+		return false
+	}
+}
+
+// componentEnv is a small environment of its own: variables of the caller such as
+// ETCD_*, KUBECONFIG or HTTPS_PROXY would change what components do, and files in the
+// caller's home folder as well.
+func componentEnv(l layout) []string {
+	env := []string{"HOME=" + l.home()}
+	for _, name := range []string{"PATH", "TMPDIR", "TZ", "LANG", "GODEBUG", "GOCOVERDIR", "GORACE", "GOTRACEBACK"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// openLog opens a log for appending and marks in it that a new run begins.
+func openLog(path string, argv []string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLogSize {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(file, "---- %s devcluster starts: %s\n", time.Now().UTC().Format(time.RFC3339), strings.Join(argv, " "))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,180 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
+	ctx := t.Context()
+	l := newLayout(t)
+	foreign := filepath.Join(l.dir, "notes.txt")
+	writeTestFile(t, foreign, "not ours")
+	s := settings{Ports: DefaultPorts(DefaultBasePort)}
+	if err := errors.Join(s.chooseWebsiteData(l), s.save(l)); err != nil {
+		t.Fatal(err)
+	}
+	var running []*Process
+	for _, name := range []string{etcd, websiteController, kubeAPIServer, "further-controller"} {
+		p := newTestProcess(l, name, roleRuns)
+		p.detached = true
+		if err := p.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, p)
+	}
+	// One that has crashed, and one whose pid belongs to somebody else now.
+	if err := (&record{Name: kwok, PID: 1 << 30, Identity: "none"}).save(l); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&record{Name: kubeScheduler, PID: os.Getpid(), Identity: "none"}).save(l); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	err := Down(ctx, l.dir, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range running {
+		eventually(t, p.Name()+" has ended", func() bool { return !p.Running() })
+	}
+	var order []string
+	for _, line := range said {
+		if name, _, ok := strings.Cut(line, ":"); ok {
+			order = append(order, name)
+		}
+	}
+	if want := []string{"further-controller", websiteController, kwok, kubeScheduler, kubeAPIServer, etcd}; !slices.Equal(order, want) {
+		t.Errorf("order = %v, want %v", order, want)
+	}
+	entries, err := os.ReadDir(l.dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "notes.txt" {
+		t.Errorf("left behind: %v (%v), want only the file of somebody else", entries, err)
+	}
+	if _, err := os.Stat(s.WebsiteData); err == nil {
+		t.Errorf("%s is still there", s.WebsiteData)
+	}
+}
+
+func TestDownLeavesOtherFoldersAlone(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "logs", "precious")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Down(t.Context(), dir, t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(logs); err != nil {
+		t.Error("Down removed something from a folder that holds no cluster")
+	}
+	if err := Down(t.Context(), filepath.Join(dir, "absent"), t.Logf); err != nil {
+		t.Errorf("Down of a folder that does not exist: %v", err)
+	}
+}
+
+func TestUpRefusesAFolderWithOtherThings(t *testing.T) {
+	dir := t.TempDir()
+	writeTestFile(t, filepath.Join(dir, "thesis.tex"), "")
+	if _, err := Up(t.Context(), Options{Dir: dir, RepoDir: testRepo(t)}); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+		t.Errorf("Up = %v, want an error that names the file", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the folder now holds %v (%v)", entries, err)
+	}
+}
+
+func TestWebsiteDataPathIsShort(t *testing.T) {
+	short := layout{dir: filepath.Join(t.TempDir(), "s")}
+	long := layout{dir: filepath.Join(t.TempDir(), strings.Repeat("long", 30))}
+	for _, l := range []layout{short, long} {
+		var s settings
+		if err := errors.Join(l.make(), s.chooseWebsiteData(l), s.save(l)); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.WebsiteData) > maxDataDirLength {
+			t.Errorf("%s has %d characters", s.WebsiteData, len(s.WebsiteData))
+		}
+		info, err := os.Stat(s.WebsiteData)
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v, want a folder of mode 0700", s.WebsiteData, info, err)
+		}
+		loaded, err := loadSettings(l)
+		if err != nil || loaded != s {
+			t.Errorf("loadSettings = %+v, %v, want %+v", loaded, err, s)
+		}
+		if err := l.remove(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(s.WebsiteData); err == nil {
+			t.Errorf("%s was not removed", s.WebsiteData)
+		}
+	}
+}
+
+func TestFileLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := tryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryLock(path); !errors.Is(err, errLocked) {
+		t.Fatalf("a second lock: %v, want errLocked", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	waits := 0
+	if _, err := lockFile(ctx, path, func() { waits++ }); !errors.Is(err, context.DeadlineExceeded) || waits != 1 {
+		t.Errorf("waiting for a lock: %v after %d messages", err, waits)
+	}
+	// "make down" removes the file while it holds the lock.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	second, err := tryLock(path)
+	if err != nil {
+		t.Fatalf("locking a new file of that name: %v", err)
+	}
+	first.release()
+	if _, err := tryLock(path); !errors.Is(err, errLocked) {
+		t.Errorf("releasing the old lock released the new one: %v", err)
+	}
+	second.release()
+	third, err := lockFile(t.Context(), path, func() { t.Error("waited for a free lock") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	third.release()
+}
+
+func TestWriteFileKeepsUnchangedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := writeFile(path, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(path, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("an unchanged file was replaced (%v)", err)
+	}
+	if err := writeFile(path, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	info, statErr := os.Stat(path)
+	if err != nil || statErr != nil || string(data) != "two" || info.Mode().Perm() != 0o600 {
+		t.Errorf("file = %q, %v, %v, %v", data, info.Mode(), err, statErr)
+	}
+}

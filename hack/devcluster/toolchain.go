@@ -1,0 +1,114 @@
+package devcluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/version"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// toolchain is what builds the programs.
+type toolchain struct {
+	goVersion, gitVersion string
+	goos, goarch          string
+}
+
+// findToolchain checks that this machine has what building needs.
+func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
+	var t toolchain
+	for tool, why := range map[string]string{
+		"go":  "it builds every program of the cluster: install it from your system's packages or from go.dev/dl",
+		"git": "Go records with it which commit a program was built from: install it from your system's packages",
+	} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return t, fmt.Errorf("the tool %q is missing in PATH: %s", tool, why)
+		}
+	}
+	want, err := readModule(ctx, repoDir)
+	if err != nil {
+		return t, err
+	}
+	// In the checkout, so that a Go that can fetch the toolchain go.mod asks for does so.
+	out, err := output(ctx, repoDir, "go", "env", "GOVERSION", "GOOS", "GOARCH")
+	if err != nil {
+		return t, fmt.Errorf("go does not work in %s (go.mod asks for Go %s or newer): %w", repoDir, want.Go, err)
+	}
+	fields := strings.Fields(out)
+	if len(fields) < 3 {
+		return t, fmt.Errorf("go env printed %q, want three values", out)
+	}
+	t.goVersion, t.goos, t.goarch = fields[0], fields[len(fields)-2], fields[len(fields)-1]
+	if err := checkGo(t.goVersion, want.Go); err != nil {
+		return t, err
+	}
+	if out, err = output(ctx, repoDir, "git", "--version"); err != nil {
+		return t, fmt.Errorf("git does not work: %w", err)
+	}
+	t.gitVersion = strings.TrimPrefix(out, "git version ")
+	return t, nil
+}
+
+// checkGo compares the installed version ("go1.26.8") with the one go.mod asks for ("1.26.0").
+func checkGo(have, want string) error {
+	// A development version of Go has no version to compare; whoever uses one knows.
+	if !version.IsValid(have) || version.Compare(have, "go"+want) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is too old: go.mod asks for Go %s or newer. Install it from your system's packages or from go.dev/dl, "+
+		"or set GOTOOLCHAIN=auto to let Go (1.21 or newer) fetch it", have, want)
+}
+
+// module is what go.mod says, as far as it matters here.
+type module struct {
+	Go      string
+	Require []struct{ Path, Version string }
+}
+
+func readModule(ctx context.Context, dir string) (module, error) {
+	var m module
+	out, err := output(ctx, dir, "go", "mod", "edit", "-json")
+	if err != nil {
+		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, "go.mod"), err)
+	}
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, "go.mod"), err)
+	}
+	return m, nil
+}
+
+// version returns the version that go.mod requires of a module.
+func (m module) version(path string) (string, error) {
+	for _, r := range m.Require {
+		if r.Path == path {
+			return r.Version, nil
+		}
+	}
+	return "", fmt.Errorf("go.mod does not require %s", path)
+}
+
+// goEnv is the environment of all builds: pure Go programs, and every module for itself
+// even if the developer has a workspace.
+func goEnv() []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+}
+
+// output runs a tool in dir and returns what it printed, without the final newline.
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = goEnv()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
