@@ -23,9 +23,15 @@ cd "${ROOT}"
 
 "${ROOT}/hack/update-protobuf.sh"
 
+# validation-gen cannot follow types of meta/v1: their custom validations are in
+# another package, which it does not look into for packages that it may not
+# write. Our types mark what they take from there as opaque instead.
+READONLY=("${KUBE_CODEGEN_READONLY_PKGS[@]}")
+KUBE_CODEGEN_READONLY_PKGS=(time)
 kube::codegen::gen_helpers \
   --boilerplate "${BOILERPLATE}" \
   "${ROOT}/pkg/apis"
+KUBE_CODEGEN_READONLY_PKGS=("${READONLY[@]}")
 
 kube::codegen::gen_register \
   --boilerplate "${BOILERPLATE}" \
@@ -35,6 +41,8 @@ kube::codegen::gen_openapi \
   --output-dir "${ROOT}/pkg/generated/openapi" \
   --output-pkg "${MODULE}/pkg/generated/openapi" \
   --output-model-name-file zz_generated.model_name.go \
+  --extra-pkgs k8s.io/api/core/v1 \
+  --extra-pkgs k8s.io/api/autoscaling/v1 \
   --report-filename "${ROOT}/hack/openapi-violations.list" \
   --update-report \
   --boilerplate "${BOILERPLATE}" \
@@ -50,6 +58,7 @@ kube::codegen::gen_client \
   --with-watch \
   --with-applyconfig \
   --prefers-protobuf \
+  --applyconfig-externals k8s.io/api/core/v1.ResourceRequirements:k8s.io/client-go/applyconfigurations/core/v1,k8s.io/api/core/v1.Toleration:k8s.io/client-go/applyconfigurations/core/v1 \
   --applyconfig-openapi-schema "${SCHEMA}" \
   --output-dir "${ROOT}/pkg/generated" \
   --output-pkg "${MODULE}/pkg/generated" \

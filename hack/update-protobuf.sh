@@ -7,7 +7,10 @@ set -o errexit -o nounset -o pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 MODULE=$(cd "${ROOT}" && go list -m)
 BIN="${CODEGEN_BIN:-${ROOT}/bin/codegen}"
-PACKAGES=("${MODULE}/pkg/apis/website/v1alpha1")
+PACKAGES=(
+  "${MODULE}/pkg/apis/website/v1alpha1"
+  "${MODULE}/pkg/apis/website/v1beta1"
+)
 # Messages of ours contain messages of these; their own code is not generated.
 APIMACHINERY=(
   -k8s.io/apimachinery/pkg/util/intstr
@@ -15,6 +18,7 @@ APIMACHINERY=(
   -k8s.io/apimachinery/pkg/runtime/schema
   -k8s.io/apimachinery/pkg/runtime
   -k8s.io/apimachinery/pkg/apis/meta/v1
+  -k8s.io/api/core/v1
 )
 
 if ! command -v protoc >/dev/null; then
@@ -44,6 +48,7 @@ link() {
 cd "${ROOT}"
 link "${MODULE}" "${ROOT}"
 link k8s.io/apimachinery "$(go list -m -f '{{.Dir}}' k8s.io/apimachinery)"
+link k8s.io/api "$(go list -m -f '{{.Dir}}' k8s.io/api)"
 # The options that the intermediate .proto uses, and protobuf's own descriptor.
 GOGO=$(cd hack/tools && go list -m -f '{{.Dir}}' github.com/gogo/protobuf)
 link github.com/gogo/protobuf "${GOGO}"

@@ -5,12 +5,21 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"strings"
 
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
+)
+
+// The generator looks for our types under names made from their Go package,
+// although definitions have the names that the package declares for them.
+const (
+	declaredPrefix = "io.nevermosby.mycontroller."
+	goPrefix       = "com.github.kubesites.website-apiserver.pkg.apis.website."
 )
 
 func main() {
@@ -34,6 +43,11 @@ func write() error {
 			schema = v2
 		}
 		document.Definitions[name] = schema
+	}
+	for name, schema := range maps.Clone(document.Definitions) {
+		if unprefixed, ours := strings.CutPrefix(name, declaredPrefix); ours {
+			document.Definitions[goPrefix+unprefixed] = schema
+		}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(document); err != nil {
 		return fmt.Errorf("encoding the OpenAPI document: %w", err)

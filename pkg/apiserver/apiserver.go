@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
 
@@ -67,9 +68,12 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, err
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, metav1.ParameterCodec, c.codecs)
-	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"websites":        websites.Website,
-		"websites/status": websites.Status,
+	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {
+		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
+			"websites":        websites.Website,
+			"websites/status": websites.Status,
+			"websites/scale":  websites.Scale,
+		}
 	}
 	if err := genericServer.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing the API group %s: %w", website.GroupName, err)

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"fmt"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,11 @@ func NewScheme() (*runtime.Scheme, error) {
 	if err := install.Install(scheme); err != nil {
 		return nil, fmt.Errorf("registering the website API group: %w", err)
 	}
+
+	// The scale subresource speaks autoscaling/v1. The type has no hub form, so
+	// it is its own.
+	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})
+	scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal}, &autoscalingv1.Scale{})
 
 	// The generic API server decodes ListOptions and the like in the core
 	// group's version and answers with these unversioned types.

@@ -10,7 +10,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
@@ -99,7 +99,7 @@ func (o CompletedOptions) applyStorageCodec() error {
 	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
 		StorageMediaType:  etcd.DefaultStorageMediaType,
 		StorageSerializer: o.codecs,
-		StorageVersion:    v1alpha1.SchemeGroupVersion,
+		StorageVersion:    v1beta1.SchemeGroupVersion,
 		MemoryVersion:     website.SchemeGroupVersion,
 		Config:            etcd.StorageConfig,
 	})

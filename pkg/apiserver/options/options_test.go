@@ -10,7 +10,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // parse returns the completed options for a command line.
@@ -92,7 +92,7 @@ func TestStorageCodec(t *testing.T) {
 		wantPrefix string
 	}{
 		"protobuf by default": {wantPrefix: "k8s\x00"},
-		"JSON on request":     {args: []string{"--storage-media-type=application/json"}, wantPrefix: `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1alpha1"`},
+		"JSON on request":     {args: []string{"--storage-media-type=application/json"}, wantPrefix: `{"kind":"Website","apiVersion":"mycontroller.nevermosby.io/v1beta1"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestStorageCodec(t *testing.T) {
 			if err := o.applyStorageCodec(); err != nil {
 				t.Fatal(err)
 			}
-			data, err := runtime.Encode(o.Recommended.Etcd.StorageConfig.Codec, &v1alpha1.Website{})
+			data, err := runtime.Encode(o.Recommended.Etcd.StorageConfig.Codec, &v1beta1.Website{})
 			if err != nil {
 				t.Fatal(err)
 			}

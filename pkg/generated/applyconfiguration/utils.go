@@ -4,8 +4,10 @@ package applyconfiguration
 
 import (
 	v1alpha1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	v1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	internal "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/internal"
 	websitev1alpha1 "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1alpha1"
+	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	managedfields "k8s.io/apimachinery/pkg/util/managedfields"
@@ -22,6 +24,34 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1alpha1.WebsiteSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WebsiteStatus"):
 		return &websitev1alpha1.WebsiteStatusApplyConfiguration{}
+
+		// Group=mycontroller.nevermosby.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithKind("GitReference"):
+		return &websitev1beta1.GitReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Redirect"):
+		return &websitev1beta1.RedirectApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ResponseHeader"):
+		return &websitev1beta1.ResponseHeaderApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("SecretReference"):
+		return &websitev1beta1.SecretReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Website"):
+		return &websitev1beta1.WebsiteApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteResources"):
+		return &websitev1beta1.WebsiteResourcesApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteScheduling"):
+		return &websitev1beta1.WebsiteSchedulingApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteService"):
+		return &websitev1beta1.WebsiteServiceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteServing"):
+		return &websitev1beta1.WebsiteServingApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSource"):
+		return &websitev1beta1.WebsiteSourceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSpec"):
+		return &websitev1beta1.WebsiteSpecApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteStatus"):
+		return &websitev1beta1.WebsiteStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSync"):
+		return &websitev1beta1.WebsiteSyncApplyConfiguration{}
 
 	}
 	return nil

@@ -3,9 +3,8 @@ package website
 import (
 	"testing"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -33,9 +32,12 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Labels: map[string]string{"team": "blue"},
 		},
 		Spec: website.WebsiteSpec{
-			GitRepo:        "https://example.com/site.git",
+			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
+			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
+			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},
 		Status: website.WebsiteStatus{AvailableReplicas: 2},
 	}
@@ -51,7 +53,7 @@ func TestCreateDiscardsStatusAndStartsGenerations(t *testing.T) {
 	if err := rest.BeforeCreate(newStrategy(t), ctx, w); err != nil {
 		t.Fatal(err)
 	}
-	if w.Status != (website.WebsiteStatus{}) {
+	if !apiequality.Semantic.DeepEqual(w.Status, website.WebsiteStatus{}) {
 		t.Errorf("status = %+v, want none: only the controller reports", w.Status)
 	}
 	if w.Generation != 1 {
@@ -80,7 +82,7 @@ func TestUpdate(t *testing.T) {
 			if updated.Generation != test.wantGeneration {
 				t.Errorf("generation = %d, want %d", updated.Generation, test.wantGeneration)
 			}
-			if updated.Status != newWebsite().Status {
+			if !apiequality.Semantic.DeepEqual(updated.Status, newWebsite().Status) {
 				t.Errorf("status = %+v: an update of the main resource changed it", updated.Status)
 			}
 		})
@@ -90,7 +92,7 @@ func TestUpdate(t *testing.T) {
 func TestStatusUpdateChangesStatusOnly(t *testing.T) {
 	updated := newWebsite(func(w *website.Website) {
 		w.Status.AvailableReplicas = 1
-		w.Spec.GitRepo = "https://example.com/hijacked.git"
+		w.Spec.Source.Repository = "https://example.com/hijacked.git"
 		w.Spec.Replicas = ptr.To[int32](9)
 		w.Labels = map[string]string{"team": "red"}
 		w.Annotations = map[string]string{"note": "x"}
@@ -104,8 +106,7 @@ func TestStatusUpdateChangesStatusOnly(t *testing.T) {
 	if updated.Status.AvailableReplicas != 1 {
 		t.Errorf("availableReplicas = %d, want 1", updated.Status.AvailableReplicas)
 	}
-	want := newWebsite(func(w *website.Website) { w.Status = updated.Status })
-	if updated.Spec.GitRepo != want.Spec.GitRepo || *updated.Spec.Replicas != *want.Spec.Replicas {
+	if !apiequality.Semantic.DeepEqual(updated.Spec, newWebsite().Spec) {
 		t.Errorf("spec = %+v: a status update changed it", updated.Spec)
 	}
 	if updated.Labels["team"] != "blue" || updated.Annotations != nil || updated.Finalizers != nil || updated.OwnerReferences != nil {
@@ -116,21 +117,24 @@ func TestStatusUpdateChangesStatusOnly(t *testing.T) {
 	}
 }
 
-func TestInvalidObjectsAreRefused(t *testing.T) {
-	strategy := newStrategy(t)
-	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), "default")
-
-	created := newWebsite(func(w *website.Website) { w.ResourceVersion = ""; w.Spec.GitRepo = "" })
-	if err := rest.BeforeCreate(strategy, ctx, created); err == nil {
-		t.Error("a Website without a repository was created")
+// TestDeploymentNameDefaultsToTheName covers what the defaults of the types
+// cannot: a name that the server generates.
+func TestDeploymentNameDefaultsToTheName(t *testing.T) {
+	tests := map[string]struct {
+		version, given, want string
+	}{
+		"v1beta1":           {version: "v1beta1", want: "kubia"},
+		"v1beta1, given":    {version: "v1beta1", given: "other", want: "other"},
+		"v1alpha1 has none": {version: "v1alpha1", want: ""},
 	}
-	renamed := newWebsite(func(w *website.Website) { w.Spec.DeploymentName = "other" })
-	if err := rest.BeforeUpdate(strategy, ctx, renamed, newWebsite()); err == nil {
-		t.Error("deploymentName was changed")
-	}
-	negative := newWebsite(func(w *website.Website) { w.Status.AvailableReplicas = -1 })
-	if err := rest.BeforeUpdate(NewStatusStrategy(strategy), ctx, negative, newWebsite()); err == nil {
-		t.Error("a negative number of replicas was reported")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWebsite(func(w *website.Website) { w.Spec.DeploymentName = test.given })
+			newStrategy(t).PrepareForCreate(requestContext(test.version, ""), w)
+			if w.Spec.DeploymentName != test.want {
+				t.Errorf("deploymentName = %q, want %q", w.Spec.DeploymentName, test.want)
+			}
+		})
 	}
 }
 
@@ -159,6 +163,9 @@ func TestResetFieldsMatchServedVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	strategy := NewStrategy(scheme)
+	if len(scheme.PrioritizedVersionsForGroup(website.GroupName)) != 2 {
+		t.Fatalf("versions = %v, want two", scheme.PrioritizedVersionsForGroup(website.GroupName))
+	}
 	for _, version := range scheme.PrioritizedVersionsForGroup(website.GroupName) {
 		api := fieldpath.APIVersion(version.String())
 		if set := strategy.GetResetFields()[api]; set == nil || !set.Has(fieldpath.MakePathOrDie("status")) {
@@ -167,41 +174,5 @@ func TestResetFieldsMatchServedVersions(t *testing.T) {
 		if set := NewStatusStrategy(strategy).GetResetFields()[api]; set == nil || !set.Has(fieldpath.MakePathOrDie("spec")) || !set.Has(fieldpath.MakePathOrDie("metadata")) {
 			t.Errorf("%s: the status must reset spec and metadata, got %v", api, set)
 		}
-	}
-}
-
-func TestSelection(t *testing.T) {
-	tests := map[string]struct {
-		labels, fields string
-		want           bool
-	}{
-		"everything":    {want: true},
-		"its label":     {labels: "team=blue", want: true},
-		"another label": {labels: "team=red"},
-		"its name":      {fields: "metadata.name=kubia,metadata.namespace=default", want: true},
-		"another name":  {fields: "metadata.name=other"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			label, err := labels.Parse(test.labels)
-			if err != nil {
-				t.Fatal(err)
-			}
-			field, err := fields.ParseSelector(test.fields)
-			if err != nil {
-				t.Fatal(err)
-			}
-			predicate := MatchWebsite(label, field)
-			got, err := predicate.Matches(newWebsite())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != test.want {
-				t.Errorf("selected = %t, want %t", got, test.want)
-			}
-		})
-	}
-	if _, _, err := GetAttrs(&metav1.Status{}); err == nil {
-		t.Error("a Status was taken for a Website")
 	}
 }

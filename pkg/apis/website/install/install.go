@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // Install registers the internal and all versioned types with scheme. It
@@ -17,6 +18,7 @@ func Install(scheme *runtime.Scheme) error {
 	return errors.Join(
 		website.AddToScheme(scheme),
 		v1alpha1.AddToScheme(scheme),
-		scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion),
+		v1beta1.AddToScheme(scheme),
+		scheme.SetVersionPriority(v1beta1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion),
 	)
 }

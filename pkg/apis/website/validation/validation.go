@@ -1,68 +1,148 @@
 // Package validation holds the rules that every Website must meet, whichever
-// version it was sent in.
+// version it was sent in, and that the markers on the types of v1beta1 cannot
+// express. A rule is in one of the two places only, so that a mistake is
+// reported once.
 package validation
 
 import (
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// maxDeploymentNameLength leaves room for the longest suffix of a child's name,
-// "-npsvc", within the 63 characters of a Service's name.
-const maxDeploymentNameLength = 57
-
 // ValidateWebsite checks a Website that is to be created.
 func ValidateWebsite(w *website.Website) field.ErrorList {
+	metadata := field.NewPath("metadata")
 	// The name becomes a label value of every child, hence a label and not a subdomain.
-	errs := apivalidation.ValidateObjectMeta(&w.ObjectMeta, true, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
-	return append(errs, validateSpec(&w.Spec, field.NewPath("spec"))...)
+	errs := apivalidation.ValidateObjectMeta(&w.ObjectMeta, true, apivalidation.NameIsDNSLabel, metadata)
+	errs = append(errs, validateAnnotations(w.Annotations, metadata.Child("annotations"))...)
+	return append(errs, validateSpec(&w.Spec, nil, field.NewPath("spec"))...)
 }
 
-// ValidateWebsiteUpdate checks a change of a Website's metadata and spec.
+// ValidateWebsiteUpdate checks a change of a Website's metadata and spec. What
+// has not changed is not checked, so that an object stored under older rules
+// can still be updated elsewhere.
 func ValidateWebsiteUpdate(updated, old *website.Website) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	spec := field.NewPath("spec")
-	// A missing or malformed name is reported as such, not as a change.
-	if nameErrs := validateDeploymentName(updated.Spec.DeploymentName, spec.Child("deploymentName")); len(nameErrs) == 0 {
-		errs = append(errs, apivalidation.ValidateImmutableField(updated.Spec.DeploymentName, old.Spec.DeploymentName, spec.Child("deploymentName"))...)
+	metadata := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, metadata)
+	if updated.Annotations[website.AnnotationV1beta1Fields] != old.Annotations[website.AnnotationV1beta1Fields] {
+		errs = append(errs, validateAnnotations(updated.Annotations, metadata.Child("annotations"))...)
 	}
-	return append(errs, validateSpec(&updated.Spec, spec)...)
+	return append(errs, validateSpec(&updated.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateWebsiteStatusUpdate checks a change of a Website's status.
 func ValidateWebsiteStatusUpdate(updated, old *website.Website) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	status := field.NewPath("status")
-	return append(errs, apivalidation.ValidateNonnegativeField(int64(updated.Status.AvailableReplicas), status.Child("availableReplicas"))...)
+	return append(errs, validateStatus(&updated.Status, &old.Status, field.NewPath("status"))...)
 }
 
-func validateSpec(spec *website.WebsiteSpec, path *field.Path) field.ErrorList {
-	errs := validateGitRepo(spec.GitRepo, path.Child("gitRepo"))
-	errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)
-	// Unset is legal here because defaults belong to the served versions.
-	if spec.Replicas != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*spec.Replicas), path.Child("replicas"))...)
+// validateAnnotations refuses the annotation that carries fields for v1alpha1:
+// conversion from that version has removed it, so here it comes from a manifest
+// of v1alpha1 sent as another version, and its fields would be ignored.
+func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
+	if _, present := annotations[website.AnnotationV1beta1Fields]; !present {
+		return nil
 	}
+	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationV1beta1Fields), "it has a meaning in version v1alpha1 only; set the fields that it carries instead")}
+}
+
+// validateSpec checks what differs from old, which is nil on creation.
+func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	creating := old == nil
+	if creating {
+		old = &website.WebsiteSpec{}
+	}
+	check := func(value, previous any, validate func() field.ErrorList) {
+		if creating || !apiequality.Semantic.DeepEqual(value, previous) {
+			errs = append(errs, validate()...)
+		}
+	}
+
+	source := path.Child("source")
+	check(spec.Source.Repository, old.Source.Repository, func() field.ErrorList {
+		return validateRepository(spec.Source.Repository, source.Child("repository"))
+	})
+	check(spec.Source.Ref, old.Source.Ref, func() field.ErrorList {
+		return validateReference(spec.Source.Ref, source.Child("ref"))
+	})
+	check(spec.Source.Path, old.Source.Path, func() field.ErrorList {
+		return validatePath(spec.Source.Path, source.Child("path"))
+	})
+	if creating {
+		errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)
+	} else {
+		// The value is one that was accepted, or the change is the mistake.
+		errs = append(errs, apivalidation.ValidateImmutableField(spec.DeploymentName, old.DeploymentName, path.Child("deploymentName"))...)
+	}
+	errs = append(errs, validateServing(&spec.Serving, &old.Serving, path.Child("serving"))...)
+	check(spec.Service, old.Service, func() field.ErrorList {
+		return validateService(&spec.Service, path.Child("service"))
+	})
+	check(spec.Resources.Server, old.Resources.Server, func() field.ErrorList {
+		return validateResources(&spec.Resources.Server, path.Child("resources", "server"))
+	})
+	check(spec.Resources.Sync, old.Resources.Sync, func() field.ErrorList {
+		return validateResources(&spec.Resources.Sync, path.Child("resources", "sync"))
+	})
+	check(spec.Scheduling.NodeSelector, old.Scheduling.NodeSelector, func() field.ErrorList {
+		return metav1validation.ValidateLabels(spec.Scheduling.NodeSelector, path.Child("scheduling", "nodeSelector"))
+	})
+	check(spec.Scheduling.Tolerations, old.Scheduling.Tolerations, func() field.ErrorList {
+		return validateTolerations(spec.Scheduling.Tolerations, path.Child("scheduling", "tolerations"))
+	})
 	return errs
 }
 
 func validateDeploymentName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
+		// v1beta1 defaults it; in v1alpha1 it is for the user to say.
 		return field.ErrorList{field.Required(path, "the name of the Deployment that serves the site")}
 	}
 	var errs field.ErrorList
-	if len(name) > maxDeploymentNameLength {
-		errs = append(errs, field.TooLong(path, name, maxDeploymentNameLength))
-	}
 	// A DNS-1035 label, because the name is the stem of a Service's name. Its
-	// own limit of 63 characters would only repeat the one above.
+	// own limit of 63 characters would only repeat that of the type.
 	if len(name) <= utilvalidation.DNS1035LabelMaxLength {
 		for _, msg := range utilvalidation.IsDNS1035Label(name) {
 			errs = append(errs, field.Invalid(path, name, msg))
 		}
+	}
+	return errs
+}
+
+func validateService(service *website.WebsiteService, path *field.Path) field.ErrorList {
+	if service.NodePort != 0 && service.Type == website.ServiceTypeClusterIP {
+		return field.ErrorList{field.Forbidden(path.Child("nodePort"), fmt.Sprintf("may only be set when the type is %s or %s", website.ServiceTypeNodePort, website.ServiceTypeLoadBalancer))}
+	}
+	return nil
+}
+
+// validateStatus checks what differs from old.
+func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if status.Commit != old.Commit && status.Commit != "" {
+		errs = append(errs, validateCommit(status.Commit, path.Child("commit"))...)
+	}
+	if status.Selector != old.Selector {
+		if _, err := labels.Parse(status.Selector); err != nil {
+			errs = append(errs, field.Invalid(path.Child("selector"), status.Selector, err.Error()))
+		}
+	}
+	if !apiequality.Semantic.DeepEqual(status.Urls, old.Urls) {
+		for i, url := range status.Urls {
+			errs = append(errs, validateURL(url, path.Child("urls").Index(i))...)
+		}
+	}
+	if !apiequality.Semantic.DeepEqual(status.Conditions, old.Conditions) {
+		errs = append(errs, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 	}
 	return errs
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -16,9 +17,12 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	w := &website.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", ResourceVersion: "1"},
 		Spec: website.WebsiteSpec{
-			GitRepo:        "https://github.com/nevermosby/kubia-website-example.git",
+			Source:         website.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesOff},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
+			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
+			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},
 	}
 	for _, tweak := range tweaks {
@@ -35,7 +39,7 @@ func replicas(n int32) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Replicas = &n }
 }
 func repo(repo string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.GitRepo = repo }
+	return func(w *website.Website) { w.Spec.Source.Repository = repo }
 }
 
 // checkErrors compares field, type and detail of got with want, which holds
@@ -71,18 +75,18 @@ func TestValidateWebsite(t *testing.T) {
 		"name in upper case":  {website: newWebsite(named("Kubia")), want: []string{"metadata.name: Invalid: lower case alphanumeric"}},
 		"name too long":       {website: newWebsite(named(strings.Repeat("a", 64))), want: []string{"metadata.name: Invalid: must be no more than 63"}},
 		"no namespace":        {website: newWebsite(func(w *website.Website) { w.Namespace = "" }), want: []string{"metadata.namespace: Required: "}},
-		"negative replicas":   {website: newWebsite(replicas(-1)), want: []string{"spec.replicas: Invalid: must be greater than or equal to 0"}},
 		"no deployment name":  {website: newWebsite(deployment("")), want: []string{"spec.deploymentName: Required: the name of the Deployment"}},
 		"deployment with dot": {website: newWebsite(deployment("a.b")), want: []string{"spec.deploymentName: Invalid: DNS-1035"}},
 		"deployment with a digit first": {
 			website: newWebsite(deployment("1a")), want: []string{"spec.deploymentName: Invalid: start with an alphabetic character"},
 		},
-		"deployment too long for its service": {
-			website: newWebsite(deployment(strings.Repeat("a", 58))), want: []string{"spec.deploymentName: TooLong: may not be more than 57"},
+		"annotation that only v1alpha1 has": {
+			website: newWebsite(func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"} }),
+			want:    []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: version v1alpha1 only"},
 		},
 		"everything missing": {
 			website: &website.Website{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}},
-			want:    []string{"spec.gitRepo: Required: the git repository", "spec.deploymentName: Required: "},
+			want:    []string{"spec.source.repository: Required: the git repository", "spec.deploymentName: Required: "},
 		},
 	}
 	for name, test := range tests {
@@ -92,7 +96,7 @@ func TestValidateWebsite(t *testing.T) {
 	}
 }
 
-func TestValidateGitRepo(t *testing.T) {
+func TestValidateRepository(t *testing.T) {
 	tests := map[string]struct {
 		repo string
 		want string
@@ -106,8 +110,8 @@ func TestValidateGitRepo(t *testing.T) {
 		"scp-like with home":        {repo: "git@example.com:~/site.git"},
 		"percent-encoded":           {repo: "https://example.com/a%20b.git"},
 		"query":                     {repo: "https://example.com/site.git?x=1"},
-		"as long as can be":         {repo: "https://example.com/" + strings.Repeat("a", maxGitRepoLength-len("https://example.com/"))},
-		"too long":                  {repo: "https://example.com/" + strings.Repeat("a", maxGitRepoLength), want: "TooLong: may not be more than 2048"},
+		"as long as can be":         {repo: "https://example.com/" + strings.Repeat("a", maxRepositoryLength-len("https://example.com/"))},
+		"too long":                  {repo: "https://example.com/" + strings.Repeat("a", maxRepositoryLength), want: "TooLong: may not be more than 2048"},
 		"missing":                   {repo: "", want: "Required: the git repository to publish"},
 		"option":                    {repo: "--upload-pack=touch", want: "Invalid: must not begin with '-'"},
 		"short option":              {repo: "-u", want: "Invalid: must not begin with '-'"},
@@ -143,16 +147,16 @@ func TestValidateGitRepo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want []string
 			if test.want != "" {
-				want = []string{"spec.gitRepo: " + test.want}
+				want = []string{"spec.source.repository: " + test.want}
 			}
 			checkErrors(t, ValidateWebsite(newWebsite(repo(test.repo))), want)
 		})
 	}
 }
 
-// TestGitRepoErrorHidesCredentials keeps passwords out of error messages, which
+// TestRepositoryErrorHidesCredentials keeps passwords out of error messages, which
 // end up in logs, events and terminals.
-func TestGitRepoErrorHidesCredentials(t *testing.T) {
+func TestRepositoryErrorHidesCredentials(t *testing.T) {
 	for _, r := range []string{"https://user:secret@example.com/site.git", "ssh://git:secret@example.com/site.git"} {
 		if msg := ValidateWebsite(newWebsite(repo(r))).ToAggregate().Error(); strings.Contains(msg, "secret") {
 			t.Errorf("the error for %s shows the password: %s", r, msg)
@@ -160,39 +164,98 @@ func TestGitRepoErrorHidesCredentials(t *testing.T) {
 	}
 }
 
+// TestValidateWebsiteUpdate starts from an old Website that breaks every rule:
+// what is left as it is must not stop a change elsewhere.
 func TestValidateWebsiteUpdate(t *testing.T) {
+	stale := func(w *website.Website) {
+		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"}
+		w.Spec = website.WebsiteSpec{
+			DeploymentName: "Kubia",
+			Source:         website.WebsiteSource{Repository: "-x", Ref: &website.GitReference{Branch: "-x"}, Path: "../x"},
+			Serving: website.WebsiteServing{
+				Index: "-x", NotFoundPath: "x",
+				Redirects: []website.Redirect{{From: "x", To: "$", Code: 200}},
+				Headers:   []website.ResponseHeader{{Path: "x", Name: "Connection", Value: "$"}},
+			},
+			Service:   website.WebsiteService{Type: website.ServiceTypeClusterIP, NodePort: 30000},
+			Resources: website.WebsiteResources{Server: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}}, Sync: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "x"}}}},
+			Scheduling: website.WebsiteScheduling{
+				NodeSelector: map[string]string{"-": ""}, Tolerations: []corev1.Toleration{{}},
+			},
+		}
+	}
 	tests := map[string]struct {
-		updated *website.Website
-		want    []string
+		tweak func(*website.Website)
+		want  []string
 	}{
-		"nothing changed":    {updated: newWebsite()},
-		"other repository":   {updated: newWebsite(repo("https://example.com/other.git"))},
-		"scaled":             {updated: newWebsite(replicas(5))},
-		"deployment renamed": {updated: newWebsite(deployment("other")), want: []string{"spec.deploymentName: Invalid: field is immutable"}},
-		"deployment removed": {updated: newWebsite(deployment("")), want: []string{"spec.deploymentName: Required: "}},
-		"made invalid":       {updated: newWebsite(replicas(-1), repo("-x")), want: []string{"spec.gitRepo: Invalid: must not begin", "spec.replicas: Invalid: must be greater"}},
-		"Website renamed":    {updated: newWebsite(named("other")), want: []string{"metadata.name: Invalid: field is immutable"}},
+		"nothing changed":       {tweak: func(*website.Website) {}},
+		"scaled":                {tweak: replicas(5)},
+		"repository mended":     {tweak: repo("https://example.com/other.git")},
+		"repository made worse": {tweak: repo("-y"), want: []string{"spec.source.repository: Invalid: must not begin with '-'"}},
+		"repository removed":    {tweak: repo(""), want: []string{"spec.source.repository: Required: the git repository"}},
+		"branch made worse":     {tweak: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Branch: "-y"} }, want: []string{"spec.source.ref.branch: Invalid: must not begin"}},
+		"path made worse":       {tweak: func(w *website.Website) { w.Spec.Source.Path = "../y" }, want: []string{"spec.source.path: Invalid: must not contain the segment"}},
+		"deployment renamed":    {tweak: deployment("other"), want: []string{"spec.deploymentName: Invalid: field is immutable"}},
+		"deployment removed":    {tweak: deployment(""), want: []string{"spec.deploymentName: Invalid: field is immutable"}},
+		"index made worse":      {tweak: func(w *website.Website) { w.Spec.Serving.Index = "-y" }, want: []string{"spec.serving.index: Invalid: must be the name of a file"}},
+		"not found made worse":  {tweak: func(w *website.Website) { w.Spec.Serving.NotFoundPath = "y" }, want: []string{"spec.serving.notFoundPath: Invalid: must begin with '/'"}},
+		"good redirect added": {tweak: func(w *website.Website) {
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "/a", To: "/b", Code: 301})
+		}},
+		"bad redirect added": {tweak: func(w *website.Website) {
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "y", To: "/b", Code: 301})
+		}, want: []string{"spec.serving.redirects[1].from: Invalid: must begin with '/'"}},
+		"good header added": {tweak: func(w *website.Website) {
+			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "X", Value: "y"})
+		}},
+		"bad header added": {tweak: func(w *website.Website) {
+			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "TE", Value: "y"})
+		}, want: []string{"spec.serving.headers[1].name: Invalid: must not be a header of the connection"}},
+		"service made worse":     {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30001 }, want: []string{"spec.service.nodePort: Forbidden: may only be set when"}},
+		"resources made worse":   {tweak: func(w *website.Website) { w.Spec.Resources.Sync.Claims = []corev1.ResourceClaim{{Name: "y"}} }, want: []string{"spec.resources.sync.claims: Forbidden: no resource claims"}},
+		"selector made worse":    {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"--": ""} }, want: []string{"spec.scheduling.nodeSelector: Invalid: name part must consist of"}},
+		"tolerations made worse": {tweak: func(w *website.Website) { w.Spec.Scheduling.Tolerations = []corev1.Toleration{{}, {}} }, want: []string{"spec.scheduling.tolerations[0].operator: Invalid: must be Exists", "spec.scheduling.tolerations[1].operator: Invalid: must be Exists"}},
+		"annotation made worse":  {tweak: func(w *website.Website) { w.Annotations[website.AnnotationV1beta1Fields] = "{} " }, want: []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: v1alpha1 only"}},
+		"annotation removed":     {tweak: func(w *website.Website) { w.Annotations = nil }},
+		"Website renamed":        {tweak: named("other"), want: []string{"metadata.name: Invalid: field is immutable"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			checkErrors(t, ValidateWebsiteUpdate(test.updated, newWebsite()), test.want)
+			checkErrors(t, ValidateWebsiteUpdate(newWebsite(stale, test.tweak), newWebsite(stale)), test.want)
 		})
 	}
 }
 
 func TestValidateWebsiteStatusUpdate(t *testing.T) {
 	tests := map[string]struct {
-		available int32
-		want      []string
+		old, updated website.WebsiteStatus
+		want         []string
 	}{
-		"some pods":     {available: 3},
-		"no pods":       {available: 0},
-		"negative pods": {available: -1, want: []string{"status.availableReplicas: Invalid: must be greater than or equal to 0"}},
+		"a full status": {updated: website.WebsiteStatus{
+			AvailableReplicas: 3, Selector: "app=website-nginx,controller=kubia", Commit: strings.Repeat("a", 40), Urls: []string{"http://10.0.0.1:30080"},
+			Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()}},
+		}},
+		"commit of SHA-256":     {updated: website.WebsiteStatus{Commit: strings.Repeat("a", 64)}},
+		"abbreviated commit":    {updated: website.WebsiteStatus{Commit: "abc1234"}, want: []string{"status.commit: Invalid: 40 or 64 hexadecimal digits"}},
+		"selector with a slip":  {updated: website.WebsiteStatus{Selector: "a in b"}, want: []string{"status.selector: Invalid: unable to parse"}},
+		"url of another scheme": {updated: website.WebsiteStatus{Urls: []string{"http://example.com", "ftp://example.com"}}, want: []string{"status.urls[1]: Invalid: http:// URL"}},
+		"condition twice": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
+			{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()},
+			{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now()},
+		}}, want: []string{"status.conditions[1]: Duplicate: Ready"}},
+		"condition without reason": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
+			{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now()},
+		}}, want: []string{"status.conditions[0].reason: Required: "}},
+		"what was wrong before stays": {
+			old:     website.WebsiteStatus{Commit: "x", Selector: "a in b", Urls: []string{"x"}, Conditions: []metav1.Condition{{}}},
+			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", Urls: []string{"x"}, Conditions: []metav1.Condition{{}}, ReadyReplicas: 1},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			updated := newWebsite(func(w *website.Website) { w.Status.AvailableReplicas = test.available })
-			checkErrors(t, ValidateWebsiteStatusUpdate(updated, newWebsite()), test.want)
+			old, updated := newWebsite(), newWebsite()
+			old.Status, updated.Status = test.old, test.updated
+			checkErrors(t, ValidateWebsiteStatusUpdate(updated, old), test.want)
 		})
 	}
 }

@@ -24,15 +24,499 @@ var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.kubesites.website-apiserver.pkg.apis.website.v1alpha1.Website
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.nevermosby.mycontroller.v1alpha1.WebsiteSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.nevermosby.mycontroller.v1alpha1.WebsiteStatus
+      default: {}
+- name: com.github.kubesites.website-apiserver.pkg.apis.website.v1beta1.Website
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteStatus
+      default: {}
+- name: io.k8s.api.core.v1.ResourceClaim
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: request
+      type:
+        scalar: string
+- name: io.k8s.api.core.v1.ResourceRequirements
+  map:
+    fields:
+    - name: claims
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.ResourceClaim
+          elementRelationship: associative
+          keys:
+          - name
+    - name: limits
+      type:
+        map:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: requests
+      type:
+        map:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: io.k8s.api.core.v1.Toleration
+  map:
+    fields:
+    - name: effect
+      type:
+        scalar: string
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        scalar: string
+    - name: tolerationSeconds
+      type:
+        scalar: numeric
+    - name: value
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.api.resource.Quantity
   scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+  map:
+    fields:
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: status
+      type:
+        scalar: string
+      default: ""
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:
     elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: fieldsType
+      type:
+        scalar: string
+    - name: fieldsV1
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+    - name: manager
+      type:
+        scalar: string
+    - name: operation
+      type:
+        scalar: string
+    - name: subresource
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: creationTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deletionGracePeriodSeconds
+      type:
+        scalar: numeric
+    - name: deletionTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: finalizers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: generateName
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: managedFields
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: ownerReferences
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+          elementRelationship: associative
+          keys:
+          - uid
+    - name: resourceVersion
+      type:
+        scalar: string
+    - name: selfLink
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: blockOwnerDeletion
+      type:
+        scalar: boolean
+    - name: controller
+      type:
+        scalar: boolean
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+  scalar: untyped
+- name: io.nevermosby.mycontroller.v1alpha1.WebsiteSpec
+  map:
+    fields:
+    - name: deploymentName
+      type:
+        scalar: string
+      default: ""
+    - name: gitRepo
+      type:
+        scalar: string
+      default: ""
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 1
+- name: io.nevermosby.mycontroller.v1alpha1.WebsiteStatus
+  map:
+    fields:
+    - name: availableReplicas
+      type:
+        scalar: numeric
+      default: 0
+- name: io.nevermosby.mycontroller.v1beta1.GitReference
+  map:
+    fields:
+    - name: branch
+      type:
+        scalar: string
+    - name: commit
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: tag
+      type:
+        scalar: string
+- name: io.nevermosby.mycontroller.v1beta1.Redirect
+  map:
+    fields:
+    - name: code
+      type:
+        scalar: numeric
+      default: 301
+    - name: from
+      type:
+        scalar: string
+      default: ""
+    - name: to
+      type:
+        scalar: string
+      default: ""
+- name: io.nevermosby.mycontroller.v1beta1.ResponseHeader
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: path
+      type:
+        scalar: string
+      default: /
+    - name: value
+      type:
+        scalar: string
+      default: ""
+- name: io.nevermosby.mycontroller.v1beta1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteResources
+  map:
+    fields:
+    - name: server
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+      default: {}
+    - name: sync
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+      default: {}
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteScheduling
+  map:
+    fields:
+    - name: nodeSelector
+      type:
+        map:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: tolerations
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.Toleration
+          elementRelationship: atomic
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteService
+  map:
+    fields:
+    - name: nodePort
+      type:
+        scalar: numeric
+    - name: type
+      type:
+        scalar: string
+      default: NodePort
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteServing
+  map:
+    fields:
+    - name: fallback
+      type:
+        scalar: string
+      default: None
+    - name: headers
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.ResponseHeader
+          elementRelationship: associative
+          keys:
+          - path
+          - name
+    - name: index
+      type:
+        scalar: string
+      default: index.html
+    - name: notFoundPath
+      type:
+        scalar: string
+      default: /404.html
+    - name: redirects
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.Redirect
+          elementRelationship: atomic
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSource
+  map:
+    fields:
+    - name: path
+      type:
+        scalar: string
+    - name: ref
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.GitReference
+    - name: repository
+      type:
+        scalar: string
+      default: ""
+    - name: secretRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
+    - name: submodules
+      type:
+        scalar: string
+      default: false
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSpec
+  map:
+    fields:
+    - name: deploymentName
+      type:
+        scalar: string
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 1
+    - name: resources
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteResources
+      default: {}
+    - name: scheduling
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteScheduling
+      default: {}
+    - name: service
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteService
+      default: {}
+    - name: serving
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteServing
+      default: {}
+    - name: source
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSource
+      default: {}
+    - name: suspend
+      type:
+        scalar: boolean
+    - name: sync
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSync
+      default: {}
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteStatus
+  map:
+    fields:
+    - name: availableReplicas
+      type:
+        scalar: numeric
+    - name: commit
+      type:
+        scalar: string
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: nodePort
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: readyReplicas
+      type:
+        scalar: numeric
+    - name: replicas
+      type:
+        scalar: numeric
+    - name: selector
+      type:
+        scalar: string
+    - name: updatedReplicas
+      type:
+        scalar: numeric
+    - name: urls
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSync
+  map:
+    fields:
+    - name: periodSeconds
+      type:
+        scalar: numeric
+      default: 60
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
+      default: 120
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -7,6 +7,7 @@ import (
 	http "net/http"
 
 	websitev1alpha1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1alpha1"
+	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -15,17 +16,24 @@ import (
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
 	WebsiteV1alpha1() websitev1alpha1.WebsiteV1alpha1Interface
+	WebsiteV1beta1() websitev1beta1.WebsiteV1beta1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
 	websiteV1alpha1 *websitev1alpha1.WebsiteV1alpha1Client
+	websiteV1beta1  *websitev1beta1.WebsiteV1beta1Client
 }
 
 // WebsiteV1alpha1 retrieves the WebsiteV1alpha1Client
 func (c *Clientset) WebsiteV1alpha1() websitev1alpha1.WebsiteV1alpha1Interface {
 	return c.websiteV1alpha1
+}
+
+// WebsiteV1beta1 retrieves the WebsiteV1beta1Client
+func (c *Clientset) WebsiteV1beta1() websitev1beta1.WebsiteV1beta1Interface {
+	return c.websiteV1beta1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -76,6 +84,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.websiteV1beta1, err = websitev1beta1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 
 	cs.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
@@ -98,6 +110,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
 	cs.websiteV1alpha1 = websitev1alpha1.New(c)
+	cs.websiteV1beta1 = websitev1beta1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

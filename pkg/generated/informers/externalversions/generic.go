@@ -6,6 +6,7 @@ import (
 	fmt "fmt"
 
 	v1alpha1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	v1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -39,6 +40,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=mycontroller.nevermosby.io, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithResource("websites"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Website().V1alpha1().Websites().Informer()}, nil
+
+		// Group=mycontroller.nevermosby.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithResource("websites"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Website().V1beta1().Websites().Informer()}, nil
 
 	}
 

@@ -23,6 +23,8 @@ type WebsiteStorage struct {
 	Website *REST
 	// Status serves the subresource "websites/status".
 	Status *StatusREST
+	// Scale serves the subresource "websites/scale".
+	Scale *ScaleREST
 }
 
 // REST serves Websites.
@@ -43,11 +45,11 @@ func (*REST) ShortNames() []string { return []string{"ws"} }
 // Categories makes Websites part of "kubectl get all".
 func (*REST) Categories() []string { return []string{"all"} }
 
-// NewStorage returns the storage of Websites for the types that typer knows,
-// in the backend that optsGetter describes. It returns an error when that
+// NewStorage returns the storage of Websites, whose versions scheme knows, in
+// the backend that optsGetter describes. It returns an error when that
 // backend's configuration is incomplete.
-func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (*WebsiteStorage, error) {
-	strategy := registry.NewStrategy(typer)
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*WebsiteStorage, error) {
+	strategy := registry.NewStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &website.Website{} },
 		NewListFunc:               func() runtime.Object { return &website.WebsiteList{} },
@@ -62,7 +64,12 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 
 		TableConvertor: registry.NewTableConvertor(clock.RealClock{}),
 	}
-	options := &generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: registry.GetAttrs}
+	options := &generic.StoreOptions{
+		RESTOptions: optsGetter,
+		AttrFunc:    registry.GetAttrs,
+		TriggerFunc: registry.Triggers(),
+		Indexers:    registry.Indexers(),
+	}
 	if err := store.CompleteWithOptions(options); err != nil {
 		return nil, fmt.Errorf("completing the store of websites: %w", err)
 	}
@@ -75,6 +82,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter)
 	return &WebsiteStorage{
 		Website: &REST{Store: store},
 		Status:  &StatusREST{store: &statusStore},
+		Scale:   &ScaleREST{store: store},
 	}, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	clientset "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websitev1alpha1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1alpha1"
 	fakewebsitev1alpha1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1alpha1/fake"
+	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
+	fakewebsitev1beta1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -123,4 +125,9 @@ var (
 // WebsiteV1alpha1 retrieves the WebsiteV1alpha1Client
 func (c *Clientset) WebsiteV1alpha1() websitev1alpha1.WebsiteV1alpha1Interface {
 	return &fakewebsitev1alpha1.FakeWebsiteV1alpha1{Fake: &c.Fake}
+}
+
+// WebsiteV1beta1 retrieves the WebsiteV1beta1Client
+func (c *Clientset) WebsiteV1beta1() websitev1beta1.WebsiteV1beta1Interface {
+	return &fakewebsitev1beta1.FakeWebsiteV1beta1{Fake: &c.Fake}
 }

@@ -4,6 +4,7 @@ package scheme
 
 import (
 	websitev1alpha1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +17,7 @@ var Codecs = serializer.NewCodecFactory(Scheme)
 var ParameterCodec = runtime.NewParameterCodec(Scheme)
 var localSchemeBuilder = runtime.SchemeBuilder{
 	websitev1alpha1.AddToScheme,
+	websitev1beta1.AddToScheme,
 }
 
 // AddToScheme adds all types of this clientset into the given scheme. This allows composition

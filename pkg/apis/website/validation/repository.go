@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxGitRepoLength bounds spec.gitRepo, in characters. Longer URLs exceed what
-// git servers and proxies accept.
-const maxGitRepoLength = 2048
+// maxRepositoryLength bounds the address, in characters, of which all are
+// ASCII. Longer URLs exceed what git servers and proxies accept.
+const maxRepositoryLength = 2048
 
 // The repository ends up on git's command line, so only characters that can
 // appear in a URL are let through, and nothing that git, ssh or a shell could
@@ -29,23 +29,23 @@ var (
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 )
 
-const gitRepoForms = "must be an https://, http:// or ssh:// URL, or user@host:path"
+const repositoryForms = "must be an https://, http:// or ssh:// URL, or user@host:path"
 
-// validateGitRepo checks that repo is an address that git can fetch from, and
+// validateRepository checks that repo is an address that git can fetch from, and
 // nothing else: git's other transports (file, ext, fd) and options are refused.
-func validateGitRepo(repo string, path *field.Path) field.ErrorList {
+func validateRepository(repo string, path *field.Path) field.ErrorList {
 	switch {
 	case repo == "":
-		return field.ErrorList{field.Required(path, "the git repository to publish; "+gitRepoForms)}
-	case len(repo) > maxGitRepoLength:
-		return field.ErrorList{field.TooLong(path, repo, maxGitRepoLength)}
+		return field.ErrorList{field.Required(path, "the git repository to publish; "+repositoryForms)}
+	case len(repo) > maxRepositoryLength:
+		return field.ErrorList{field.TooLongCharacters(path, repo, maxRepositoryLength)}
 	case strings.HasPrefix(repo, "-"):
 		return field.ErrorList{field.Invalid(path, repo, "must not begin with '-'")}
 	case !urlCharacters.MatchString(repo):
 		return field.ErrorList{field.Invalid(path, repo, "must not contain white space, control characters, quotes or other characters that are not legal in a URL")}
 	case !strings.Contains(repo, "://"):
 		if !scpAddress.MatchString(repo) {
-			return field.ErrorList{field.Invalid(path, repo, gitRepoForms)}
+			return field.ErrorList{field.Invalid(path, repo, repositoryForms)}
 		}
 		return nil
 	}
@@ -53,11 +53,11 @@ func validateGitRepo(repo string, path *field.Path) field.ErrorList {
 	parsed, err := url.Parse(repo)
 	if err != nil {
 		// url.Error repeats the whole URL, which the field error shows already.
-		return field.ErrorList{field.Invalid(path, repo, fmt.Sprintf("%s: %v", gitRepoForms, unwrapURLError(err)))}
+		return field.ErrorList{field.Invalid(path, repo, fmt.Sprintf("%s: %v", repositoryForms, unwrapURLError(err)))}
 	}
 	if !strings.HasPrefix(repo, parsed.Scheme+"://") {
 		// Schemes are case-insensitive, but git takes them literally.
-		return field.ErrorList{field.Invalid(path, repo, gitRepoForms+", in lower case")}
+		return field.ErrorList{field.Invalid(path, repo, repositoryForms+", in lower case")}
 	}
 	return validateGitURL(repo, parsed, path)
 }
@@ -77,7 +77,7 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 			return field.ErrorList{field.Invalid(path, repo, "the user name must consist of letters, digits, '.', '_' and '-', and must not begin with '-'")}
 		}
 	default:
-		return field.ErrorList{field.Invalid(path, repo, gitRepoForms)}
+		return field.ErrorList{field.Invalid(path, repo, repositoryForms)}
 	}
 
 	var errs field.ErrorList

@@ -1,0 +1,141 @@
+// Package carry packs what v1alpha1 cannot express of a Website into one
+// annotation and unpacks it again.
+package carry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// carried is the content of website.AnnotationV1beta1Fields: what v1beta1 can
+// say of a Website and v1alpha1 cannot. A member that is as it would be
+// without the annotation is left out.
+type carried struct {
+	Spec   *carriedSpec           `json:"spec,omitempty"`
+	Status *v1beta1.WebsiteStatus `json:"status,omitempty"`
+}
+
+type carriedSpec struct {
+	Suspend    bool                       `json:"suspend,omitempty"`
+	Source     *carriedSource             `json:"source,omitempty"`
+	Sync       *v1beta1.WebsiteSync       `json:"sync,omitempty"`
+	Serving    *v1beta1.WebsiteServing    `json:"serving,omitempty"`
+	Service    *v1beta1.WebsiteService    `json:"service,omitempty"`
+	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
+	Scheduling *v1beta1.WebsiteScheduling `json:"scheduling,omitempty"`
+}
+
+// carriedSource is v1beta1.WebsiteSource without the repository, which v1alpha1
+// expresses itself.
+type carriedSource struct {
+	Ref        *v1beta1.GitReference    `json:"ref,omitempty"`
+	Path       string                   `json:"path,omitempty"`
+	Submodules v1beta1.SubmodulePolicy  `json:"submodules,omitempty"`
+	SecretRef  *v1beta1.SecretReference `json:"secretRef,omitempty"`
+}
+
+func sourceOf(spec *v1beta1.WebsiteSpec) carriedSource {
+	return carriedSource{Ref: spec.Source.Ref, Path: spec.Source.Path, Submodules: spec.Source.Submodules, SecretRef: spec.Source.SecretRef}
+}
+
+// defaultSpec is the spec of a Website of which nothing is said.
+func defaultSpec() *v1beta1.WebsiteSpec {
+	w := &v1beta1.Website{}
+	v1beta1.SetObjectDefaults_Website(w)
+	return &w.Spec
+}
+
+// differing returns value, or nil when it is as the default.
+func differing[T any](value, byDefault *T) *T {
+	if apiequality.Semantic.DeepEqual(value, byDefault) {
+		return nil
+	}
+	return value
+}
+
+// Encode returns the annotation's value for a Website; empty when v1alpha1 can
+// say all of it.
+func Encode(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
+	byDefault := defaultSpec()
+	source, defaultSource := sourceOf(spec), sourceOf(byDefault)
+	beyondSpec := &carriedSpec{
+		Suspend:    spec.Suspend,
+		Source:     differing(&source, &defaultSource),
+		Sync:       differing(&spec.Sync, &byDefault.Sync),
+		Serving:    differing(&spec.Serving, &byDefault.Serving),
+		Service:    differing(&spec.Service, &byDefault.Service),
+		Resources:  differing(&spec.Resources, &byDefault.Resources),
+		Scheduling: differing(&spec.Scheduling, &byDefault.Scheduling),
+	}
+	beyondStatus := *status
+	beyondStatus.AvailableReplicas = 0
+	c := carried{Spec: differing(beyondSpec, &carriedSpec{}), Status: differing(&beyondStatus, &v1beta1.WebsiteStatus{})}
+	if c == (carried{}) {
+		return "", nil
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("carrying fields of v1beta1 in an annotation: %w", err)
+	}
+	return string(data), nil
+}
+
+// Decode fills in spec and status from the annotation's value and, where that
+// is silent, with defaults. What v1alpha1 expresses itself is left alone. It
+// returns an error for a value that was damaged, because ignoring it would
+// silently change the Website.
+func Decode(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) error {
+	c := carried{}
+	if annotation != "" {
+		strictErrs, err := kjson.UnmarshalStrict([]byte(annotation), &c)
+		if err = errors.Join(append(strictErrs, err)...); err != nil {
+			return malformed(err)
+		}
+	}
+	if c.Status != nil {
+		if c.Status.AvailableReplicas != 0 {
+			return malformed(errors.New(`"status.availableReplicas" belongs in the status itself`))
+		}
+		available := status.AvailableReplicas
+		*status = *c.Status
+		status.AvailableReplicas = available
+	}
+
+	byDefault := defaultSpec()
+	beyond := c.Spec
+	if beyond == nil {
+		beyond = &carriedSpec{}
+	}
+	source := sourceOf(byDefault)
+	if beyond.Source != nil {
+		source = *beyond.Source
+	}
+	spec.Source.Ref, spec.Source.Path = source.Ref, source.Path
+	spec.Source.Submodules, spec.Source.SecretRef = source.Submodules, source.SecretRef
+	spec.Suspend = beyond.Suspend
+	spec.Sync = *first(beyond.Sync, &byDefault.Sync)
+	spec.Serving = *first(beyond.Serving, &byDefault.Serving)
+	spec.Service = *first(beyond.Service, &byDefault.Service)
+	spec.Resources = *first(beyond.Resources, &byDefault.Resources)
+	spec.Scheduling = *first(beyond.Scheduling, &byDefault.Scheduling)
+	return nil
+}
+
+// first returns value unless it is nil.
+func first[T any](value, otherwise *T) *T {
+	if value != nil {
+		return value
+	}
+	return otherwise
+}
+
+func malformed(err error) error {
+	return fmt.Errorf("the annotation %s carries fields of v1beta1 as JSON and cannot be read; restore it, or remove it to reset those fields: %w", website.AnnotationV1beta1Fields, err)
+}

@@ -1,0 +1,75 @@
+package validation
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// FuzzValidateWebsite checks the promise that the builders of git's command
+// line and nginx's configuration rest on: nothing that is accepted begins with
+// a dash, contains a control character, or has a meaning to nginx.
+func FuzzValidateWebsite(f *testing.F) {
+	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
+	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old", "https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
+	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
+	f.Add("ssh://-oProxyCommand=x/y", "@{-1}", "a/../b", "..", "//x", "/$uri", "//evil", "/\n", "X:", "a\r\nSet-Cookie: x")
+	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")
+	f.Add("git@h:-x", "refs/heads/-x", ".git/hooks", ".", "/..", "/a;", "/b;return", "/;", "Te", "$host")
+	f.Add("", "", "", "", "", "", "", "", "", "")
+	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
+		// One at a time, so that a bad value does not hide what another does.
+		type member struct {
+			name, value string
+			set         func(*website.Website)
+			nginx       bool
+		}
+		members := []member{
+			{name: "repository", value: repository, set: repo(repository)},
+			{name: "branch", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Branch: ref} }},
+			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Tag: ref} }},
+			{name: "commit", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Commit: ref} }},
+			{name: "ref name", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Name: ref} }},
+			{name: "path", value: path, nginx: true, set: func(w *website.Website) { w.Spec.Source.Path = path }},
+			{name: "index", value: index, nginx: true, set: func(w *website.Website) { w.Spec.Serving.Index = index }},
+			{name: "notFoundPath", value: notFound, nginx: true, set: func(w *website.Website) { w.Spec.Serving.NotFoundPath = notFound }},
+			{name: "from", value: from, nginx: true, set: func(w *website.Website) {
+				w.Spec.Serving.Redirects = []website.Redirect{{From: from, To: "/fuzz", Code: 301}}
+			}},
+			{name: "to", value: to, nginx: true, set: func(w *website.Website) {
+				w.Spec.Serving.Redirects = []website.Redirect{{From: "/fuzz", To: to, Code: 301}}
+			}},
+			{name: "header path", value: headerPath, nginx: true, set: func(w *website.Website) {
+				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: headerPath, Name: "X", Value: "x"}}
+			}},
+			{name: "header name", value: headerName, nginx: true, set: func(w *website.Website) {
+				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: headerName, Value: "x"}}
+			}},
+			{name: "header value", value: headerValue, set: func(w *website.Website) {
+				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: "X", Value: headerValue}}
+			}},
+		}
+		for _, m := range members {
+			if m.value == "" || len(ValidateWebsite(newWebsite(m.set))) > 0 {
+				continue
+			}
+			// Only a header's value may begin with a dash: it stands between quotes.
+			if strings.HasPrefix(m.value, "-") && m.name != "header value" {
+				t.Errorf("%s %q is accepted and begins with a dash", m.name, m.value)
+			}
+			if strings.ContainsFunc(m.value, unicode.IsControl) {
+				t.Errorf("%s %q is accepted and contains a control character", m.name, m.value)
+			}
+			if m.nginx && strings.ContainsAny(m.value, " \"'\\;{}$") || strings.ContainsAny(m.value, "\\") || m.name == "header value" && strings.Contains(m.value, "$") {
+				t.Errorf("%s %q is accepted and has a meaning to nginx", m.name, m.value)
+			}
+			for segment := range strings.SplitSeq(m.value, "/") {
+				if m.name == "path" && (segment == ".." || strings.EqualFold(segment, ".git") || strings.HasPrefix(segment, "-")) {
+					t.Errorf("path %q is accepted and leads to %q", m.value, segment)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package validation
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// All of this ends up in nginx's configuration, so only characters without a
+// meaning there are let through: none that ends a directive or a string, and
+// no '$', which begins a variable.
+var (
+	// fileName is a name without a path.
+	fileName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	// urlPath is an absolute path as nginx compares it, that is, decoded.
+	urlPath = regexp.MustCompile(`^/[A-Za-z0-9._~/+,=:@&!()*-]*$`)
+	// redirectTarget is what remains of RFC 3986, section 2.
+	redirectTarget = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!&()*+,=%-]+$`)
+	// headerName is a token of RFC 9110 in its usual characters.
+	headerName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$`)
+	// headerValue is printable ASCII without '$' and '\'.
+	headerValue = regexp.MustCompile(`^[ !"#%-\[\]-~]*$`)
+)
+
+var redirectCodes = []int32{301, 302, 303, 307, 308}
+
+// refusedHeaders, in lower case, would break the connection or its framing, or
+// contradict what the server writes itself.
+var refusedHeaders = sets.New(
+	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+	"content-length", "content-encoding", "content-range", "content-type",
+	"accept-ranges", "date", "etag", "last-modified", "location", "server",
+)
+
+// validateServing checks what differs from old.
+func validateServing(serving, old *website.WebsiteServing, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if serving.Index != old.Index && !fileName.MatchString(serving.Index) && serving.Index != "" {
+		errs = append(errs, field.Invalid(path.Child("index"), serving.Index, "must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'"))
+	}
+	if serving.NotFoundPath != old.NotFoundPath && serving.NotFoundPath != "" {
+		errs = append(errs, validateURLPath(serving.NotFoundPath, path.Child("notFoundPath"))...)
+	}
+	errs = append(errs, validateRedirects(serving.Redirects, old.Redirects, path.Child("redirects"))...)
+	return append(errs, validateHeaders(serving.Headers, old.Headers, path.Child("headers"))...)
+}
+
+func validateURLPath(p string, path *field.Path) field.ErrorList {
+	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, p, msg)} }
+	switch {
+	case !strings.HasPrefix(p, "/"):
+		return invalid("must begin with '/'")
+	case !urlPath.MatchString(p):
+		return invalid("must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -")
+	}
+	// The server resolves these before it compares, so they would never match.
+	if strings.Contains(p, "//") {
+		return invalid("must not contain '//'")
+	}
+	for segment := range strings.SplitSeq(p, "/") {
+		if segment == "." || segment == ".." {
+			return invalid("must not contain the segment '.' or '..'")
+		}
+	}
+	return nil
+}
+
+// validateRedirects checks the redirects that are not in old, and that no two
+// are from the same path.
+func validateRedirects(redirects, old []website.Redirect, path *field.Path) field.ErrorList {
+	if slices.Equal(redirects, old) {
+		return nil
+	}
+	var errs field.ErrorList
+	kept := sets.New(old...)
+	seen := sets.New[string]()
+	for i, redirect := range redirects {
+		at := path.Index(i)
+		if redirect.From != "" && seen.Has(redirect.From) {
+			errs = append(errs, field.Duplicate(at.Child("from"), redirect.From))
+			continue
+		}
+		seen.Insert(redirect.From)
+		if !kept.Has(redirect) {
+			errs = append(errs, validateRedirect(&redirect, at)...)
+		}
+	}
+	return errs
+}
+
+func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	// Nothing is said of what is missing: the type declares what is required.
+	if redirect.From != "" {
+		errs = append(errs, validateURLPath(redirect.From, path.Child("from"))...)
+	}
+	switch to := path.Child("to"); {
+	case redirect.To == "":
+	case redirect.To == redirect.From:
+		errs = append(errs, field.Invalid(to, redirect.To, "must not redirect to itself"))
+	case strings.HasPrefix(redirect.To, "/"):
+		errs = append(errs, validateLocalTarget(redirect.To, to)...)
+	default:
+		errs = append(errs, validateURL(redirect.To, to)...)
+	}
+	if !sets.New(redirectCodes...).Has(redirect.Code) {
+		errs = append(errs, field.NotSupported(path.Child("code"), redirect.Code, codeNames()))
+	}
+	return errs
+}
+
+func codeNames() []string {
+	var names []string
+	for _, code := range redirectCodes {
+		names = append(names, fmt.Sprint(code))
+	}
+	return names
+}
+
+const targetCharacters = "must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'"
+
+func validateLocalTarget(target string, path *field.Path) field.ErrorList {
+	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
+	if strings.HasPrefix(target, "//") {
+		return invalid("must not begin with '//', which browsers take for another host")
+	}
+	if !redirectTarget.MatchString(target) {
+		return invalid(targetCharacters)
+	}
+	if _, err := url.Parse(target); err != nil {
+		return invalid(unwrapURLError(err).Error())
+	}
+	return nil
+}
+
+// validateURL checks an absolute http(s) URL.
+func validateURL(target string, path *field.Path) field.ErrorList {
+	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
+	if !strings.HasPrefix(target, "https://") && !strings.HasPrefix(target, "http://") {
+		return invalid("must be an absolute path, or an https:// or http:// URL")
+	}
+	if !redirectTarget.MatchString(target) {
+		return invalid(targetCharacters)
+	}
+	parsed, err := url.Parse(target)
+	if err != nil {
+		return invalid(unwrapURLError(err).Error())
+	}
+	if parsed.User != nil {
+		return field.ErrorList{field.Invalid(path, parsed.Redacted(), "must not contain a user name or password")}
+	}
+	if !hostname.MatchString(parsed.Hostname()) {
+		return invalid("must name a host")
+	}
+	return nil
+}
+
+// validateHeaders checks the headers that are not in old, and that no two have
+// the same name, in whatever case, for the same path.
+func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) field.ErrorList {
+	if slices.Equal(headers, old) {
+		return nil
+	}
+	var errs field.ErrorList
+	kept := sets.New(old...)
+	seen := sets.New[website.ResponseHeader]()
+	for i, header := range headers {
+		at := path.Index(i)
+		key := website.ResponseHeader{Path: header.Path, Name: strings.ToLower(header.Name)}
+		if key.Name != "" && seen.Has(key) {
+			errs = append(errs, field.Duplicate(at.Child("name"), header.Name))
+			continue
+		}
+		seen.Insert(key)
+		if !kept.Has(header) {
+			errs = append(errs, validateHeader(&header, at)...)
+		}
+	}
+	return errs
+}
+
+func validateHeader(header *website.ResponseHeader, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if header.Path != "" {
+		errs = append(errs, validateURLPath(header.Path, path.Child("path"))...)
+	}
+	switch name := path.Child("name"); {
+	case header.Name == "":
+	case !headerName.MatchString(header.Name):
+		errs = append(errs, field.Invalid(name, header.Name, "must consist of letters, digits and '-', and begin and end with a letter or digit"))
+	case refusedHeaders.Has(strings.ToLower(header.Name)):
+		errs = append(errs, field.Invalid(name, header.Name, "must not be a header of the connection, or one that the server writes itself"))
+	}
+	switch value := path.Child("value"); {
+	case !headerValue.MatchString(header.Value):
+		errs = append(errs, field.Invalid(value, header.Value, `must consist of printable ASCII characters other than '$' and '\'`))
+	case strings.TrimSpace(header.Value) != header.Value:
+		errs = append(errs, field.Invalid(value, header.Value, "must not begin or end with a space"))
+	}
+	return errs
+}

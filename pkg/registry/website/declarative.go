@@ -1,0 +1,76 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// ValidateDeclaratively adds the errors of the declared rules to
+// validationErrs and tells all of them in the words of the version that the
+// client used. The rules are always those of v1beta1: the version that can
+// express everything, and into which what v1alpha1 carries in an annotation has
+// been unpacked by now.
+func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime.Object, validationErrs field.ErrorList, opType operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
+	info := genericapirequest.RequestInfo{}
+	if given, ok := genericapirequest.RequestInfoFrom(ctx); ok {
+		info = *given
+	}
+	info.APIGroup, info.APIVersion = v1beta1.GroupName, v1beta1.SchemeGroupVersion.Version
+	for _, err := range validationErrs {
+		// Kubernetes' own types declare some rules twice while they migrate, and
+		// what they share with us marks its errors so. Here no rule is in both places.
+		err.CoveredByDeclarative = false
+	}
+	declared := genericapirequest.WithRequestInfo(ctx, &info)
+	errs := s.DeclarativeValidation.ValidateDeclaratively(declared, obj, oldObj, validationErrs, opType, config)
+	return errorsForVersion(requestVersion(ctx), errs)
+}
+
+// requestVersion is the API version that the client used; empty where there is
+// no request, as in tests.
+func requestVersion(ctx context.Context) string {
+	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok {
+		return info.APIVersion
+	}
+	return ""
+}
+
+// errorsForVersion renames the fields of errs as they are called in version.
+func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
+	if version != v1alpha1.SchemeGroupVersion.Version {
+		return errs
+	}
+	renamed := make(field.ErrorList, 0, len(errs))
+	for _, err := range errs {
+		inVersion := *err
+		inVersion.Field = fieldInV1alpha1(err.Field)
+		renamed = append(renamed, &inVersion)
+	}
+	return renamed
+}
+
+// fieldInV1alpha1 returns where v1alpha1 has a field of the hub. Fields that it
+// lacks can only have come in the annotation that carries them.
+func fieldInV1alpha1(path string) string {
+	switch path {
+	case "spec.source.repository":
+		return "spec.gitRepo"
+	case "spec.deploymentName", "spec.replicas", "status.availableReplicas":
+		return path
+	}
+	if strings.HasPrefix(path, "spec.") || strings.HasPrefix(path, "status.") {
+		return fmt.Sprintf("metadata.annotations[%s].%s", website.AnnotationV1beta1Fields, path)
+	}
+	return path
+}

@@ -1,0 +1,197 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// ScaleREST serves the scale of Websites, by which "kubectl scale" and
+// autoscalers change the number of replicas without knowing the type.
+type ScaleREST struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Getter                   = &ScaleREST{}
+	_ rest.Updater                  = &ScaleREST{}
+	_ rest.Patcher                  = &ScaleREST{}
+	_ rest.GroupVersionKindProvider = &ScaleREST{}
+	_ rest.TableConvertor           = &ScaleREST{}
+)
+
+// replicasPaths tells where each version has the field that a Scale stands for,
+// so that its owner is the same seen from either side.
+var replicasPaths = managedfields.ResourcePathMappings{
+	v1alpha1.SchemeGroupVersion.String(): fieldpath.MakePathOrDie("spec", "replicas"),
+	v1beta1.SchemeGroupVersion.String():  fieldpath.MakePathOrDie("spec", "replicas"),
+}
+
+// GroupVersionKind is autoscaling/v1 in every version of Website, because that
+// is what clients of the scale subresource speak.
+func (*ScaleREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+}
+
+// New returns an empty Scale to decode a request into.
+func (*ScaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
+
+// Destroy does nothing: the store underneath belongs to REST, which closes it.
+func (*ScaleREST) Destroy() {}
+
+// Get returns the Scale of a Website.
+func (r *ScaleREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	obj, err := r.store.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	return scaleOf(obj)
+}
+
+// Update changes the number of replicas of an existing Website.
+func (r *ScaleREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	obj, _, err := r.store.Update(ctx, name, &scaledWebsite{name: name, scale: objInfo},
+		admitScaleOnCreate(createValidation), admitScaleOnUpdate(updateValidation), false, options)
+	if err != nil {
+		return nil, false, err
+	}
+	scale, err := scaleOf(obj)
+	return scale, false, err
+}
+
+// ConvertToTable shows a Scale like any other type without columns of its own.
+func (r *ScaleREST) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+	return rest.NewDefaultTableConvertor(autoscalingv1.Resource("scales")).ConvertToTable(ctx, object, tableOptions)
+}
+
+// Admission sees the Scale that the client sent, not the Website behind it.
+
+func admitScaleOnCreate(admit rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		scale, err := scaleOf(obj)
+		if err != nil {
+			return err
+		}
+		return admit(ctx, scale)
+	}
+}
+
+func admitScaleOnUpdate(admit rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		scale, err := scaleOf(obj)
+		if err != nil {
+			return err
+		}
+		oldScale, err := scaleOf(old)
+		if err != nil {
+			return err
+		}
+		return admit(ctx, scale, oldScale)
+	}
+}
+
+func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
+	w, ok := obj.(*website.Website)
+	if !ok {
+		return nil, fmt.Errorf("scaling Websites: got a %T", obj)
+	}
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              w.Name,
+			Namespace:         w.Namespace,
+			UID:               w.UID,
+			ResourceVersion:   w.ResourceVersion,
+			CreationTimestamp: w.CreationTimestamp,
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: ptr.Deref(w.Spec.Replicas, 1)},
+		Status: autoscalingv1.ScaleStatus{Replicas: w.Status.Replicas, Selector: w.Status.Selector},
+	}, nil
+}
+
+// scaledWebsite turns an update of a Scale into one of its Website.
+type scaledWebsite struct {
+	name  string
+	scale rest.UpdatedObjectInfo
+}
+
+// Preconditions are those that the client gave for the Scale: it has the UID
+// and resource version of the Website.
+func (s *scaledWebsite) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
+
+// UpdatedObject applies the client's change to the Scale of old and returns the
+// Website that this makes.
+func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	w, ok := old.DeepCopyObject().(*website.Website)
+	if !ok {
+		return nil, fmt.Errorf("scaling Websites: got a %T", old)
+	}
+	resource := website.Resource("websites/scale")
+	if w.ResourceVersion == "" {
+		return nil, apierrors.NewNotFound(resource, s.name)
+	}
+	owners := managedfields.NewScaleHandler(w.ManagedFields, requestGroupVersion(ctx), replicasPaths)
+
+	scale, err := scaleOf(w)
+	if err != nil {
+		return nil, err
+	}
+	if scale.ManagedFields, err = owners.ToSubresource(); err != nil {
+		return nil, fmt.Errorf("finding the owners of the Scale's fields: %w", err)
+	}
+	updated, err := s.scale.UpdatedObject(ctx, scale)
+	if err != nil {
+		return nil, err
+	}
+	scale, ok = updated.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("scaling Websites: got a %T", updated))
+	}
+	if errs := validateScale(scale); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), w.Name, errs)
+	}
+	if scale.UID != "" && scale.UID != w.UID {
+		return nil, apierrors.NewConflict(resource, w.Name, fmt.Errorf("the UID in the precondition is %s, that of the object %s", scale.UID, w.UID))
+	}
+
+	w.Spec.Replicas = &scale.Spec.Replicas
+	// The store compares it, as for any update.
+	w.ResourceVersion = scale.ResourceVersion
+	if w.ManagedFields, err = owners.ToParent(scale.ManagedFields); err != nil {
+		return nil, fmt.Errorf("recording the owners of the Scale's fields: %w", err)
+	}
+	return w, nil
+}
+
+// requestGroupVersion is the version of Website through which the Scale was
+// reached.
+func requestGroupVersion(ctx context.Context) schema.GroupVersion {
+	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok {
+		requested := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+		if _, served := replicasPaths[requested.String()]; served {
+			return requested
+		}
+	}
+	return v1beta1.SchemeGroupVersion
+}
+
+func validateScale(scale *autoscalingv1.Scale) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&scale.ObjectMeta, true, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
+	return append(errs, apivalidation.ValidateNonnegativeField(int64(scale.Spec.Replicas), field.NewPath("spec", "replicas"))...)
+}
