@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 // FieldManager is the name under which the controller writes.
@@ -70,7 +70,7 @@ const (
 // shows a child of this very Website: a missing one may just not have arrived,
 // or have lost the label that informers select on, and a foreign one may be
 // gone. It returns a *nameTakenError when the name belongs to something else.
-func (c *childClient[T, A]) observe(ctx context.Context, site *v1alpha1.Website, name string) (observation[T], error) {
+func (c *childClient[T, A]) observe(ctx context.Context, site *v1beta1.Website, name string) (observation[T], error) {
 	child, err := c.cached(site.Namespace, name)
 	if err == nil && metav1.IsControlledBy(child, site) {
 		return observation[T]{child: child, found: true}, nil
@@ -81,7 +81,7 @@ func (c *childClient[T, A]) observe(ctx context.Context, site *v1alpha1.Website,
 	return c.observeLive(ctx, site, name)
 }
 
-func (c *childClient[T, A]) observeLive(ctx context.Context, site *v1alpha1.Website, name string) (observation[T], error) {
+func (c *childClient[T, A]) observeLive(ctx context.Context, site *v1beta1.Website, name string) (observation[T], error) {
 	child, err := c.live(ctx, site.Namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -100,7 +100,7 @@ func (c *childClient[T, A]) observeLive(ctx context.Context, site *v1alpha1.Webs
 
 // ensure makes the child what it should be and returns it, with what had to be
 // done for that. It starts from an observation, which saves reading twice.
-func (c *childClient[T, A]) ensure(ctx context.Context, site *v1alpha1.Website, seen observation[T], desired A) (observation[T], outcome, error) {
+func (c *childClient[T, A]) ensure(ctx context.Context, site *v1beta1.Website, seen observation[T], desired A) (observation[T], outcome, error) {
 	name := *desired.GetName()
 	settled, err := c.settled(seen, desired)
 	if err != nil || settled {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 type configMaps = childClient[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
@@ -37,7 +37,7 @@ func newConfigMaps(client kubernetes.Interface, lister corev1listers.ConfigMapLi
 // the Deployment, whose pods would otherwise wait for it, and a ConfigMap that
 // is not ours keeps the Deployment from being written: its pods would run with
 // whatever somebody else wrote in there.
-func (c *Controller) ensureConfigMap(ctx context.Context, site *v1alpha1.Website) error {
+func (c *Controller) ensureConfigMap(ctx context.Context, site *v1beta1.Website) error {
 	desired, err := resources.ConfigMap(site)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 const (
@@ -85,7 +85,7 @@ type Controller struct {
 // New returns a controller whose event handlers are registered with the
 // informers of the configuration.
 func New(config Config) (*Controller, error) {
-	sites := config.WebsiteInformers.Website().V1alpha1().Websites()
+	sites := config.WebsiteInformers.Website().V1beta1().Websites()
 	configMapInformer := config.ChildInformers.Core().V1().ConfigMaps()
 	deploymentInformer := config.ChildInformers.Apps().V1().Deployments()
 	serviceInformer := config.ChildInformers.Core().V1().Services()

@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2/ktesting"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const patience = 30 * time.Second
@@ -84,16 +84,16 @@ func TestRunCreatesAndRepairs(t *testing.T) {
 
 	edit(f, testDeployment, func(deployment *appsv1.Deployment) { deployment.Status.AvailableReplicas = 1 })
 	eventually(t, "the status follows", func() bool {
-		site, err := f.sites.WebsiteV1alpha1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
+		site, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
 		return err == nil && site.Status.AvailableReplicas == 1
 	})
 
-	site, err := f.sites.WebsiteV1alpha1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
+	site, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	withReplicas(5)(site)
-	if _, err := f.sites.WebsiteV1alpha1().Websites(testNamespace).Update(t.Context(), site, metav1.UpdateOptions{}); err != nil {
+	if _, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), site, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a changed spec arrives", func() bool { return *f.deployment().Spec.Replicas == 5 })
@@ -115,7 +115,7 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		}
 	}
 
-	if err := f.sites.WebsiteV1alpha1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
+	if err := f.sites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the deletion has arrived", func() bool {
@@ -155,10 +155,10 @@ func TestStandbyDoesNothing(t *testing.T) {
 }
 
 func TestDrainFinishesWorkInFlight(t *testing.T) {
-	var sites []*v1alpha1.Website
+	var sites []*v1beta1.Website
 	for i := range 10 {
 		name := fmt.Sprintf("site-%d", i)
-		sites = append(sites, newWebsite(withName(name), func(site *v1alpha1.Website) { site.Spec.DeploymentName = name }))
+		sites = append(sites, newWebsite(withName(name), func(site *v1beta1.Website) { site.Spec.DeploymentName = name }))
 	}
 	f := newFixture(t, sites...)
 	entered, proceed := make(chan struct{}), make(chan struct{})

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	appsv1listers "k8s.io/client-go/listers/apps/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 type (
@@ -37,7 +37,7 @@ func newDeployments(client kubernetes.Interface, lister appsv1listers.Deployment
 
 // ensureDeployment keeps the Deployment of a Website, starting from what was
 // found under its name at the beginning of the pass.
-func (c *Controller) ensureDeployment(ctx context.Context, site *v1alpha1.Website, seen observedDeployment, desired *appsv1ac.DeploymentApplyConfiguration) (observedDeployment, error) {
+func (c *Controller) ensureDeployment(ctx context.Context, site *v1beta1.Website, seen observedDeployment, desired *appsv1ac.DeploymentApplyConfiguration) (observedDeployment, error) {
 	seen, done, err := c.deployments.ensure(ctx, site, seen, desired)
 	if err != nil {
 		return seen, err

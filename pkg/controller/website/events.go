@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // The reasons of the events on a Website.
@@ -72,7 +72,7 @@ func (r *reporter) forget(key cache.ObjectName) {
 }
 
 // remember returns the memory of a Website. The caller holds the lock.
-func (r *reporter) remember(site *v1alpha1.Website) *memory {
+func (r *reporter) remember(site *v1beta1.Website) *memory {
 	key := cache.MetaObjectToName(site)
 	known := r.sites[key]
 	if known == nil || known.uid != site.UID {
@@ -86,14 +86,14 @@ func (r *reporter) remember(site *v1alpha1.Website) *memory {
 	return known
 }
 
-func (r *reporter) mayReportWrite(site *v1alpha1.Website) bool {
+func (r *reporter) mayReportWrite(site *v1beta1.Website) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.remember(site).writes.TryAccept()
 }
 
 // created tells that a child was created.
-func (r *reporter) created(site *v1alpha1.Website, child object, kind string) {
+func (r *reporter) created(site *v1beta1.Website, child object, kind string) {
 	if r.mayReportWrite(site) {
 		r.recorder.Eventf(site, child, corev1.EventTypeNormal, reasonCreated, actionCreate,
 			"Created %s %q", kind, child.GetName())
@@ -101,7 +101,7 @@ func (r *reporter) created(site *v1alpha1.Website, child object, kind string) {
 }
 
 // updated tells that a child was changed: it had drifted, or the spec changed.
-func (r *reporter) updated(site *v1alpha1.Website, child object, kind string) {
+func (r *reporter) updated(site *v1beta1.Website, child object, kind string) {
 	if r.mayReportWrite(site) {
 		r.recorder.Eventf(site, child, corev1.EventTypeNormal, reasonUpdated, actionApply,
 			"Updated %s %q", kind, child.GetName())
@@ -115,7 +115,7 @@ type problem struct {
 }
 
 // report tells the problems of a pass that were not there in the one before.
-func (r *reporter) report(ctx context.Context, site *v1alpha1.Website, errs []error) {
+func (r *reporter) report(ctx context.Context, site *v1beta1.Website, errs []error) {
 	var problems []problem
 	conclusive := true
 	for _, err := range errs {
@@ -142,7 +142,7 @@ func (r *reporter) report(ctx context.Context, site *v1alpha1.Website, errs []er
 
 // news remembers the problems and returns those that were not known. Problems
 // that are over are forgotten, unless the pass was not conclusive.
-func (r *reporter) news(site *v1alpha1.Website, problems []problem, conclusive bool) []problem {
+func (r *reporter) news(site *v1beta1.Website, problems []problem, conclusive bool) []problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.remember(site)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 var (
@@ -148,7 +148,7 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 }
 
 func TestInvalidSpecIsNotRetried(t *testing.T) {
-	f := newFixture(t, newWebsite(func(site *v1alpha1.Website) { site.Spec.GitRepo = "-x" }))
+	f := newFixture(t, newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = "-x" }))
 	if got := f.settle(testKey); got != resultError {
 		t.Errorf("result %q", got)
 	}
@@ -158,7 +158,7 @@ func TestInvalidSpecIsNotRetried(t *testing.T) {
 }
 
 func TestStatusErrors(t *testing.T) {
-	websites := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "websites"}
+	websites := schema.GroupResource{Group: v1beta1.GroupName, Resource: "websites"}
 	for name, test := range map[string]struct {
 		err        error
 		wantResult result

@@ -25,7 +25,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websitefake "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/fake"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
@@ -43,14 +43,20 @@ var (
 )
 
 // newWebsite returns a valid Website, changed as a test needs it.
-func newWebsite(tweaks ...func(*v1alpha1.Website)) *v1alpha1.Website {
-	site := &v1alpha1.Website{
+func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
+	site := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: testName, Namespace: testNamespace, UID: "uid-of-kubia"},
-		Spec: v1alpha1.WebsiteSpec{
-			GitRepo:        "https://github.com/nevermosby/kubia-website-example.git",
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{
+				Repository: "https://github.com/nevermosby/kubia-website-example.git",
+				Submodules: v1beta1.SubmodulesOff,
+			},
+			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: testDeployment,
 			Replicas:       ptr.To[int32](1),
 		},
+		Status: v1beta1.WebsiteStatus{Selector: "app=website-nginx,controller=" + testName},
 	}
 	for _, tweak := range tweaks {
 		tweak(site)
@@ -58,19 +64,20 @@ func newWebsite(tweaks ...func(*v1alpha1.Website)) *v1alpha1.Website {
 	return site
 }
 
-func withName(name string) func(*v1alpha1.Website) {
-	return func(site *v1alpha1.Website) {
+func withName(name string) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) {
 		site.Name = name
 		site.UID = types.UID("uid-of-" + name)
+		site.Status.Selector = "app=website-nginx,controller=" + name
 	}
 }
 
-func withReplicas(replicas int32) func(*v1alpha1.Website) {
-	return func(site *v1alpha1.Website) { site.Spec.Replicas = &replicas }
+func withReplicas(replicas int32) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) { site.Spec.Replicas = &replicas }
 }
 
-func withStatus(available int32) func(*v1alpha1.Website) {
-	return func(site *v1alpha1.Website) { site.Status.AvailableReplicas = available }
+func withStatus(available int32) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) { site.Status.AvailableReplicas = available }
 }
 
 // fixture is a controller over fake API servers. Its caches are filled by hand,
@@ -90,7 +97,7 @@ type fixture struct {
 	version int
 }
 
-func newFixture(t *testing.T, sites ...*v1alpha1.Website) *fixture {
+func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 	t.Helper()
 	f := &fixture{
 		T:    t,
@@ -283,7 +290,7 @@ func must[T object](f *fixture, name string) T {
 }
 
 // addWebsite stores a Website and caches it.
-func (f *fixture) addWebsite(site *v1alpha1.Website) {
+func (f *fixture) addWebsite(site *v1beta1.Website) {
 	f.Helper()
 	if err := f.sites.Tracker().Add(site.DeepCopy()); err != nil {
 		f.Fatal(err)
@@ -291,18 +298,18 @@ func (f *fixture) addWebsite(site *v1alpha1.Website) {
 	f.cacheWebsite(site)
 }
 
-func (f *fixture) cacheWebsite(site *v1alpha1.Website) {
+func (f *fixture) cacheWebsite(site *v1beta1.Website) {
 	f.Helper()
-	indexer := f.websiteInformers.Website().V1alpha1().Websites().Informer().GetIndexer()
+	indexer := f.websiteInformers.Website().V1beta1().Websites().Informer().GetIndexer()
 	if err := indexer.Update(site); err != nil {
 		f.Fatal(err)
 	}
 }
 
 // uncacheWebsite makes the controller see that a Website is gone.
-func (f *fixture) uncacheWebsite(site *v1alpha1.Website) {
+func (f *fixture) uncacheWebsite(site *v1beta1.Website) {
 	f.Helper()
-	indexer := f.websiteInformers.Website().V1alpha1().Websites().Informer().GetIndexer()
+	indexer := f.websiteInformers.Website().V1beta1().Websites().Informer().GetIndexer()
 	if err := indexer.Delete(site); err != nil {
 		f.Fatal(err)
 	}
@@ -352,7 +359,7 @@ func replaceCache[T any, P interface {
 }
 
 // converge brings the children of the Websites up and forgets how.
-func (f *fixture) converge(sites ...*v1alpha1.Website) {
+func (f *fixture) converge(sites ...*v1beta1.Website) {
 	f.Helper()
 	for _, site := range sites {
 		if problems := f.reconcile(cache.MetaObjectToName(site)); len(problems) > 0 {
@@ -436,13 +443,13 @@ func (f *fixture) writes() []string {
 			f.Errorf("unexpected %s of %s", action.GetVerb(), action.GetResource().Resource)
 			continue
 		}
-		site := update.Object.(*v1alpha1.Website)
+		site := update.Object.(*v1beta1.Website)
 		all = append(all, fmt.Sprintf("status %s %d", site.Name, site.Status.AvailableReplicas))
 	}
 	return all
 }
 
-func keyOf(site *v1alpha1.Website) cache.ObjectName {
+func keyOf(site *v1beta1.Website) cache.ObjectName {
 	return cache.MetaObjectToName(site)
 }
 
@@ -459,7 +466,7 @@ func (f *fixture) requests() []string {
 func (f *fixture) snapshot() map[string]runtime.Object {
 	all := map[string]runtime.Object{}
 	for _, informer := range []cache.SharedIndexInformer{
-		f.websiteInformers.Website().V1alpha1().Websites().Informer(),
+		f.websiteInformers.Website().V1beta1().Websites().Informer(),
 		f.childInformers.Apps().V1().Deployments().Informer(),
 		f.childInformers.Core().V1().Services().Informer(),
 		f.childInformers.Core().V1().ConfigMaps().Informer(),
@@ -474,7 +481,7 @@ func (f *fixture) snapshot() map[string]runtime.Object {
 // refreshWebsites makes the cache show the Websites as they are now.
 func (f *fixture) refreshWebsites() {
 	f.Helper()
-	list, err := f.sites.WebsiteV1alpha1().Websites("").List(f.Context(), metav1.ListOptions{})
+	list, err := f.sites.WebsiteV1beta1().Websites("").List(f.Context(), metav1.ListOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

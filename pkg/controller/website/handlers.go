@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // websiteHandler queues every Website that changes. One that is deleted is
@@ -83,7 +83,7 @@ func (c *Controller) enqueueClaimants(child metav1.Object, deploymentName func(n
 		return // Only an index that does not exist is an error, and New made it.
 	}
 	for _, obj := range sites {
-		if site, ok := obj.(*v1alpha1.Website); ok {
+		if site, ok := obj.(*v1beta1.Website); ok {
 			c.enqueue(cache.MetaObjectToName(site))
 		}
 	}

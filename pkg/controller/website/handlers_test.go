@@ -21,11 +21,11 @@ func controlledBy(apiVersion, kind, name string, uid types.UID) *appsv1.Deployme
 
 func TestChildEvents(t *testing.T) {
 	const group = "mycontroller.nevermosby.io"
-	first := controlledBy(group+"/v1alpha1", "Website", "first", "uid-of-first")
+	first := controlledBy(group+"/v1beta1", "Website", "first", "uid-of-first")
 	otherVersion := controlledBy(group+"/v1beta1", "Website", "first", "uid-of-first")
-	predecessor := controlledBy(group+"/v1alpha1", "Website", "first", "an-earlier-one")
+	predecessor := controlledBy(group+"/v1beta1", "Website", "first", "an-earlier-one")
 	otherGroup := controlledBy("example.com/v1", "Website", "first", "uid-of-first")
-	otherKind := controlledBy(group+"/v1alpha1", "Shop", "first", "uid-of-first")
+	otherKind := controlledBy(group+"/v1beta1", "Shop", "first", "uid-of-first")
 	nobodys := foreignDeployment()
 
 	for name, test := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
@@ -64,7 +64,7 @@ func keepOwnManagedFields(obj any) (any, error) {
 func indexers() cache.Indexers {
 	return cache.Indexers{
 		byDeploymentName: func(obj any) ([]string, error) {
-			site, ok := obj.(*v1alpha1.Website)
+			site, ok := obj.(*v1beta1.Website)
 			if !ok {
 				return nil, nil
 			}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 // nameTakenError says that the name of a child belongs to something else.
@@ -49,7 +49,7 @@ func (e *nameTakenError) key() string {
 // isWebsite reports whether a reference names a Website of any version.
 func isWebsite(owner *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == v1alpha1.GroupName && owner.Kind == resources.Kind
+	return err == nil && gv.Group == v1beta1.GroupName && owner.Kind == resources.Kind
 }
 
 // isGone reports whether an owner is a Website that does not exist any more,

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -37,17 +38,13 @@ func (c *Controller) reconcile(ctx context.Context, key cache.ObjectName) []erro
 		return nil
 	}
 
-	deployment, problems := c.reconcileChildren(ctx, site)
+	deployment, service, problems := c.reconcileChildren(ctx, site)
 	c.reporter.report(ctx, site, problems)
 
 	if deployment == nil {
 		return problems
 	}
-	var available int32
-	if deployment.found {
-		available = deployment.child.Status.AvailableReplicas
-	}
-	if err := c.updateStatus(ctx, site, available); err != nil {
+	if err := c.updateStatus(ctx, site, observedStatus(site, deployment, service)); err != nil {
 		problems = append(problems, err)
 	}
 	return problems
@@ -55,8 +52,9 @@ func (c *Controller) reconcile(ctx context.Context, key cache.ObjectName) []erro
 
 // reconcileChildren brings the children of a Website to what they should be. It
 // returns its Deployment, or nil when it could not be found out whether there
-// is one.
-func (c *Controller) reconcileChildren(ctx context.Context, site *v1alpha1.Website) (*observedDeployment, []error) {
+// is one, and its Service, or nil when that was not looked at.
+func (c *Controller) reconcileChildren(ctx context.Context, site *v1beta1.Website) (*observedDeployment, *corev1.Service, []error) {
+	var service *corev1.Service
 	// Two Websites that ask for one name are worked on one after the other, so
 	// that the second finds what the first created. Both writing at once would
 	// not be a conflict for the API server: they are one field manager.
@@ -70,13 +68,13 @@ func (c *Controller) reconcileChildren(ctx context.Context, site *v1alpha1.Websi
 	if err != nil {
 		var taken *nameTakenError
 		if errors.As(err, &taken) {
-			return &deployment, []error{err}
+			return &deployment, service, []error{err}
 		}
-		return nil, []error{err}
+		return nil, service, []error{err}
 	}
 	desired, err := resources.Deployment(site, c.images)
 	if err != nil {
-		return &deployment, []error{&invalidSpecError{err}}
+		return &deployment, service, []error{&invalidSpecError{err}}
 	}
 
 	var problems []error
@@ -90,11 +88,11 @@ func (c *Controller) reconcileChildren(ctx context.Context, site *v1alpha1.Websi
 	// A Service is of no use without pods, but one that is missing in front of
 	// pods is put back whatever else is wrong.
 	if deployment.found {
-		if err := c.ensureService(ctx, site); err != nil {
+		if service, err = c.ensureService(ctx, site); err != nil {
 			problems = append(problems, err)
 		}
 	}
-	return &deployment, problems
+	return &deployment, service, problems
 }
 
 // settle decides what happens to a key after a pass over its Website.

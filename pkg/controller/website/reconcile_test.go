@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // A foreign object carries nothing that would tell it apart by accident.
@@ -42,7 +42,7 @@ func TestReconcile(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		// site is the Website; nil is newWebsite().
-		site *v1alpha1.Website
+		site *v1beta1.Website
 		// converged starts with the children of newWebsite() in place.
 		converged bool
 		// given changes the API server before the caches are synced, stale
@@ -159,7 +159,6 @@ func TestReconcile(t *testing.T) {
 				f.store(deployment)
 				service := f.service()
 				service.Spec.ClusterIP = "10.0.0.1"
-				service.Spec.Ports[0].NodePort = 30080
 				f.store(service)
 			},
 			wantQuiet: true,
@@ -210,8 +209,8 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"another repository": {
-			site: newWebsite(func(site *v1alpha1.Website) {
-				site.Spec.GitRepo = "https://example.com/other.git"
+			site: newWebsite(func(site *v1beta1.Website) {
+				site.Spec.Source.Repository = "https://example.com/other.git"
 			}),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website"},
@@ -283,7 +282,7 @@ func TestReconcile(t *testing.T) {
 		"deployment owned by us but not controlled": {
 			given: func(f *fixture) {
 				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: testName, UID: "uid-of-kubia"}}
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: testName, UID: "uid-of-kubia"}}
 				f.store(deployment)
 			},
 			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
@@ -291,14 +290,14 @@ func TestReconcile(t *testing.T) {
 		"deployment of a deleted website of the same name": {
 			given: func(f *fixture) {
 				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: testName, UID: "an-earlier-one", Controller: ptr.To(true)}}
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: testName, UID: "an-earlier-one", Controller: ptr.To(true)}}
 				f.store(deployment)
 			},
 		},
 		"deployment of a deleted website of another name": {
 			given: func(f *fixture) {
 				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "gone", UID: "uid-of-gone", Controller: ptr.To(true)}}
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: "gone", UID: "uid-of-gone", Controller: ptr.To(true)}}
 				f.store(deployment)
 			},
 		},
@@ -324,17 +323,17 @@ func TestReconcile(t *testing.T) {
 		},
 
 		"website that is being deleted": {
-			site: newWebsite(func(site *v1alpha1.Website) {
+			site: newWebsite(func(site *v1beta1.Website) {
 				site.DeletionTimestamp = &deleting
 				site.Finalizers = []string{"foregroundDeletion"}
 			}),
 			wantQuiet: true,
 		},
 		"website that git would read as an option": {
-			site: newWebsite(func(site *v1alpha1.Website) {
-				site.Spec.GitRepo = "--upload-pack=id"
+			site: newWebsite(func(site *v1beta1.Website) {
+				site.Spec.Source.Repository = "--upload-pack=id"
 			}),
-			wantEvents: []string{`Warning SyncFailed the Deployment of Website "kubia" cannot be built: spec.gitRepo "--upload-pack=id" begins with a hyphen`},
+			wantEvents: []string{`Warning SyncFailed the Deployment of Website "kubia" cannot be built: spec.source.repository "--upload-pack=id" begins with a hyphen`},
 		},
 
 		"status follows the deployment": {
@@ -510,7 +509,7 @@ func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f.events()
 
 	// Another Website of that name has not been told anything yet.
-	f.cacheWebsite(newWebsite(func(site *v1alpha1.Website) { site.UID = "another" }))
+	f.cacheWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
 		t.Errorf("events: %q", got)

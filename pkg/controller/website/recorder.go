@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // maxPendingEvents bounds the memory that unwritten events take while the API
@@ -50,7 +50,7 @@ var _ events.EventRecorder = &Recorder{}
 // logger; its end does not stop the recorder, Shutdown does.
 func NewRecorder(ctx context.Context, sink events.EventSink) (*Recorder, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, v1alpha1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, v1beta1.Install} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering the types that events refer to: %w", err)
 		}

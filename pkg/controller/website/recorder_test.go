@@ -78,7 +78,7 @@ func TestRecorderFlushes(t *testing.T) {
 		t.Fatalf("%d events were written", len(sink.taken))
 	}
 	event := sink.taken[0]
-	if event.Regarding.Kind != "Website" || event.Regarding.APIVersion != "mycontroller.nevermosby.io/v1alpha1" ||
+	if event.Regarding.Kind != "Website" || event.Regarding.APIVersion != "mycontroller.nevermosby.io/v1beta1" ||
 		event.Regarding.UID != "uid-of-kubia" || event.Namespace != testNamespace {
 		t.Errorf("the event is about %v in %q", event.Regarding, event.Namespace)
 	}

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 type services = childClient[*corev1.Service, *corev1ac.ServiceApplyConfiguration]
@@ -33,15 +33,16 @@ func newServices(client kubernetes.Interface, lister corev1listers.ServiceLister
 	}
 }
 
-// ensureService keeps the Service of a Website.
-func (c *Controller) ensureService(ctx context.Context, site *v1alpha1.Website) error {
+// ensureService keeps the Service of a Website and returns it, or nil when it
+// could not be brought to what it should be.
+func (c *Controller) ensureService(ctx context.Context, site *v1beta1.Website) (*corev1.Service, error) {
 	seen, err := c.services.observe(ctx, site, resources.ServiceName(site))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	seen, done, err := c.services.ensure(ctx, site, seen, resources.Service(site))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch done {
 	case created:
@@ -49,5 +50,5 @@ func (c *Controller) ensureService(ctx context.Context, site *v1alpha1.Website) 
 	case updated:
 		c.reporter.updated(site, seen.child, c.services.kind)
 	}
-	return nil
+	return seen.child, nil
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // typed turns an apply configuration into the API type. A field that the API
@@ -35,7 +35,7 @@ func typed[T any](t *testing.T, applyConfiguration any) *T {
 	return object
 }
 
-func buildDeployment(t *testing.T, site *v1alpha1.Website) *appsv1.Deployment {
+func buildDeployment(t *testing.T, site *v1beta1.Website) *appsv1.Deployment {
 	t.Helper()
 	desired, err := Deployment(site, testImages)
 	if err != nil {
@@ -46,7 +46,7 @@ func buildDeployment(t *testing.T, site *v1alpha1.Website) *appsv1.Deployment {
 
 func wantOwner() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
-		APIVersion:         "mycontroller.nevermosby.io/v1alpha1",
+		APIVersion:         "mycontroller.nevermosby.io/v1beta1",
 		Kind:               "Website",
 		Name:               "kubia",
 		UID:                "uid-of-kubia",
@@ -91,7 +91,7 @@ func TestConfigMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := typed[corev1.ConfigMap](t, desired)
-	config, err := nginxConfig()
+	config, err := nginxConfig(newWebsite())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestDeploymentReplicas(t *testing.T) {
 		"several": {ptr.To[int32](7), 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := buildDeployment(t, newWebsite(func(site *v1alpha1.Website) { site.Spec.Replicas = test.replicas }))
+			got := buildDeployment(t, newWebsite(func(site *v1beta1.Website) { site.Spec.Replicas = test.replicas }))
 			if got.Spec.Replicas == nil || *got.Spec.Replicas != test.want {
 				t.Errorf("replicas = %v, want %d", got.Spec.Replicas, test.want)
 			}
@@ -263,7 +263,7 @@ func TestDeploymentReplicas(t *testing.T) {
 }
 
 func TestPodTemplateFollowsNginxConfig(t *testing.T) {
-	config, err := nginxConfig()
+	config, err := nginxConfig(newWebsite())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,10 +321,10 @@ func TestUnsafeRepositories(t *testing.T) {
 		"next line control": "https://example.com/\u0085",
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := newWebsite(func(site *v1alpha1.Website) { site.Spec.GitRepo = repository })
+			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
 			if _, err := Deployment(site, testImages); err == nil {
 				t.Errorf("a Deployment was built for %q", repository)
-			} else if !strings.Contains(err.Error(), "spec.gitRepo") {
+			} else if !strings.Contains(err.Error(), "spec.source.repository") {
 				t.Errorf("the error does not say which field to change: %v", err)
 			}
 		})
@@ -342,7 +342,7 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		"odd":   "https://example.com/a,b;c=$(id)`id`&x",
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := newWebsite(func(site *v1alpha1.Website) { site.Spec.GitRepo = repository })
+			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
 			if !slices.Contains(pod.Containers[1].Args, "--repo="+repository) {
 				t.Errorf("--repo is not one argument: %q", pod.Containers[1].Args)

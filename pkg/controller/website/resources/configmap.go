@@ -3,7 +3,7 @@ package resources
 import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // nginxConfigKey is the key of the configuration in the ConfigMap, and the name
@@ -11,8 +11,8 @@ import (
 const nginxConfigKey = "nginx.conf"
 
 // ConfigMap builds the ConfigMap with the nginx configuration of a Website.
-func ConfigMap(site *v1alpha1.Website) (*corev1ac.ConfigMapApplyConfiguration, error) {
-	config, err := nginxConfig()
+func ConfigMap(site *v1beta1.Website) (*corev1ac.ConfigMapApplyConfiguration, error) {
+	config, err := nginxConfig(site)
 	if err != nil {
 		return nil, err
 	}

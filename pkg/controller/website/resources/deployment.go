@@ -10,7 +10,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -65,8 +65,8 @@ type Images struct {
 // Deployment builds the Deployment of a Website. It returns an error when the
 // spec cannot be turned into a command line safely; the API server refuses such
 // a spec as well, so this is the second fence.
-func Deployment(site *v1alpha1.Website, images Images) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	config, err := nginxConfig()
+func Deployment(site *v1beta1.Website, images Images) (*appsv1ac.DeploymentApplyConfiguration, error) {
+	config, err := nginxConfig(site)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,17 @@ func Deployment(site *v1alpha1.Website, images Images) (*appsv1ac.DeploymentAppl
 			WithRunAsNonRoot(true).
 			WithFSGroup(gitSyncUser).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		WithContainers(nginxContainer(images.Nginx), gitSync).
+		WithContainers(nginxContainer(site, images.Nginx), gitSync).
+		WithNodeSelector(site.Spec.Scheduling.NodeSelector).
+		WithTolerations(tolerations(site.Spec.Scheduling.Tolerations)...).
 		WithVolumes(
 			emptyDir(gitVolume, "2Gi"),
 			corev1ac.Volume().WithName(nginxConfigVolume).
 				WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(ConfigMapName(site))),
 			emptyDir(nginxTempVolume, "64Mi"),
 			emptyDir(gitSyncTempVolume, "256Mi"),
-		)
+		).
+		WithVolumes(credentialVolumes(&site.Spec.Source)...)
 
 	return appsv1ac.Deployment(DeploymentName(site), site.Namespace).
 		WithLabels(podLabels(site)).
@@ -113,7 +116,7 @@ func Deployment(site *v1alpha1.Website, images Images) (*appsv1ac.DeploymentAppl
 // nginxContainer has no liveness probe: nginx replaces a worker that dies, a
 // master that dies ends the container, and a probe that fails on a busy node
 // would take down a site that works.
-func nginxContainer(image string) *corev1ac.ContainerApplyConfiguration {
+func nginxContainer(site *v1beta1.Website, image string) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(NginxContainer).
 		WithImage(image).
@@ -137,7 +140,7 @@ func nginxContainer(image string) *corev1ac.ContainerApplyConfiguration {
 		WithLifecycle(corev1ac.Lifecycle().
 			WithPreStop(corev1ac.LifecycleHandler().
 				WithSleep(corev1ac.SleepAction().WithSeconds(drainSeconds)))).
-		WithResources(requirements("10m", "32Mi", "1", "128Mi")).
+		WithResources(requirements(site.Spec.Resources.Server, "10m", "32Mi", "1", "128Mi")).
 		WithSecurityContext(restricted(nginxUser)).
 		WithVolumeMounts(
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath).WithReadOnly(true),
@@ -160,9 +163,45 @@ func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfigur
 		WithProtocol(corev1.ProtocolTCP)
 }
 
-// requirements takes quantities in the form that the API server writes them in
-// ("1", not "1000m"); any other form would differ from itself when read back.
-func requirements(cpuRequest, memoryRequest, cpuLimit, memoryLimit string) *corev1ac.ResourceRequirementsApplyConfiguration {
+// tolerations copies what a Website says into the form that is applied.
+func tolerations(wanted []corev1.Toleration) []*corev1ac.TolerationApplyConfiguration {
+	var applied []*corev1ac.TolerationApplyConfiguration
+	for _, t := range wanted {
+		a := corev1ac.Toleration()
+		if t.Key != "" {
+			a.WithKey(t.Key)
+		}
+		if t.Operator != "" {
+			a.WithOperator(t.Operator)
+		}
+		if t.Value != "" {
+			a.WithValue(t.Value)
+		}
+		if t.Effect != "" {
+			a.WithEffect(t.Effect)
+		}
+		if t.TolerationSeconds != nil {
+			a.WithTolerationSeconds(*t.TolerationSeconds)
+		}
+		applied = append(applied, a)
+	}
+	return applied
+}
+
+// requirements are what a Website says, or these defaults when it says nothing.
+// The defaults are in the form that the API server writes quantities in ("1",
+// not "1000m"); any other form would differ from itself when read back.
+func requirements(wanted corev1.ResourceRequirements, cpuRequest, memoryRequest, cpuLimit, memoryLimit string) *corev1ac.ResourceRequirementsApplyConfiguration {
+	if len(wanted.Requests) > 0 || len(wanted.Limits) > 0 {
+		applied := corev1ac.ResourceRequirements()
+		if len(wanted.Requests) > 0 {
+			applied.WithRequests(wanted.Requests)
+		}
+		if len(wanted.Limits) > 0 {
+			applied.WithLimits(wanted.Limits)
+		}
+		return applied
+	}
 	return corev1ac.ResourceRequirements().
 		WithRequests(corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse(cpuRequest),
@@ -189,7 +228,7 @@ func restricted(user int64) *corev1ac.SecurityContextApplyConfiguration {
 
 // gitSyncContainer has no probes: whether git-sync reaches its remote says
 // nothing about whether the site can be served.
-func gitSyncContainer(site *v1alpha1.Website, image string) (*corev1ac.ContainerApplyConfiguration, error) {
+func gitSyncContainer(site *v1beta1.Website, image string) (*corev1ac.ContainerApplyConfiguration, error) {
 	args, err := gitSyncArgs(site)
 	if err != nil {
 		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", site.Name, err)
@@ -200,11 +239,13 @@ func gitSyncContainer(site *v1alpha1.Website, image string) (*corev1ac.Container
 		WithArgs(args...).
 		// git itself would also take file:// and helper programs.
 		WithEnv(corev1ac.EnvVar().WithName("GIT_ALLOW_PROTOCOL").WithValue("http:https:ssh")).
+		WithEnv(credentialVariables(&site.Spec.Source)...).
 		WithPorts(containerPort(metricsPortName, gitSyncMetricsPort)).
-		WithResources(requirements("10m", "64Mi", "1", "256Mi")).
+		WithResources(requirements(site.Spec.Resources.Sync, "10m", "64Mi", "1", "256Mi")).
 		WithSecurityContext(restricted(gitSyncUser)).
 		WithVolumeMounts(
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath),
 			corev1ac.VolumeMount().WithName(gitSyncTempVolume).WithMountPath(tempDir),
-		), nil
+		).
+		WithVolumeMounts(credentialMounts(&site.Spec.Source)...), nil
 }

@@ -5,40 +5,75 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-const (
-	// gitRef is what is published. v1alpha1 knows only the remote's HEAD.
-	gitRef = "HEAD"
-	// gitSyncMetricsPort is where git-sync counts its fetches for Prometheus.
-	gitSyncMetricsPort = 8082
-)
+// gitSyncMetricsPort is where git-sync counts its fetches for Prometheus.
+const gitSyncMetricsPort = 8082
 
 // gitSyncArgs is the command line of git-sync for a Website.
-func gitSyncArgs(site *v1alpha1.Website) ([]string, error) {
-	if err := checkGitArgument("spec.gitRepo", site.Spec.GitRepo); err != nil {
+func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
+	repository, ref := site.Spec.Source.Repository, gitRef(site.Spec.Source.Ref)
+	if err := checkGitArgument("spec.source.repository", repository); err != nil {
 		return nil, err
 	}
-	if err := checkGitArgument("the ref", gitRef); err != nil {
+	if err := checkGitArgument("spec.source.ref", ref); err != nil {
 		return nil, err
 	}
-	return []string{
-		"--repo=" + site.Spec.GitRepo,
-		"--ref=" + gitRef,
+	submodules, err := submodulesArg(site.Spec.Source.Submodules)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--repo=" + repository,
+		"--ref=" + ref,
 		"--root=" + gitRoot,
 		"--link=" + gitLink,
-		"--period=60s",
-		"--sync-timeout=120s",
+		fmt.Sprintf("--period=%ds", site.Spec.Sync.PeriodSeconds),
+		fmt.Sprintf("--sync-timeout=%ds", site.Spec.Sync.TimeoutSeconds),
 		// By default one failed fetch ends the process; a remote that is away
 		// must not take a running site with it.
 		"--max-failures=-1",
 		// Requests in flight go on reading the previous worktree.
 		"--stale-worktree-timeout=10m",
-		"--submodules=off",
+		submodules,
 		fmt.Sprintf("--http-bind=:%d", gitSyncMetricsPort),
 		"--http-metrics=true",
-	}, nil
+	}
+	return append(args, credentialArgs(&site.Spec.Source)...), nil
+}
+
+// gitRef names what is published in full: a short name is ambiguous, since a
+// tag called main would win over the branch. Without a reference it is
+// whatever the remote's HEAD names.
+func gitRef(ref *v1beta1.GitReference) string {
+	switch {
+	case ref == nil:
+		return "HEAD"
+	case ref.Branch != "":
+		return "refs/heads/" + ref.Branch
+	case ref.Tag != "":
+		return "refs/tags/" + ref.Tag
+	case ref.Commit != "":
+		return ref.Commit
+	case ref.Name != "":
+		return ref.Name
+	default:
+		return "HEAD"
+	}
+}
+
+func submodulesArg(policy v1beta1.SubmodulePolicy) (string, error) {
+	switch policy {
+	case v1beta1.SubmodulesOff:
+		return "--submodules=off", nil
+	case v1beta1.SubmodulesShallow:
+		return "--submodules=shallow", nil
+	case v1beta1.SubmodulesRecursive:
+		return "--submodules=recursive", nil
+	default:
+		return "", fmt.Errorf("spec.source.submodules %q is not known to this version of the controller: update it", policy)
+	}
 }
 
 // checkGitArgument refuses what git would not read as the repository or ref it

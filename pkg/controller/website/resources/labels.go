@@ -3,9 +3,10 @@ package resources
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/labels"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -28,16 +29,21 @@ const Kind = "Website"
 
 // selectorLabels are what the Deployment and the Service select pods by. A
 // Deployment's selector is immutable, so nothing may ever be added here.
-func selectorLabels(site *v1alpha1.Website) map[string]string {
+func selectorLabels(site *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelApp:        "website-nginx",
 		labelController: site.Name,
 	}
 }
 
+// Selector selects the pods of a Website, in the form of a query parameter.
+func Selector(site *v1beta1.Website) string {
+	return labels.SelectorFromSet(selectorLabels(site)).String()
+}
+
 // recommendedLabels are the labels that tools of the ecosystem show and group
 // by.
-func recommendedLabels(site *v1alpha1.Website) map[string]string {
+func recommendedLabels(site *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelName:      "website",
 		labelInstance:  site.Name,
@@ -47,14 +53,14 @@ func recommendedLabels(site *v1alpha1.Website) map[string]string {
 }
 
 // podLabels are the labels of the Deployment and of its pods.
-func podLabels(site *v1alpha1.Website) map[string]string {
+func podLabels(site *v1beta1.Website) map[string]string {
 	labels := recommendedLabels(site)
 	maps.Copy(labels, selectorLabels(site))
 	return labels
 }
 
 // supportLabels are the labels of the children that are not pods.
-func supportLabels(site *v1alpha1.Website) map[string]string {
+func supportLabels(site *v1beta1.Website) map[string]string {
 	labels := recommendedLabels(site)
 	labels[labelApp] = "website"
 	labels[labelController] = site.Name
@@ -64,9 +70,9 @@ func supportLabels(site *v1alpha1.Website) map[string]string {
 // ownerReference makes the Website the controller of a child. Blocking its
 // deletion means that a foreground deletion of the Website returns only after
 // the site is really gone.
-func ownerReference(site *v1alpha1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
+func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
-		WithAPIVersion(v1alpha1.SchemeGroupVersion.String()).
+		WithAPIVersion(v1beta1.SchemeGroupVersion.String()).
 		WithKind(Kind).
 		WithName(site.Name).
 		WithUID(site.UID).

@@ -3,7 +3,7 @@ package resources
 import (
 	"strings"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -12,17 +12,17 @@ const (
 )
 
 // DeploymentName is the name of the Deployment of a Website.
-func DeploymentName(site *v1alpha1.Website) string {
+func DeploymentName(site *v1beta1.Website) string {
 	return site.Spec.DeploymentName
 }
 
 // ServiceName is the name of the Service of a Website.
-func ServiceName(site *v1alpha1.Website) string {
+func ServiceName(site *v1beta1.Website) string {
 	return site.Spec.DeploymentName + serviceSuffix
 }
 
 // ConfigMapName is the name of the ConfigMap of a Website.
-func ConfigMapName(site *v1alpha1.Website) string {
+func ConfigMapName(site *v1beta1.Website) string {
 	return site.Spec.DeploymentName + configMapSuffix
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 const (
@@ -28,8 +30,8 @@ const (
 //go:embed nginx.conf.tmpl
 var nginxTemplate string
 
-// nginxParameters is what the template needs to know. Nothing in it comes from
-// a user, so nothing needs escaping for nginx; keep it so, or escape.
+// nginxParameters is what the template needs to know. What comes from a user is
+// in Serving, and checked and quoted by newServing.
 type nginxParameters struct {
 	// Root is the folder that git-sync publishes in.
 	Root string
@@ -41,11 +43,18 @@ type nginxParameters struct {
 	TempDir string
 	// AccessLog is where requests are logged.
 	AccessLog string
+	// Serving is what the Website says about its files.
+	Serving serving
 }
 
-// nginxConfig renders the configuration that the nginx container runs with. It
-// is the same for every Website, so it is rendered once.
-var nginxConfig = sync.OnceValues(func() (string, error) {
+// nginxConfig renders the configuration that the nginx container of a Website
+// runs with. It returns an error when a value could not be written into it
+// without becoming something else.
+func nginxConfig(site *v1beta1.Website) (string, error) {
+	serving, err := newServing(site)
+	if err != nil {
+		return "", err
+	}
 	return renderNginx(nginxParameters{
 		Root:        gitRoot,
 		Link:        gitLink,
@@ -53,14 +62,19 @@ var nginxConfig = sync.OnceValues(func() (string, error) {
 		AdminListen: fmt.Sprint(adminPort),
 		TempDir:     tempDir,
 		AccessLog:   "/dev/stdout",
+		Serving:     serving,
 	})
-})
+}
 
-func renderNginx(parameters nginxParameters) (string, error) {
-	tmpl, err := template.New("nginx.conf").
+var parseNginxTemplate = sync.OnceValues(func() (*template.Template, error) {
+	return template.New("nginx.conf").
 		Funcs(template.FuncMap{"quoteRegexp": regexp.QuoteMeta}).
 		Option("missingkey=error").
 		Parse(nginxTemplate)
+})
+
+func renderNginx(parameters nginxParameters) (string, error) {
+	tmpl, err := parseNginxTemplate()
 	if err != nil {
 		return "", fmt.Errorf("parsing the nginx configuration template: %w", err)
 	}

@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestNginxConfigFacts(t *testing.T) {
-	config, err := nginxConfig()
+	config, err := nginxConfig(newWebsite())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,8 @@ type testSite struct {
 	client      *http.Client
 }
 
-func startNginx(t *testing.T) *testSite {
+// startNginx serves a Website, changed by tweaks.
+func startNginx(t *testing.T, tweaks ...func(*v1beta1.Website)) *testSite {
 	t.Helper()
 	binary := nginxBinary(t)
 	folder, err := filepath.EvalSymlinks(t.TempDir())
@@ -105,9 +108,13 @@ func startNginx(t *testing.T) *testSite {
 		},
 	}
 	s.mkdir(".worktrees")
+	serving, err := newServing(newWebsite(tweaks...))
+	if err != nil {
+		t.Fatal(err)
+	}
 	config, err := renderNginx(nginxParameters{
 		Root: s.root, Link: gitLink, HTTPListen: s.http, AdminListen: s.admin,
-		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
+		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"), Serving: serving,
 	})
 	if err != nil {
 		t.Fatal(err)

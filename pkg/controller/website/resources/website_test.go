@@ -6,17 +6,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 var testImages = Images{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2"}
 
 // newWebsite returns a valid Website, changed as a test needs it.
-func newWebsite(tweaks ...func(*v1alpha1.Website)) *v1alpha1.Website {
-	site := &v1alpha1.Website{
+func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
+	site := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", UID: "uid-of-kubia"},
-		Spec: v1alpha1.WebsiteSpec{
-			GitRepo:        "https://github.com/nevermosby/kubia-website-example.git",
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{
+				Repository: "https://github.com/nevermosby/kubia-website-example.git",
+				Submodules: v1beta1.SubmodulesOff,
+			},
+			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 		},

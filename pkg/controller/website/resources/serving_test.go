@@ -1,0 +1,157 @@
+package resources
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+func withServing(serving v1beta1.WebsiteServing) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) { site.Spec.Serving = serving }
+}
+
+func withPath(path string) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) { site.Spec.Source.Path = path }
+}
+
+func TestNginxServesAFolder(t *testing.T) {
+	s := startNginx(t, withPath("public/site"), withServing(v1beta1.WebsiteServing{Index: "home.htm", NotFoundPath: "/errors/missing.html"}))
+	s.write(commitA, "public/site/home.htm", "home")
+	s.write(commitA, "public/site/errors/missing.html", "not here")
+	s.write(commitA, "public/secret.txt", "secret")
+	s.write(commitA, "README.md", "readme")
+	// A folder that is itself a link could lead anywhere.
+	s.write(commitB, "real/index.html", "real")
+	s.mkdir(".worktrees/" + commitB + "/public")
+	s.link(commitB, "public/site", "/etc")
+	s.publish(".worktrees/" + commitA)
+
+	s.want(s.http, "/", http.StatusOK, "home")
+	s.want(s.http, "/missing", http.StatusNotFound, "not here")
+	for _, path := range []string{"/README.md", "/public/site/home.htm", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"} {
+		if response, body := s.get(s.http, path); response.StatusCode == http.StatusOK {
+			t.Errorf("GET %s = 200 %q, want nothing from outside the folder", path, body)
+		}
+	}
+	s.publish(".worktrees/" + commitB)
+	if response, body := s.get(s.http, "/passwd"); response.StatusCode == http.StatusOK {
+		t.Errorf("GET /passwd = 200 %q through a published folder that is a link", body)
+	}
+}
+
+func TestNginxSinglePageApplication(t *testing.T) {
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}))
+	s.write(commitA, "index.html", "app")
+	s.write(commitA, "app.js", "code")
+	s.publish(".worktrees/" + commitA)
+	s.want(s.http, "/app.js", http.StatusOK, "code")
+	s.want(s.http, "/any/route", http.StatusOK, "app")
+	s.want(s.http, "/.git", http.StatusNotFound, "")
+}
+
+func TestNginxRedirects(t *testing.T) {
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{
+		{From: "/old", To: "/new?from=old", Code: http.StatusMovedPermanently},
+		{From: "/a+b,(c)", To: "https://example.com/x#part", Code: http.StatusTemporaryRedirect},
+	}}))
+	s.write(commitA, "old", "still a file")
+	s.write(commitA, "older", "file")
+	s.publish(".worktrees/" + commitA)
+	for path, want := range map[string]string{"/old": "301 /new?from=old", "/a+b,(c)": "307 https://example.com/x#part"} {
+		response, _ := s.get(s.http, path)
+		if got := fmt.Sprint(response.StatusCode, " ", response.Header.Get("Location")); got != want {
+			t.Errorf("GET %s = %s, want %s", path, got, want)
+		}
+	}
+	s.want(s.http, "/older", http.StatusOK, "file")
+}
+
+func TestNginxHeaders(t *testing.T) {
+	policy := `default-src 'self'; script-src "x" {}; #no`
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
+		{Path: "/", Name: "Content-Security-Policy", Value: policy},
+		{Path: "/", Name: "Cache-Control", Value: "no-cache"},
+		{Path: "/assets/v1.0/", Name: "cache-control", Value: "public, max-age=31536000, immutable"},
+	}}))
+	s.write(commitA, "index.html", "home")
+	s.write(commitA, "404.html", "not here")
+	s.write(commitA, "assets/v1.0/app.js", "code")
+	s.write(commitA, "assets/v1x0/app.js", "code")
+	s.publish(".worktrees/" + commitA)
+
+	tests := map[string]string{
+		"/":                     "no-cache",
+		"/assets/v1.0/app.js":   "public, max-age=31536000, immutable",
+		"/assets/v1.0/missing":  "public, max-age=31536000, immutable",
+		"/assets/v1x0/app.js":   "no-cache",
+		"/%61ssets/v1.0/app.js": "public, max-age=31536000, immutable",
+	}
+	for path, want := range tests {
+		response, _ := s.get(s.http, path)
+		if got := response.Header.Values("Cache-Control"); len(got) != 1 || got[0] != want {
+			t.Errorf("GET %s: Cache-Control = %q, want %q", path, got, want)
+		}
+		if got := response.Header.Get("Content-Security-Policy"); got != policy {
+			t.Errorf("GET %s: Content-Security-Policy = %q, want %q", path, got, policy)
+		}
+	}
+}
+
+// TestNginxTakesTheLargestConfiguration renders as many redirects and headers as
+// the API allows.
+func TestNginxTakesTheLargestConfiguration(t *testing.T) {
+	var serving v1beta1.WebsiteServing
+	for i := range 2000 {
+		serving.Redirects = append(serving.Redirects, v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/to/%d", i), Code: 302})
+	}
+	for i := range 100 {
+		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: fmt.Sprintf("X-Header-%d", i), Value: strings.Repeat("v", 20)})
+	}
+	s := startNginx(t, withServing(serving))
+	s.write(commitA, "index.html", "home")
+	s.publish(".worktrees/" + commitA)
+	response, _ := s.get(s.http, "/from/1999")
+	if response.StatusCode != 302 || response.Header.Get("Location") != "/to/1999" {
+		t.Errorf("the last redirect: %d to %q", response.StatusCode, response.Header.Get("Location"))
+	}
+	if got := response.Header.Get("X-Header-99"); got == "" {
+		t.Error("the last header is missing")
+	}
+}
+
+// TestValuesThatNginxWouldReadOtherwise must not reach a configuration, even if
+// the API server let them through.
+func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
+	tests := map[string]func(*v1beta1.Website){
+		"path with a variable":          withPath("a$document_root"),
+		"path that ends the directive":  withPath("a; root /"),
+		"path out of the repository":    withPath("a/../../etc"),
+		"index with a space":            withServing(v1beta1.WebsiteServing{Index: "a b"}),
+		"not found page of a variable":  withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
+		"redirect with a variable":      withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", Code: 301}}}),
+		"redirect with a line feed":     withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", Code: 301}}}),
+		"header with a carriage return": withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X", Value: "a\rb"}}}),
+	}
+	for name, tweak := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := ConfigMap(newWebsite(tweak)); err == nil {
+				t.Error("it was written into the configuration")
+			}
+		})
+	}
+}
+
+// TestQuotesStayQuotes lets nginx itself judge what has to be escaped.
+func TestQuotesStayQuotes(t *testing.T) {
+	for _, value := range []string{`"`, `\`, `\\"`, `'`, `";`, `}`, `# x`, `a"b\`} {
+		s := startNginx(t, withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Path: "/", Name: "X-Value", Value: value}}}))
+		s.write(commitA, "index.html", "home")
+		s.publish(".worktrees/" + commitA)
+		if response, _ := s.get(s.http, "/"); response.Header.Get("X-Value") != value {
+			t.Errorf("header %q arrives as %q", value, response.Header.Get("X-Value"))
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package resources
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+const longCommit = "0123456789abcdef0123456789abcdef01234567"
+
+// mustContainer builds the Deployment of a Website and returns one container.
+func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) (*corev1ac.PodSpecApplyConfiguration, *corev1ac.ContainerApplyConfiguration) {
+	t.Helper()
+	deployment, err := Deployment(newWebsite(tweaks...), testImages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := deployment.Spec.Template.Spec
+	for i := range pod.Containers {
+		if *pod.Containers[i].Name == name {
+			return pod, &pod.Containers[i]
+		}
+	}
+	t.Fatalf("there is no container %s", name)
+	return nil, nil
+}
+
+func TestGitSyncFollowsTheSource(t *testing.T) {
+	withSource := func(change func(*v1beta1.WebsiteSource)) func(*v1beta1.Website) {
+		return func(site *v1beta1.Website) { change(&site.Spec.Source) }
+	}
+	ref := func(ref v1beta1.GitReference) func(*v1beta1.Website) {
+		return withSource(func(s *v1beta1.WebsiteSource) { s.Ref = &ref })
+	}
+	tests := map[string]struct {
+		tweak func(*v1beta1.Website)
+		want  []string
+	}{
+		"nothing said":       {tweak: func(*v1beta1.Website) {}, want: []string{"--ref=HEAD", "--period=60s", "--sync-timeout=120s", "--submodules=off"}},
+		"branch":             {tweak: ref(v1beta1.GitReference{Branch: "main"}), want: []string{"--ref=refs/heads/main"}},
+		"tag":                {tweak: ref(v1beta1.GitReference{Tag: "v1.2"}), want: []string{"--ref=refs/tags/v1.2"}},
+		"commit":             {tweak: ref(v1beta1.GitReference{Commit: longCommit}), want: []string{"--ref=" + longCommit}},
+		"full name":          {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"}), want: []string{"--ref=refs/pull/1/head"}},
+		"shallow submodules": {tweak: withSource(func(s *v1beta1.WebsiteSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=shallow"}},
+		"all submodules":     {tweak: withSource(func(s *v1beta1.WebsiteSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=recursive"}},
+		"times": {
+			tweak: func(site *v1beta1.Website) {
+				site.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 10, TimeoutSeconds: 30}
+			},
+			want: []string{"--period=10s", "--sync-timeout=30s"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, container := mustContainer(t, GitSyncContainer, test.tweak)
+			for _, want := range test.want {
+				if !slices.Contains(container.Args, want) {
+					t.Errorf("arguments = %q, want %q among them", container.Args, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCredentialsReachGitSyncOnly(t *testing.T) {
+	withSecret := func(repository string) func(*v1beta1.Website) {
+		return func(site *v1beta1.Website) {
+			site.Spec.Source.Repository = repository
+			site.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "deploy-key"}
+		}
+	}
+	tests := map[string]struct {
+		repository string
+		wantArgs   []string
+		wantKeys   []string
+		wantEnv    bool
+	}{
+		"https": {
+			repository: "https://example.com/site.git",
+			wantArgs:   []string{"--username=$(GIT_USERNAME)", "--password-file=/etc/git-credentials/password"},
+			wantKeys:   []string{"password"},
+			wantEnv:    true,
+		},
+		"ssh": {
+			repository: "git@example.com:site.git",
+			wantArgs:   []string{"--ssh-key-file=/etc/git-credentials/ssh-privatekey", "--ssh-known-hosts=true", "--ssh-known-hosts-file=/etc/git-credentials/known_hosts"},
+			wantKeys:   []string{"ssh-privatekey", "known_hosts"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod, container := mustContainer(t, GitSyncContainer, withSecret(test.repository))
+			for _, want := range test.wantArgs {
+				if !slices.Contains(container.Args, want) {
+					t.Errorf("arguments = %q, want %q among them", container.Args, want)
+				}
+			}
+			fromSecret := slices.ContainsFunc(container.Env, func(e corev1ac.EnvVarApplyConfiguration) bool {
+				return *e.Name == "GIT_USERNAME" && *e.ValueFrom.SecretKeyRef.Name == "deploy-key" && *e.ValueFrom.SecretKeyRef.Key == "username"
+			})
+			if fromSecret != test.wantEnv {
+				t.Errorf("user name from the Secret = %t, want %t", fromSecret, test.wantEnv)
+			}
+			var keys []string
+			for _, volume := range pod.Volumes {
+				if *volume.Name == credentialsVolume {
+					for _, item := range volume.Secret.Items {
+						keys = append(keys, *item.Key)
+					}
+				}
+			}
+			if !slices.Equal(keys, test.wantKeys) {
+				t.Errorf("mounted keys = %q, want %q", keys, test.wantKeys)
+			}
+			_, nginx := mustContainer(t, NginxContainer, withSecret(test.repository))
+			for _, mount := range nginx.VolumeMounts {
+				if *mount.Name == credentialsVolume {
+					t.Error("nginx can read the credentials")
+				}
+			}
+		})
+	}
+	if _, container := mustContainer(t, GitSyncContainer); slices.ContainsFunc(container.VolumeMounts, func(m corev1ac.VolumeMountApplyConfiguration) bool { return *m.Name == credentialsVolume }) {
+		t.Error("credentials are mounted although the Website names none")
+	}
+}
+
+func TestServiceFollowsTheSpec(t *testing.T) {
+	tests := map[string]struct {
+		service      v1beta1.WebsiteService
+		wantType     corev1.ServiceType
+		wantNodePort int32
+	}{
+		"by default":       {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}, wantType: corev1.ServiceTypeNodePort},
+		"a port of choice": {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30080}, wantType: corev1.ServiceTypeNodePort, wantNodePort: 30080},
+		"inside only":      {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}, wantType: corev1.ServiceTypeClusterIP},
+		"load balancer":    {service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer}, wantType: corev1.ServiceTypeLoadBalancer},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			service := Service(newWebsite(func(site *v1beta1.Website) { site.Spec.Service = test.service }))
+			if *service.Spec.Type != test.wantType {
+				t.Errorf("type = %s, want %s", *service.Spec.Type, test.wantType)
+			}
+			port := service.Spec.Ports[0]
+			switch {
+			case test.wantNodePort == 0 && port.NodePort != nil:
+				t.Errorf("node port = %d, want it left to the API server", *port.NodePort)
+			case test.wantNodePort != 0 && (port.NodePort == nil || *port.NodePort != test.wantNodePort):
+				t.Errorf("node port = %v, want %d", port.NodePort, test.wantNodePort)
+			}
+		})
+	}
+}
+
+func TestResourcesAndSchedulingFollowTheSpec(t *testing.T) {
+	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	tweak := func(site *v1beta1.Website) {
+		site.Spec.Resources.Sync.Limits = limits
+		site.Spec.Scheduling.NodeSelector = map[string]string{"disk": "ssd"}
+		site.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "web", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	pod, gitSync := mustContainer(t, GitSyncContainer, tweak)
+	if got := (*gitSync.Resources.Limits)[corev1.ResourceMemory]; got.String() != "1Gi" || gitSync.Resources.Requests != nil {
+		t.Errorf("resources of git-sync = %+v, want what the Website says and no more", gitSync.Resources)
+	}
+	if _, nginx := mustContainer(t, NginxContainer, tweak); nginx.Resources.Requests == nil {
+		t.Error("nginx lost its default requests")
+	}
+	if pod.NodeSelector["disk"] != "ssd" {
+		t.Errorf("node selector = %v", pod.NodeSelector)
+	}
+	if len(pod.Tolerations) != 1 || *pod.Tolerations[0].Key != "web" || pod.Tolerations[0].Value != nil {
+		t.Errorf("tolerations = %+v", pod.Tolerations)
+	}
+}
