@@ -141,7 +141,7 @@ func TestAdmissionSeesTheScale(t *testing.T) {
 // seen through the Scale, and whoever scales it owns them seen from the Website.
 func TestScaleKeepsTrackOfOwners(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
-	owned := &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}
+	owned := metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)
 	mustCreate(t, storage, newWebsite(func(w *website.Website) {
 		w.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "team", Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1", FieldsV1: owned}}
 	}))
