@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestAPIServiceIsAvailableAndTrustsOurCAOnly(t *testing.T) {
@@ -27,10 +29,19 @@ func TestAPIServiceIsAvailableAndTrustsOurCAOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), "v1alpha1."+v1alpha1.GroupName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		t.Run(version, func(t *testing.T) {
+			service, err := client.ApiregistrationV1().APIServices().Get(t.Context(), version+"."+v1alpha1.GroupName, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkAPIService(t, service)
+		})
 	}
+}
+
+func checkAPIService(t *testing.T, service *apiregistrationv1.APIService) {
+	t.Helper()
 	if service.Spec.InsecureSkipTLSVerify {
 		t.Error("the aggregator does not verify the server's certificate")
 	}
@@ -47,7 +58,14 @@ func TestAPIServiceIsAvailableAndTrustsOurCAOnly(t *testing.T) {
 
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
-	resources, err := admin(t).kubernetes.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
+		t.Run(version.Version, func(t *testing.T) { checkDiscovery(t, version) })
+	}
+}
+
+func checkDiscovery(t *testing.T, version schema.GroupVersion) {
+	t.Helper()
+	resources, err := admin(t).kubernetes.Discovery().ServerResourcesForGroupVersion(version.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +89,13 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("websites lack the verb %s", verb)
 		}
 	}
-	if status := found["websites/status"]; !slices.Equal(status.Verbs, metav1.Verbs{"get", "patch", "update"}) {
-		t.Errorf("verbs of websites/status = %v, want get, patch, update", status.Verbs)
+	for _, name := range []string{"websites/status", "websites/scale"} {
+		if subresource := found[name]; !slices.Equal(subresource.Verbs, metav1.Verbs{"get", "patch", "update"}) {
+			t.Errorf("verbs of %s = %v, want get, patch, update", name, subresource.Verbs)
+		}
+	}
+	if scale := found["websites/scale"]; scale.Group != "autoscaling" || scale.Version != "v1" || scale.Kind != "Scale" {
+		t.Errorf("websites/scale = %+v, want a Scale of autoscaling/v1", scale)
 	}
 }
 
@@ -83,11 +106,13 @@ func waitForOpenAPI(t *testing.T) {
 	t.Helper()
 	discovery := admin(t).kubernetes.Discovery()
 	waitFor(t, "the aggregator has our OpenAPI documents", func(ctx context.Context) error {
-		if _, err := discovery.RESTClient().Get().AbsPath("/openapi/v3/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(ctx).Raw(); err != nil {
-			return err
+		for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
+			if _, err := discovery.RESTClient().Get().AbsPath("/openapi/v3/apis/" + version.String()).Do(ctx).Raw(); err != nil {
+				return err
+			}
 		}
 		v2, err := discovery.RESTClient().Get().AbsPath("/openapi/v2").Do(ctx).Raw()
-		if err == nil && !bytes.Contains(v2, []byte("mycontroller.v1alpha1.Website")) {
+		if err == nil && !(bytes.Contains(v2, []byte("mycontroller.v1alpha1.Website")) && bytes.Contains(v2, []byte("mycontroller.v1beta1.Website"))) {
 			err = errors.New("OpenAPI v2 lacks Website")
 		}
 		return err
@@ -121,17 +146,33 @@ func TestOpenAPI(t *testing.T) {
 		"io.nevermosby.mycontroller.v1alpha1.WebsiteList",
 		"io.nevermosby.mycontroller.v1alpha1.WebsiteSpec",
 		"io.nevermosby.mycontroller.v1alpha1.WebsiteStatus",
+		"io.nevermosby.mycontroller.v1beta1.GitReference",
+		"io.nevermosby.mycontroller.v1beta1.Redirect",
+		"io.nevermosby.mycontroller.v1beta1.ResponseHeader",
+		"io.nevermosby.mycontroller.v1beta1.SecretReference",
+		"io.nevermosby.mycontroller.v1beta1.Website",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteList",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteResources",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteScheduling",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteService",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteServing",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteSource",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteSpec",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteStatus",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteSync",
 	}
 	if !slices.Equal(ours, want) {
 		t.Errorf("definitions of v2 = %v, want %v", ours, want)
 	}
 
-	v3, err := discovery.RESTClient().Get().AbsPath("/openapi/v3/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(t.Context()).Raw()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(v3), `"io.nevermosby.mycontroller.v1alpha1.WebsiteSpec"`) {
-		t.Errorf("OpenAPI v3 of %s lacks WebsiteSpec", v1alpha1.SchemeGroupVersion)
+	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
+		v3, err := discovery.RESTClient().Get().AbsPath("/openapi/v3/apis/" + version.String()).Do(t.Context()).Raw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(v3), `"io.nevermosby.mycontroller.`+version.Version+`.WebsiteSpec"`) {
+			t.Errorf("OpenAPI v3 of %s lacks WebsiteSpec", version)
+		}
 	}
 }
 

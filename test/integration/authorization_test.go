@@ -3,6 +3,7 @@ package integration
 import (
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,9 +49,18 @@ func TestRBAC(t *testing.T) {
 		t.Errorf("an editor writes the status: %v, want Forbidden", err)
 	}
 
+	if _, err := as(editor).websites.WebsiteV1beta1().Websites(namespace).UpdateScale(ctx, "kubia", &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 1},
+	}, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("an editor scales a Website: %v", err)
+	}
+
 	views := as(viewer).websites.WebsiteV1alpha1().Websites(namespace)
 	if _, err := views.Get(ctx, "kubia", metav1.GetOptions{}); err != nil {
 		t.Errorf("a viewer gets a Website: %v", err)
+	}
+	if _, err := as(viewer).websites.WebsiteV1beta1().Websites(namespace).GetScale(ctx, "kubia", metav1.GetOptions{}); err != nil {
+		t.Errorf("a viewer gets a scale: %v", err)
 	}
 	if err := views.Delete(ctx, "kubia", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a viewer deletes a Website: %v, want Forbidden", err)

@@ -14,7 +14,13 @@ func manifest(name string, spec ...string) string {
 	return fmt.Sprintf("apiVersion: mycontroller.nevermosby.io/v1alpha1\nkind: Website\nmetadata: {name: %q}\nspec:\n  %s\n", name, strings.Join(spec, "\n  "))
 }
 
+// betaManifest is manifest in version v1beta1.
+func betaManifest(name string, spec ...string) string {
+	return strings.Replace(manifest(name, spec...), "/v1alpha1", "/v1beta1", 1)
+}
+
 const (
+	validSource     = "source: {repository: https://github.com/nevermosby/kubia-website-example.git}"
 	validRepo       = "gitRepo: https://github.com/nevermosby/kubia-website-example.git"
 	validDeployment = "deploymentName: kubia-website"
 )
@@ -66,6 +72,18 @@ func TestBadInput(t *testing.T) {
 		"repository that is an option": {
 			manifest: manifest("kubia", "gitRepo: --upload-pack=touch", validDeployment),
 			want:     `The Website "kubia" is invalid: spec.gitRepo: Invalid value: "--upload-pack=touch": must not begin with '-'`,
+		},
+		"v1beta1 without a repository": {
+			manifest: betaManifest("kubia", "source: {}"),
+			want:     `The Website "kubia" is invalid: spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path`,
+		},
+		"v1beta1 with two references": {
+			manifest: betaManifest("kubia", "source: {repository: https://example.com/site.git, ref: {branch: main, tag: v1}}"),
+			want:     `The Website "kubia" is invalid: spec.source.ref: Invalid value: "{branch, tag}": must specify at most one of`,
+		},
+		"v1beta1 with a hasty period": {
+			manifest: betaManifest("kubia", validSource, "sync: {periodSeconds: 1}"),
+			want:     `The Website "kubia" is invalid: spec.sync.periodSeconds: Invalid value: 1: must be greater than or equal to 10`,
 		},
 		"3 MiB": {
 			manifest: manifest("kubia", "gitRepo: https://example.com/"+strings.Repeat("a", 3<<20), validDeployment),

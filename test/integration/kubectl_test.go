@@ -24,11 +24,11 @@ func TestKubectl(t *testing.T) {
 	}{
 		"get": {
 			args: []string{"get", "websites"},
-			want: `(?m)^NAME +READY +REPO +AGE\nkubia +1/1 +https://github.com/nevermosby/kubia-website-example.git +\d+s$`,
+			want: `(?m)^NAME +READY +URL +COMMIT +AGE\nkubia +1/1 +\S+ +\S+ +\d+s$`,
 		},
 		"get by short name, wide": {
 			args: []string{"get", "ws", "-o", "wide"},
-			want: `(?m)^NAME +READY +REPO +AGE +DEPLOYMENT\nkubia +1/1 +https://\S+ +\d+s +kubia-website$`,
+			want: `(?m)^NAME +READY +URL +COMMIT +AGE +REPO +REF +DEPLOYMENT\nkubia +1/1 +\S+ +\S+ +\d+s +https://github.com/nevermosby/kubia-website-example.git +HEAD +kubia-website$`,
 		},
 		"get by singular name and group": {
 			args: []string{"get", "website.mycontroller.nevermosby.io/kubia", "-o", "name"},
@@ -50,6 +50,14 @@ func TestKubectl(t *testing.T) {
 			args: []string{"get", "ws", "--field-selector=metadata.name=kubia", "-o", "name"},
 			want: `kubia`,
 		},
+		"select by deployment": {
+			args: []string{"get", "ws", "--field-selector=spec.deploymentName=kubia-website", "-o", "name"},
+			want: `kubia`,
+		},
+		"select by repository of v1alpha1": {
+			args: []string{"get", "websites.v1alpha1.mycontroller.nevermosby.io", "--field-selector=spec.gitRepo=https://github.com/nevermosby/kubia-website-example.git", "-o", "name"},
+			want: `kubia`,
+		},
 	}
 	for name, test := range outputs {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +70,7 @@ func TestKubectl(t *testing.T) {
 
 	t.Run("all namespaces", func(t *testing.T) {
 		got := kubectl(t, "get", "ws", "-A", "-o", "wide")
-		if !regexp.MustCompile(`(?m)^NAMESPACE +NAME +READY +REPO +AGE +DEPLOYMENT$`).MatchString(got) ||
+		if !regexp.MustCompile(`(?m)^NAMESPACE +NAME +READY +URL +COMMIT +AGE +REPO +REF +DEPLOYMENT$`).MatchString(got) ||
 			!regexp.MustCompile(`(?m)^`+namespace+` +kubia +1/1 `).MatchString(got) {
 			t.Errorf("kubectl get ws -A -o wide printed\n%s", got)
 		}
@@ -105,12 +113,32 @@ func TestKubectl(t *testing.T) {
 			Spec             map[string]any
 			Status           map[string]any
 		}
-		if err := json.Unmarshal([]byte(kubectl(t, "get", "website", "kubia", "-n", namespace, "-o", "json")), &object); err != nil {
+		if err := json.Unmarshal([]byte(kubectl(t, "get", "websites.v1alpha1.mycontroller.nevermosby.io", "kubia", "-n", namespace, "-o", "json")), &object); err != nil {
 			t.Fatal(err)
 		}
 		if object.Kind != "Website" || object.APIVersion != "mycontroller.nevermosby.io/v1alpha1" || len(object.Spec) != 3 || len(object.Status) != 1 {
 			t.Errorf("object = %+v, want the three fields of the spec and the one of the status", object)
 		}
+	})
+	t.Run("JSON of the preferred version", func(t *testing.T) {
+		var object struct {
+			APIVersion string
+			Spec       map[string]any
+		}
+		if err := json.Unmarshal([]byte(kubectl(t, "get", "website", "kubia", "-n", namespace, "-o", "json")), &object); err != nil {
+			t.Fatal(err)
+		}
+		// deploymentName, replicas, source, sync, serving, service; the rest is empty.
+		if object.APIVersion != "mycontroller.nevermosby.io/v1beta1" || len(object.Spec) != 6 {
+			t.Errorf("object = %+v, want v1beta1 with six fields in the spec", object)
+		}
+	})
+	t.Run("scale", func(t *testing.T) {
+		got := kubectl(t, "scale", "website", "kubia", "-n", namespace, "--replicas=1")
+		if !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia scaled") {
+			t.Errorf("kubectl scale printed %q", got)
+		}
+		kubectl(t, "wait", "-n", namespace, "--for=jsonpath={.status.availableReplicas}=1", "website/kubia", "--timeout=90s")
 	})
 	t.Run("delete", func(t *testing.T) {
 		got := kubectl(t, "delete", "-n", namespace, "-f", example)
@@ -128,10 +156,11 @@ func TestExplain(t *testing.T) {
 		path string
 		want []string
 	}{
-		"kind":     {path: "website", want: []string{"GROUP:      mycontroller.nevermosby.io", "KIND:       Website", "publishes the files of a git repository", "spec\t<WebsiteSpec>"}},
-		"spec":     {path: "website.spec", want: []string{"deploymentName\t<string> -required-", "gitRepo\t<string> -required-", "replicas\t<integer>", "Defaults to 1."}},
-		"gitRepo":  {path: "website.spec.gitRepo", want: []string{"FIELD: gitRepo <string>", "user@host:path"}},
-		"status":   {path: "website.status", want: []string{"availableReplicas\t<integer>", "ready to serve"}},
+		"kind":     {path: "website", want: []string{"GROUP:      mycontroller.nevermosby.io", "KIND:       Website", "publishes a directory of a git repository", "spec\t<WebsiteSpec>"}},
+		"spec":     {path: "website.spec", want: []string{"deploymentName\t<string>", "source\t<WebsiteSource> -required-", "replicas\t<integer>", "Defaults to 1."}},
+		"source":   {path: "website.spec.source.repository", want: []string{"FIELD: repository <string>", "user@host:path"}},
+		"enum":     {path: "website.spec.service.type", want: []string{"FIELD: type <string>", "ClusterIP", "LoadBalancer", "NodePort"}},
+		"status":   {path: "website.status", want: []string{"availableReplicas\t<integer>", "conditions\t<[]Condition>"}},
 		"plural":   {path: "websites.spec.replicas", want: []string{"FIELD: replicas <integer>", "must not be negative"}},
 		"nickname": {path: "ws.metadata.name", want: []string{"FIELD: name <string>"}},
 	}

@@ -45,8 +45,8 @@ func TestStorage(t *testing.T) {
 	if !bytes.HasPrefix(value, []byte("k8s\x00")) {
 		t.Errorf("value begins with %q, want Kubernetes' protobuf envelope", value[:min(len(value), 16)])
 	}
-	if !bytes.Contains(value, []byte("mycontroller.nevermosby.io/v1alpha1")) {
-		t.Error("the stored object does not name its version")
+	if !bytes.Contains(value, []byte("mycontroller.nevermosby.io/v1beta1")) {
+		t.Error("the stored object does not name the storage version v1beta1")
 	}
 
 	info, err := os.Stat(filepath.Join(cluster.WebsiteDataDir(), "etcd"))

@@ -1,0 +1,77 @@
+package apiserver
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
+)
+
+const modelPrefix = "io.nevermosby.mycontroller."
+
+func definitions() map[string]common.OpenAPIDefinition {
+	return openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
+}
+
+// TestOpenAPINames guards the whole cluster: a definition whose name contains a
+// slash breaks the merged document for everyone.
+func TestOpenAPINames(t *testing.T) {
+	kinds := map[string]bool{}
+	for name := range definitions() {
+		if strings.Contains(name, "/") {
+			t.Errorf("definition %q contains a slash", name)
+		}
+		kinds[name] = true
+	}
+	for _, want := range []string{"v1alpha1.Website", "v1alpha1.WebsiteList", "v1beta1.Website", "v1beta1.WebsiteList"} {
+		if !kinds[modelPrefix+want] {
+			t.Errorf("there is no definition %s", modelPrefix+want)
+		}
+	}
+}
+
+// TestOpenAPIDescriptions makes sure that "kubectl explain" has something to say
+// about every type and field of ours.
+func TestOpenAPIDescriptions(t *testing.T) {
+	ours := 0
+	for name, definition := range definitions() {
+		if !strings.HasPrefix(name, modelPrefix) {
+			continue
+		}
+		ours++
+		if definition.Schema.Description == "" {
+			t.Errorf("%s has no description", name)
+		}
+		for property, schema := range definition.Schema.Properties {
+			if schema.Description == "" {
+				t.Errorf("%s.%s has no description", name, property)
+			}
+		}
+	}
+	if ours < 18 {
+		t.Errorf("only %d definitions are ours", ours)
+	}
+}
+
+// TestOpenAPIMarkers checks what clients merge, default and complete by.
+func TestOpenAPIMarkers(t *testing.T) {
+	properties := func(model string) map[string]spec.Schema {
+		return definitions()[modelPrefix+model].Schema.Properties
+	}
+	conditions := properties("v1beta1.WebsiteStatus")["conditions"]
+	if conditions.Extensions["x-kubernetes-list-type"] != "map" {
+		t.Errorf("list type of conditions = %v, want map", conditions.Extensions["x-kubernetes-list-type"])
+	}
+	if enum := properties("v1beta1.WebsiteService")["type"].Enum; len(enum) != 3 {
+		t.Errorf("values of the service's type = %v, want three", enum)
+	}
+	if got := properties("v1beta1.WebsiteSync")["periodSeconds"].Default; got != 60 {
+		t.Errorf("default period = %v (%T), want 60", got, got)
+	}
+	if got := definitions()[modelPrefix+"v1beta1.WebsiteSource"].Schema.Required; len(got) != 1 || got[0] != "repository" {
+		t.Errorf("required in the source = %v, want repository", got)
+	}
+}

@@ -1,0 +1,214 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
+	"k8s.io/apiserver/pkg/registry/rest"
+	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// newStorage returns the storage over an etcd of its own, read through
+// decorator.
+func newStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	etcd, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
+	t.Cleanup(func() { etcd.Terminate(t) })
+	config.Codec = serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion)
+	// The smallest that the watch cache takes.
+	config.EventsHistoryWindow = storagebackend.DefaultEventsHistoryWindow
+	storage, err := NewStorage(scheme, generic.RESTOptions{
+		StorageConfig:           config.ForResource(website.Resource("websites")),
+		Decorator:               decorator,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          website.GroupName + "/websites",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.Website.Destroy)
+	return storage
+}
+
+// newWebsite returns a Website as a client creates it, after defaults.
+func newWebsite(tweaks ...func(*website.Website)) *website.Website {
+	w := &website.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: metav1.NamespaceDefault},
+		Spec: website.WebsiteSpec{
+			DeploymentName: "kubia-website",
+			Replicas:       ptr.To[int32](2),
+			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff},
+			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
+			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
+		},
+	}
+	for _, tweak := range tweaks {
+		tweak(w)
+	}
+	return w
+}
+
+// requestContext is that of a request to a subresource of a Website.
+func requestContext(version, subresource string) context.Context {
+	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), metav1.NamespaceDefault)
+	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
+		APIGroup: website.GroupName, APIVersion: version, Resource: "websites", Name: "kubia", Subresource: subresource,
+	})
+}
+
+func mustCreate(t *testing.T, storage *WebsiteStorage, w *website.Website) *website.Website {
+	t.Helper()
+	created, err := storage.Website.Create(requestContext("v1beta1", ""), w, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.(*website.Website)
+}
+
+// TestStore runs the suite that the stores of built-in types are tested with.
+func TestStore(t *testing.T) {
+	tests := map[string]func(*genericregistrytest.Tester){
+		"create": func(tester *genericregistrytest.Tester) {
+			tester.TestCreate(newWebsite(func(w *website.Website) { w.ObjectMeta = metav1.ObjectMeta{} }),
+				newWebsite(func(w *website.Website) { w.Namespace, w.Spec.Source.Repository = "", "" }),
+				newWebsite(func(w *website.Website) { w.Namespace, w.Spec.Sync.PeriodSeconds = "", 1 }))
+		},
+		"update": func(tester *genericregistrytest.Tester) {
+			tester.TestUpdate(newWebsite(),
+				func(obj runtime.Object) runtime.Object {
+					w := obj.(*website.Website)
+					w.Spec.Suspend = true
+					return w
+				},
+				func(obj runtime.Object) runtime.Object {
+					w := obj.(*website.Website)
+					w.Spec.DeploymentName = "other"
+					return w
+				},
+				func(obj runtime.Object) runtime.Object {
+					w := obj.(*website.Website)
+					w.Spec.Replicas = ptr.To[int32](-1)
+					return w
+				})
+		},
+		"delete": func(tester *genericregistrytest.Tester) { tester.TestDelete(newWebsite()) },
+		"get":    func(tester *genericregistrytest.Tester) { tester.TestGet(newWebsite()) },
+		"list":   func(tester *genericregistrytest.Tester) { tester.TestList(newWebsite()) },
+		"watch": func(tester *genericregistrytest.Tester) {
+			tester.TestWatch(newWebsite(func(w *website.Website) { w.Labels = map[string]string{"team": "blue"} }),
+				[]labels.Set{{"team": "blue"}},
+				[]labels.Set{{"team": "red"}},
+				[]fields.Set{{"metadata.name": "kubia"}, {"spec.deploymentName": "kubia-website"}, {"spec.source.repository": "https://example.com/site.git"}},
+				[]fields.Set{{"metadata.name": "other"}, {"spec.deploymentName": "other"}},
+			)
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test(genericregistrytest.New(t, newStorage(t, generic.UndecoratedStorage).Website.Store))
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	r := &REST{}
+	if got := r.ShortNames(); !slices.Equal(got, []string{"ws"}) {
+		t.Errorf("short names = %v, want ws", got)
+	}
+	if got := r.Categories(); !slices.Equal(got, []string{"all"}) {
+		t.Errorf("categories = %v, want all", got)
+	}
+}
+
+// TestSelectionFromTheWatchCache lists by field as it is done in production,
+// from the indexes of the watch cache.
+func TestSelectionFromTheWatchCache(t *testing.T) {
+	storage := newStorage(t, genericregistry.StorageWithCacher())
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return storage.Website.ReadinessCheckFunc() == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the watch cache: %v", err)
+	}
+	mustCreate(t, storage, newWebsite())
+	mustCreate(t, storage, newWebsite(func(w *website.Website) {
+		w.Name, w.Spec.DeploymentName, w.Spec.Source.Repository = "other", "other-website", "https://example.com/other.git"
+	}))
+	tests := map[string]struct {
+		selector string
+		want     []string
+	}{
+		"by deployment":        {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"}},
+		"by repository":        {selector: "spec.source.repository=https://example.com/other.git", want: []string{"other"}},
+		"by name":              {selector: "metadata.name=other", want: []string{"other"}},
+		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.repository=https://example.com/other.git"},
+		"by what nobody has":   {selector: "spec.deploymentName=nobody"},
+		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			list, err := storage.Website.List(requestContext("v1beta1", ""), &metainternalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(test.selector)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range list.(*website.WebsiteList).Items {
+				got = append(got, w.Name)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("selected %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	storage := newStorage(t, generic.UndecoratedStorage)
+	created := mustCreate(t, storage, newWebsite())
+	ctx := requestContext("v1beta1", "status")
+
+	reported := created.DeepCopy()
+	reported.Status.ReadyReplicas = 2
+	reported.Spec.Suspend = true
+	obj, _, err := storage.Status.Update(ctx, "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := obj.(*website.Website); w.Status.ReadyReplicas != 2 || w.Spec.Suspend {
+		t.Errorf("after a status update: %+v, want 2 ready replicas and the spec as it was", w)
+	}
+	got, err := storage.Status.Get(ctx, "kubia", &metav1.GetOptions{})
+	if err != nil || got.(*website.Website).Status.ReadyReplicas != 2 {
+		t.Errorf("status read back = %+v (%v), want 2 ready replicas", got, err)
+	}
+
+	missing := newWebsite(func(w *website.Website) { w.Name = "missing" })
+	if _, _, err := storage.Status.Update(ctx, "missing", rest.DefaultUpdatedObjectInfo(missing), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err == nil {
+		t.Error("a status update has created a Website")
+	}
+}

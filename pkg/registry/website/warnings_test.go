@@ -1,0 +1,49 @@
+package website
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+func TestWarnings(t *testing.T) {
+	noPods := func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }
+	suspended := func(w *website.Website) { w.Spec.Suspend = true }
+	plain := repository("http://example.com/site.git")
+	tests := map[string]struct {
+		version string
+		tweak   func(*website.Website)
+		want    []string
+	}{
+		"nothing to say":             {version: "v1beta1", tweak: func(*website.Website) {}},
+		"unencrypted":                {version: "v1beta1", tweak: plain, want: []string{"spec.source.repository: http://"}},
+		"unencrypted in v1alpha1":    {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo: http://"}},
+		"no pods":                    {version: "v1beta1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
+		"no pods in v1alpha1":        {version: "v1alpha1", tweak: noPods},
+		"no pods, and suspended":     {version: "v1beta1", tweak: tweaks(noPods, suspended)},
+		"no pods from a plain place": {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.repository: ", "spec.replicas: "}},
+	}
+	matches := func(warning, want string) bool { return strings.HasPrefix(warning, want) }
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			strategy, ctx := newStrategy(t), requestContext(test.version, "")
+			if got := strategy.WarningsOnCreate(ctx, newWebsite(test.tweak)); !slices.EqualFunc(got, test.want, matches) {
+				t.Errorf("on creation: %q, want %q", got, test.want)
+			}
+			if got := strategy.WarningsOnUpdate(ctx, newWebsite(test.tweak), newWebsite()); !slices.EqualFunc(got, test.want, matches) {
+				t.Errorf("on update: %q, want %q", got, test.want)
+			}
+			labelled := newWebsite(test.tweak, func(w *website.Website) { w.Labels["team"] = "red" })
+			if got := strategy.WarningsOnUpdate(ctx, labelled, newWebsite(test.tweak)); len(got) != 0 {
+				t.Errorf("when the spec stays: %q, want nothing", got)
+			}
+			if got := NewStatusStrategy(strategy).WarningsOnUpdate(ctx, newWebsite(test.tweak), newWebsite()); len(got) != 0 {
+				t.Errorf("on a status update: %q, want nothing", got)
+			}
+		})
+	}
+}
