@@ -26,6 +26,7 @@ var websiteVersions = []struct {
 	name     string
 	priority int32
 }{
+	{"v1beta1", 20},
 	{"v1alpha1", 10},
 }
 

@@ -26,7 +26,7 @@ type WebsiteSpec struct {
 	// set it before an object reaches the hub, so nil is seen only in objects
 	// built in memory; zero is a request for no pods and is kept apart from it.
 	Replicas *int32
-	// Suspend takes the site offline whatever Replicas says.
+	// Suspend keeps the site on the commit that it serves.
 	Suspend bool
 	// Source says what is published.
 	Source WebsiteSource

@@ -19,16 +19,10 @@ import (
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the Website, unique in its namespace."},
 	{Name: "Ready", Type: "string", Description: "Pods available to serve the site, of those asked for."},
-	{Name: "URL", Type: "string", Description: "Address of the site; without one, the port on every node after a colon."},
-	{Name: "Commit", Type: "string", Description: "Git commit that all pods serve."},
+	{Name: "Repo", Type: "string", Description: "Git repository that is published."},
 	{Name: "Age", Type: "string", Description: "Time since the Website was created."},
-	{Name: "Repo", Type: "string", Priority: 1, Description: "Git repository that is published."},
-	{Name: "Ref", Type: "string", Priority: 1, Description: "Branch, tag, commit or other reference of the repository that is published."},
 	{Name: "Deployment", Type: "string", Priority: 1, Description: "Deployment that serves the site."},
 }
-
-// none is what kubectl prints for built-in types where there is nothing to show.
-const none = "<none>"
 
 // TableConvertor shows Websites as kubectl prints them.
 type TableConvertor struct {
@@ -71,61 +65,13 @@ func (t TableConvertor) row(w *website.Website) metav1.TableRow {
 	return metav1.TableRow{
 		Cells: []any{
 			w.Name,
-			fmt.Sprintf("%d/%d", w.Status.AvailableReplicas, wanted(&w.Spec)),
-			address(&w.Status),
-			orNone(short(w.Status.Commit)),
-			t.age(w.CreationTimestamp),
+			fmt.Sprintf("%d/%d", w.Status.AvailableReplicas, ptr.Deref(w.Spec.Replicas, 1)),
 			w.Spec.Source.Repository,
-			reference(w.Spec.Source.Ref),
+			t.age(w.CreationTimestamp),
 			w.Spec.DeploymentName,
 		},
 		Object: runtime.RawExtension{Object: w},
 	}
-}
-
-// wanted is the number of pods that there should be.
-func wanted(spec *website.WebsiteSpec) int32 {
-	if spec.Suspend {
-		return 0
-	}
-	return ptr.Deref(spec.Replicas, 1)
-}
-
-func address(status *website.WebsiteStatus) string {
-	switch {
-	case len(status.Urls) > 0:
-		return status.Urls[0]
-	case status.NodePort != 0:
-		return fmt.Sprintf(":%d", status.NodePort)
-	}
-	return none
-}
-
-// short abbreviates a commit as git does.
-func short(commit string) string { return commit[:min(len(commit), 7)] }
-
-func orNone(cell string) string {
-	if cell == "" {
-		return none
-	}
-	return cell
-}
-
-// reference says what is published of the repository.
-func reference(ref *website.GitReference) string {
-	switch {
-	case ref == nil:
-		return "HEAD"
-	case ref.Branch != "":
-		return ref.Branch
-	case ref.Tag != "":
-		return ref.Tag
-	case ref.Commit != "":
-		return short(ref.Commit)
-	case ref.Name != "":
-		return ref.Name
-	}
-	return "HEAD"
 }
 
 func (t TableConvertor) age(created metav1.Time) string {

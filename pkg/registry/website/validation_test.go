@@ -106,7 +106,8 @@ var specCases = map[string]struct {
 	"deployment no label":  {tweak: func(w *website.Website) { w.Spec.DeploymentName = "a.b" }, want: []string{"spec.deploymentName: a DNS-1035 label must consist of"}},
 	"no pods":              {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }, field: "spec.replicas"},
 	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }, field: "spec.suspend"},
+	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = false }, field: "spec.suspend"},
+	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }, want: []string{"spec.suspend: is not supported yet"}},
 
 	"no repository":       {tweak: repository(""), want: []string{"spec.source.repository: Required value: the git repository to publish"}},
 	"option":              {tweak: repository("--upload-pack=x"), want: []string{`spec.source.repository: Invalid value: "--upload-pack=x": must not begin with '-'`}},

@@ -37,9 +37,8 @@ func warnings(version string, spec *website.WebsiteSpec) []string {
 	if strings.HasPrefix(spec.Source.Repository, "http://") {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))
 	}
-	// v1alpha1 has no other way to take a site offline.
-	if ptr.Deref(spec.Replicas, 1) == 0 && !spec.Suspend && version != v1alpha1.SchemeGroupVersion.Version {
-		warnings = append(warnings, "spec.replicas: 0 takes the site offline; spec.suspend does so without forgetting the number of replicas")
+	if ptr.Deref(spec.Replicas, 1) == 0 {
+		warnings = append(warnings, "spec.replicas: 0 takes the site offline")
 	}
 	return warnings
 }

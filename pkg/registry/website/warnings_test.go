@@ -12,7 +12,6 @@ import (
 
 func TestWarnings(t *testing.T) {
 	noPods := func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }
-	suspended := func(w *website.Website) { w.Spec.Suspend = true }
 	plain := repository("http://example.com/site.git")
 	tests := map[string]struct {
 		version string
@@ -23,8 +22,7 @@ func TestWarnings(t *testing.T) {
 		"unencrypted":                {version: "v1beta1", tweak: plain, want: []string{"spec.source.repository: http://"}},
 		"unencrypted in v1alpha1":    {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo: http://"}},
 		"no pods":                    {version: "v1beta1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
-		"no pods in v1alpha1":        {version: "v1alpha1", tweak: noPods},
-		"no pods, and suspended":     {version: "v1beta1", tweak: tweaks(noPods, suspended)},
+		"no pods in v1alpha1":        {version: "v1alpha1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
 		"no pods from a plain place": {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.repository: ", "spec.replicas: "}},
 	}
 	matches := func(warning, want string) bool { return strings.HasPrefix(warning, want) }

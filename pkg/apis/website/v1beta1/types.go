@@ -57,8 +57,9 @@ type WebsiteSpec struct {
 	// +k8s:minimum=0
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
-	// suspend takes the site offline without forgetting how many replicas it
-	// has: no pods run while it is true. Defaults to false.
+	// suspend keeps the site on the commit that it serves: its pods go on, and
+	// stop following the repository until suspend is false again. It is not
+	// supported yet, so true is refused. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`
 

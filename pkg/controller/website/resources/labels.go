@@ -72,7 +72,7 @@ func supportLabels(site *v1beta1.Website) map[string]string {
 // the site is really gone.
 func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
-		WithAPIVersion(v1beta1.SchemeGroupVersion.String()).
+		WithAPIVersion(v1beta1.GroupVersion.String()).
 		WithKind(Kind).
 		WithName(site.Name).
 		WithUID(site.UID).
