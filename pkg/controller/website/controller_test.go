@@ -136,7 +136,7 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 }
 
 // collect removes a child whose Website is gone, as garbage collection does.
-func collect[T object](f *fixture, name string, gone *v1alpha1.Website) {
+func collect[T object](f *fixture, name string, gone *v1beta1.Website) {
 	f.Helper()
 	if child, ok := live[T](f, name); ok && metav1.IsControlledBy(child, gone) {
 		f.remove(child)

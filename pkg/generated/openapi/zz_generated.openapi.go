@@ -1029,7 +1029,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend takes the site offline without forgetting how many replicas it has: no pods run while it is true. Defaults to false.",
+							Description: "suspend keeps the site on the commit that it serves: its pods go on, and stop following the repository until suspend is false again. It is not supported yet, so true is refused. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

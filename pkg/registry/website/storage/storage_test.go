@@ -102,7 +102,7 @@ func TestStore(t *testing.T) {
 			tester.TestUpdate(newWebsite(),
 				func(obj runtime.Object) runtime.Object {
 					w := obj.(*website.Website)
-					w.Spec.Suspend = true
+					w.Spec.Sync.PeriodSeconds = 300
 					return w
 				},
 				func(obj runtime.Object) runtime.Object {
@@ -194,7 +194,7 @@ func TestStatus(t *testing.T) {
 
 	reported := created.DeepCopy()
 	reported.Status.ReadyReplicas = 2
-	reported.Spec.Suspend = true
+	reported.Spec.Sync.PeriodSeconds = 300
 	obj, _, err := storage.Status.Update(ctx, "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)

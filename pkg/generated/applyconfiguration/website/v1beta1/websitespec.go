@@ -17,8 +17,9 @@ type WebsiteSpecApplyConfiguration struct {
 	// replicas is the number of pods that serve the site. It must not be
 	// negative; 0 takes the site offline. Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// suspend takes the site offline without forgetting how many replicas it
-	// has: no pods run while it is true. Defaults to false.
+	// suspend keeps the site on the commit that it serves: its pods go on, and
+	// stop following the repository until suspend is false again. It is not
+	// supported yet, so true is refused. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 	// source says what is published.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`
