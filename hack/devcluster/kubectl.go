@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -42,7 +41,7 @@ func (c *Cluster) KubectlWith(ctx context.Context, o KubectlOptions, args ...str
 	// hours: those of the user may come from another cluster at the same address.
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+o.Kubeconfig,
-		"KUBECACHEDIR="+filepath.Join(c.plan.layout.home(), "kubectl-cache"))
+		"KUBECACHEDIR="+c.plan.layout.kubectlCache())
 	cmd.Env = append(cmd.Env, o.Env...)
 	cmd.Dir = o.Dir
 	cmd.Stdin = o.Stdin

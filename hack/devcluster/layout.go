@@ -24,6 +24,7 @@ func (l layout) settings() string            { return filepath.Join(l.dir, "clus
 func (l layout) adminKubeconfig() string     { return filepath.Join(l.dir, "kubeconfig") }
 func (l layout) bin() string                 { return filepath.Join(l.dir, "bin") }
 func (l layout) home() string                { return filepath.Join(l.dir, "home") }
+func (l layout) kubectlCache() string        { return filepath.Join(l.home(), "kubectl-cache") }
 func (l layout) run() string                 { return filepath.Join(l.dir, "run") }
 func (l layout) record(name string) string   { return filepath.Join(l.run(), name+recordSuffix) }
 func (l layout) logs() string                { return filepath.Join(l.dir, "logs") }

@@ -3,6 +3,7 @@ package devcluster
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -208,6 +209,11 @@ func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, reg
 	})
 	if err != nil {
 		return step.failed(err)
+	}
+	// What kubectl discovered while it applied the roles does not know the website API:
+	// short names are looked up there, and not asked for again when missing.
+	if err := os.RemoveAll(c.plan.layout.kubectlCache()); err != nil {
+		return step.failed(fmt.Errorf("forgetting what kubectl has discovered: %w", err))
 	}
 	step.done("%s is available", websiteGroup)
 	return nil

@@ -199,7 +199,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := obj.(*website.Website); w.Status.ReadyReplicas != 2 || w.Spec.Suspend {
+	if w := obj.(*website.Website); w.Status.ReadyReplicas != 2 || w.Spec.Sync.PeriodSeconds == 300 {
 		t.Errorf("after a status update: %+v, want 2 ready replicas and the spec as it was", w)
 	}
 	got, err := storage.Status.Get(ctx, "kubia", &metav1.GetOptions{})
