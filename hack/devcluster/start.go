@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
 // A log that has grown beyond this is set aside at the next start.
@@ -61,8 +63,11 @@ func (p *Process) launch(r *run, log *os.File) error {
 	cmd := exec.Command(p.spec.path, p.spec.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = p.layout.dir
-	cmd.Env = componentEnv(p.layout)
+	cmd.Env = append(componentEnv(p.layout), p.spec.env...)
 	cmd.SysProcAttr = startAttributes(p.detached)
+	if p.spec.isolated {
+		node.Isolate(cmd.SysProcAttr)
+	}
 
 	started := make(chan error)
 	go func() {
@@ -70,7 +75,10 @@ func (p *Process) launch(r *run, log *os.File) error {
 		// THREAD that started it ends. This goroutine keeps its thread until the child
 		// has ended; the thread then ends with the goroutine.
 		runtime.LockOSThread()
-		err := cmd.Start()
+		err := p.enter()
+		if err == nil {
+			err = cmd.Start()
+		}
 		started <- err
 		if err != nil {
 			return
@@ -101,6 +109,19 @@ func (p *Process) launch(r *run, log *os.File) error {
 		return err
 	}
 	return nil
+}
+
+// enter moves the calling thread, which never does anything else, to where the process
+// runs.
+func (p *Process) enter() error {
+	if p.spec.within == nil {
+		return nil
+	}
+	pid := p.spec.within()
+	if pid == 0 {
+		return errors.New("the node it runs in has ended")
+	}
+	return node.Enter(pid)
 }
 
 // ended gives a process that cannot be identified the moment it needs to be reaped.
