@@ -2,6 +2,8 @@ module github.com/kubesites/website-apiserver/hack/kubernetes
 
 go 1.26.0
 
+toolchain go1.26.8
+
 // The programs of the development cluster, built from source by hack/devcluster.
 // They live in a module of their own so that k8s.io/kubernetes never reaches the product's go.mod.
 tool (

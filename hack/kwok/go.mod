@@ -2,6 +2,8 @@ module github.com/kubesites/website-apiserver/hack/kwok
 
 go 1.26.0
 
+toolchain go1.26.8
+
 // kwok simulates the nodes of the development cluster where none can be real.
 tool sigs.k8s.io/kwok/cmd/kwok
 

@@ -2,6 +2,8 @@ module github.com/kubesites/website-apiserver/hack/tools
 
 go 1.26.0
 
+toolchain go1.26.8
+
 // Code generators and linters, kept out of the product's go.mod.
 tool (
 	golang.org/x/tools/cmd/goimports

@@ -79,7 +79,7 @@ func TestApplyDoesNotOwnWhatItCannotSet(t *testing.T) {
 		t.Error("an apply to the status has set the spec")
 	}
 	for _, entry := range reported.ManagedFields {
-		fields := string(entry.FieldsV1.Raw)
+		fields := entry.FieldsV1.GetRawString()
 		switch entry.Manager {
 		case "team":
 			if strings.Contains(fields, "f:status") || !strings.Contains(fields, "f:note") {

@@ -164,16 +164,6 @@ func stdin(input string) devcluster.KubectlOptions {
 	return devcluster.KubectlOptions{Stdin: strings.NewReader(input)}
 }
 
-// kubectlInput is kubectl with a manifest for "-f -".
-func kubectlInput(t *testing.T, input string, args ...string) string {
-	t.Helper()
-	stdout, stderr, err := cluster.KubectlWith(t.Context(), stdin(input), args...)
-	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr)
-	}
-	return stdout
-}
-
 // kubectlRefused runs a kubectl command that must fail and returns what it
 // printed to stderr, which is what the user sees.
 func kubectlRefused(t *testing.T, input string, args ...string) string {

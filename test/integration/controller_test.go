@@ -322,7 +322,7 @@ func TestForeignDeploymentIsNeverTouched(t *testing.T) {
 	}
 	for _, entry := range current.ManagedFields {
 		if entry.Manager == "website-controller" {
-			t.Errorf("website-controller has written to it: %s", entry.FieldsV1.Raw)
+			t.Errorf("website-controller has written to it: %s", entry.FieldsV1.GetRawString())
 		}
 	}
 }

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
+	"github.com/kubesites/website-apiserver/pkg/version"
+)
+
+// clients are the connections to the API server. Informers and writers have one
+// each: a connection carries a limited number of requests at once, and neither
+// the watches nor a burst of writes should wait for the other.
+type clients struct {
+	// config is what leader election makes its own client from.
+	config *rest.Config
+
+	kube, watchKube         kubernetes.Interface
+	websites, watchWebsites versioned.Interface
+}
+
+func newClients(o *options.Options) (*clients, error) {
+	config, err := clientConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	c := &clients{config: separate(config)}
+	for _, target := range []*kubernetes.Interface{&c.kube, &c.watchKube} {
+		client, err := kubernetes.NewForConfig(protobuf(separate(config)))
+		if err != nil {
+			return nil, fmt.Errorf("making a client for Kubernetes: %w", err)
+		}
+		*target = client
+	}
+	for _, target := range []*versioned.Interface{&c.websites, &c.watchWebsites} {
+		client, err := versioned.NewForConfig(separate(config))
+		if err != nil {
+			return nil, fmt.Errorf("making a client for Websites: %w", err)
+		}
+		*target = client
+	}
+	return c, nil
+}
+
+func clientConfig(o *options.Options) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if o.Kubeconfig == "" {
+		if config, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("reading the configuration of the pod; outside a cluster give --kubeconfig: %w", err)
+		}
+	} else {
+		if config, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig); err != nil {
+			return nil, fmt.Errorf("reading --kubeconfig %q: %w", o.Kubeconfig, err)
+		}
+	}
+	config.UserAgent = options.Name + "/" + version.GitVersion()
+	config.QPS = o.KubeAPIQPS
+	config.Burst = o.KubeAPIBurst
+	return config, nil
+}
+
+// separate returns a copy of a configuration that shares no connection with
+// others. client-go shares one between all clients whose configurations look
+// alike, and tells a dial function of its own apart.
+func separate(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	if config.Dial == nil {
+		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return config
+}
+
+// protobuf makes the configuration of a client for Kubernetes' own types, which
+// are smaller and cheaper to decode that way.
+func protobuf(config *rest.Config) *rest.Config {
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
+}

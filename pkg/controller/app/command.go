@@ -1,0 +1,66 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // for --logging-format=json
+	"k8s.io/component-base/term"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/version"
+)
+
+// NewCommand returns the command website-controller. It runs until the context
+// of the command ends.
+func NewCommand() (*cobra.Command, error) {
+	o, err := options.NewOptions()
+	if err != nil {
+		return nil, err
+	}
+	cmd := &cobra.Command{
+		Use:   options.Name,
+		Short: "Publish the git repositories that Websites name",
+		Long: `website-controller watches Websites (mycontroller.nevermosby.io) and keeps
+for each of them a Deployment whose pods fetch the git repository and serve its
+files, a Service in front of them, and a ConfigMap with the configuration of the
+web server. It reports back how many pods serve.
+
+Any number of replicas may run: one leads, the others stand by.`,
+		Version: version.String(),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
+				return err
+			}
+			o.Complete()
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			logger := klog.FromContext(cmd.Context())
+			logger.Info("Starting", "command", options.Name, "version", version.String())
+			cliflag.PrintFlags(cmd.Flags())
+			return Run(cmd.Context(), o)
+		},
+	}
+
+	sections := o.Flags()
+	global := sections.FlagSet("global")
+	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	// Cobra acts on it; defined here it shows up in its section of --help.
+	global.Bool("version", false, fmt.Sprintf("version for %s", cmd.Name()))
+	for _, flags := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(flags)
+	}
+	columns, _, err := term.TerminalSize(cmd.OutOrStdout())
+	if err != nil {
+		columns = 0 // Not a terminal: lines are not wrapped.
+	}
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	return cmd, nil
+}

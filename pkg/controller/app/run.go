@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/website"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+const (
+	// drainTimeout is how long work in flight may take after a signal. With what
+	// comes after it, it stays below the 30 seconds that a pod has to stop.
+	drainTimeout = 15 * time.Second
+	// flushTimeout is how long the last events may take to be written.
+	flushTimeout = 5 * time.Second
+	// leaseGrace is how long after its expiry a lease that could not be renewed
+	// makes the process unhealthy.
+	leaseGrace = 20 * time.Second
+)
+
+// errLeaseLost ends a process that no longer leads: what its workers believe to
+// own may be somebody else's by now, so it starts afresh.
+var errLeaseLost = errors.New("the leader lease was lost: it could not be renewed in time, or another replica took it")
+
+// Run runs the controller until ctx ends. It returns nil when everything that
+// was in flight then could be finished.
+func Run(ctx context.Context, o *options.Options) error {
+	clients, err := newClients(o)
+	if err != nil {
+		return err
+	}
+	website.RegisterMetrics()
+
+	recorder, err := website.NewRecorder(ctx, &events.EventSinkImpl{Interface: clients.kube.EventsV1()})
+	if err != nil {
+		return err
+	}
+	defer flush(ctx, recorder)
+
+	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites)
+	childInformers := website.NewChildInformers(clients.watchKube)
+	controller, err := website.New(website.Config{
+		Websites:         clients.websites,
+		Kube:             clients.kube,
+		WebsiteInformers: websiteInformers,
+		ChildInformers:   childInformers,
+		Recorder:         recorder,
+		Images:           resources.Images{Nginx: o.NginxImage, GitSync: o.GitSyncImage},
+	})
+	if err != nil {
+		return err
+	}
+
+	leaseHealth := leaderelection.NewLeaderHealthzAdaptor(leaseGrace)
+	server, err := serve(o,
+		[]healthz.HealthChecker{healthz.PingHealthz, leaseHealth},
+		[]healthz.HealthChecker{healthz.PingHealthz, informersSynced(controller.HasSynced)})
+	if err != nil {
+		return err
+	}
+	defer server.shutdown()
+
+	// The informers run on a standby as well, so that it can take over at once,
+	// and during a drain, for the workers that still need them.
+	informerCtx, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		stopInformers()
+		websiteInformers.Shutdown()
+		childInformers.Shutdown()
+	}()
+	websiteInformers.StartWithContext(informerCtx)
+	childInformers.StartWithContext(informerCtx)
+
+	run := func(ctx context.Context, drain <-chan struct{}) error {
+		return controller.Run(ctx, drain, o.ConcurrentSyncs)
+	}
+	if !o.LeaderElection.LeaderElect {
+		work, cancel := drainable(ctx)
+		defer cancel(nil)
+		return run(work, ctx.Done())
+	}
+	return lead(ctx, o, clients, leaseHealth, run)
+}
+
+// lead runs a function while this process holds the lease. At the end of ctx
+// the function drains first, and only then the lease is released: whoever takes
+// over must not meet workers of ours.
+func lead(ctx context.Context, o *options.Options, clients *clients, health *leaderelection.HealthzAdaptor, run func(ctx context.Context, drain <-chan struct{}) error) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("finding the host name, which the lease carries: %w", err)
+	}
+	config := o.LeaderElection
+	lock, err := resourcelock.NewFromKubeconfig(config.ResourceLock, config.ResourceNamespace, config.ResourceName,
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		clients.config, config.RenewDeadline.Duration)
+	if err != nil {
+		return fmt.Errorf("setting up the leader lease: %w", err)
+	}
+	elected := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name:            options.Name,
+		Lock:            lock,
+		LeaseDuration:   config.LeaseDuration.Duration,
+		RenewDeadline:   config.RenewDeadline.Duration,
+		RetryPeriod:     config.RetryPeriod.Duration,
+		ReleaseOnCancel: true,
+		WatchDog:        health,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(elected) },
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(identity string) {
+				klog.FromContext(ctx).Info("The leader is known", "leader", identity, "self", identity == lock.Identity())
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("setting up leader election; see the --leader-elect flags: %w", err)
+	}
+	health.SetLeaderElection(elector)
+
+	var background sync.WaitGroup
+	defer background.Wait()
+
+	// The election has a context of its own: it outlives ctx by the drain.
+	electionCtx, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	lost := make(chan struct{})
+	background.Go(func() {
+		defer close(lost)
+		elector.Run(electionCtx)
+	})
+
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-elected:
+	}
+
+	work, abort := drainable(ctx)
+	defer abort(nil)
+	background.Go(func() {
+		select {
+		case <-lost:
+			abort(errLeaseLost)
+		case <-work.Done():
+		}
+	})
+	return run(work, ctx.Done())
+}
+
+// drainable returns a context for the work of a process. It outlives ctx by the
+// time that work in flight is given to finish.
+func drainable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(drainTimeout, func() {
+			cancel(fmt.Errorf("work in flight took longer than %v", drainTimeout))
+		})
+		context.AfterFunc(work, func() { timer.Stop() })
+	})
+	return work, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}
+
+// flush waits for the last events to be written.
+func flush(ctx context.Context, recorder *website.Recorder) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
+	recorder.Shutdown(ctx)
+}

@@ -1,0 +1,124 @@
+package options
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// parse applies a command line to the defaults.
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	for _, section := range o.Flags().FlagSets {
+		flags.AddFlagSet(section)
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	o.Complete()
+	return o
+}
+
+func TestDefaults(t *testing.T) {
+	o := parse(t)
+	if err := o.Validate(); err != nil {
+		t.Errorf("the defaults are not valid: %v", err)
+	}
+	if o.ConcurrentSyncs != 5 || o.KubeAPIQPS != -1 || o.SecureServing.BindPort != 10443 {
+		t.Errorf("unexpected defaults: %+v", o)
+	}
+	if o.NginxImage != DefaultNginxImage || o.GitSyncImage != DefaultGitSyncImage {
+		t.Errorf("images: %q, %q", o.NginxImage, o.GitSyncImage)
+	}
+	le := o.LeaderElection
+	if !le.LeaderElect || le.ResourceLock != "leases" || le.ResourceNamespace != "website-system" || le.ResourceName != "website-controller" ||
+		le.LeaseDuration.Duration.Seconds() != 15 || le.RenewDeadline.Duration.Seconds() != 10 || le.RetryPeriod.Duration.Seconds() != 2 {
+		t.Errorf("leader election: %+v", le)
+	}
+	if o.SecureServing.ServerCert.CertDirectory != "" {
+		t.Errorf("a certificate would be written to %q", o.SecureServing.ServerCert.CertDirectory)
+	}
+	open := strings.Join(o.Authorization.AlwaysAllowPaths, " ")
+	if open != "/healthz /readyz /livez" {
+		t.Errorf("open to everybody: %s", open)
+	}
+}
+
+func TestOneKubeconfigIsEnough(t *testing.T) {
+	o := parse(t, "--kubeconfig=a")
+	if o.Authentication.RemoteKubeConfigFile != "a" || o.Authorization.RemoteKubeConfigFile != "a" {
+		t.Error("the kubeconfig is not used for authentication and authorization")
+	}
+	o = parse(t, "--kubeconfig=a", "--authentication-kubeconfig=b", "--authorization-kubeconfig=c")
+	if o.Authentication.RemoteKubeConfigFile != "b" || o.Authorization.RemoteKubeConfigFile != "c" {
+		t.Error("an explicit kubeconfig was replaced")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		// want is part of the error; empty for none.
+		want string
+	}{
+		"several workers":        {[]string{"--concurrent-website-syncs=50"}, ""},
+		"a digest":               {[]string{"--nginx-image=example.com/nginx@sha256:0123"}, ""},
+		"a registry with a port": {[]string{"--nginx-image=example.com:5000/nginx:1"}, ""},
+		"a limit":                {[]string{"--kube-api-qps=20", "--kube-api-burst=40"}, ""},
+		"json logs":              {[]string{"--logging-format=json"}, ""},
+		"no port":                {[]string{"--secure-port=0"}, ""},
+
+		"no workers":                {[]string{"--concurrent-website-syncs=0"}, "--concurrent-website-syncs"},
+		"too many workers":          {[]string{"--concurrent-website-syncs=100000"}, "--concurrent-website-syncs"},
+		"no requests":               {[]string{"--kube-api-qps=0"}, "--kube-api-qps"},
+		"limit without burst":       {[]string{"--kube-api-qps=1", "--kube-api-burst=0"}, "--kube-api-burst"},
+		"image without tag":         {[]string{"--nginx-image=nginx"}, "--nginx-image"},
+		"port is not a tag":         {[]string{"--git-sync-image=example.com:5000/git-sync"}, "--git-sync-image"},
+		"latest":                    {[]string{"--nginx-image=nginx:latest"}, "--nginx-image"},
+		"empty image":               {[]string{"--git-sync-image="}, "--git-sync-image"},
+		"image with space":          {[]string{"--git-sync-image=a:1 b"}, "--git-sync-image"},
+		"renewal later than expiry": {[]string{"--leader-elect-renew-deadline=1m"}, "leader-elect"},
+		"old lock":                  {[]string{"--leader-elect-resource-lock=endpoints"}, "--leader-elect-resource-lock"},
+		"port out of range":         {[]string{"--secure-port=70000"}, "secure-port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, test.args...).Validate()
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("unexpected error: %v", err)
+			case test.want != "" && err == nil:
+				t.Error("no error")
+			case test.want != "" && !strings.Contains(err.Error(), test.want):
+				t.Errorf("the error does not name %s: %v", test.want, err)
+			}
+		})
+	}
+}
+
+func TestValidateReportsEverything(t *testing.T) {
+	err := parse(t, "--concurrent-website-syncs=0", "--kube-api-qps=0", "--nginx-image=nginx").Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, flag := range []string{"--concurrent-website-syncs", "--kube-api-qps", "--nginx-image"} {
+		if !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s is not in %v", flag, err)
+		}
+	}
+}
+
+func TestCertificateStaysInMemory(t *testing.T) {
+	o := parse(t)
+	if err := o.DefaultCertificate(); err != nil {
+		t.Fatal(err)
+	}
+	if o.SecureServing.ServerCert.GeneratedCert == nil || o.SecureServing.ServerCert.CertKey.CertFile != "" {
+		t.Error("the certificate is not in memory")
+	}
+}

@@ -1,0 +1,224 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/keymutex"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
+	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+)
+
+const (
+	// baseRetry and maxRetry bound how long a Website waits after an error. The
+	// wait doubles with every error in a row; the bound keeps a site from
+	// staying down long after what was wrong has been put right.
+	baseRetry = 100 * time.Millisecond
+	maxRetry  = 2 * time.Minute
+
+	// nameTakenRetry is how often a name is tried that belongs to something
+	// else. What is not labelled as ours sends no events when it goes.
+	nameTakenRetry  = time.Minute
+	nameTakenJitter = 0.2
+
+	// claimLocks is how many locks the claims to names share. Many more than
+	// there are workers, so that two names rarely meet on one lock.
+	claimLocks = 4096
+
+	// passTimeout ends a pass over a Website that an API server keeps waiting.
+	passTimeout = time.Minute
+)
+
+// Config is what a Controller works with.
+type Config struct {
+	// Websites and Kube write. They should not share connections with the
+	// clients of the informers, so that neither waits for the other.
+	Websites versioned.Interface
+	Kube     kubernetes.Interface
+	// WebsiteInformers comes from NewWebsiteInformers, ChildInformers from
+	// NewChildInformers. Whoever made them starts them, after New.
+	WebsiteInformers websiteinformers.SharedInformerFactory
+	ChildInformers   kubeinformers.SharedInformerFactory
+	// Recorder takes the events on Websites.
+	Recorder events.EventRecorder
+	// Images are what the pods run.
+	Images resources.Images
+}
+
+// Controller keeps the children and the status of every Website.
+type Controller struct {
+	websites   versioned.Interface
+	siteLister websitelisters.WebsiteLister
+	siteIndex  cache.Indexer
+
+	configMaps  *configMaps
+	deployments *deployments
+	services    *services
+
+	images   resources.Images
+	reporter *reporter
+	// claims serializes the work on one deployment name.
+	claims keymutex.KeyMutex
+
+	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	synced []cache.InformerSynced
+	// running is false while another replica leads. Nothing is queued then, so
+	// that a standby does not look like a controller that is falling behind.
+	running atomic.Bool
+}
+
+// New returns a controller whose event handlers are registered with the
+// informers of the configuration.
+func New(config Config) (*Controller, error) {
+	sites := config.WebsiteInformers.Website().V1alpha1().Websites()
+	configMapInformer := config.ChildInformers.Core().V1().ConfigMaps()
+	deploymentInformer := config.ChildInformers.Apps().V1().Deployments()
+	serviceInformer := config.ChildInformers.Core().V1().Services()
+
+	c := &Controller{
+		websites:    config.Websites,
+		siteLister:  sites.Lister(),
+		siteIndex:   sites.Informer().GetIndexer(),
+		configMaps:  newConfigMaps(config.Kube, configMapInformer.Lister(), sites.Lister()),
+		deployments: newDeployments(config.Kube, deploymentInformer.Lister(), sites.Lister()),
+		services:    newServices(config.Kube, serviceInformer.Lister(), sites.Lister()),
+		images:      config.Images,
+		reporter:    newReporter(config.Recorder),
+		claims:      keymutex.NewHashed(claimLocks),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "websites"}),
+	}
+
+	if err := sites.Informer().AddIndexers(indexers()); err != nil {
+		return nil, fmt.Errorf("indexing Websites: %w", err)
+	}
+	for _, watched := range []struct {
+		what     string
+		informer cache.SharedIndexInformer
+		handler  cache.ResourceEventHandler
+	}{
+		{"Websites", sites.Informer(), c.websiteHandler()},
+		{"ConfigMaps", configMapInformer.Informer(), c.childHandler(resources.DeploymentNameOfConfigMap)},
+		{"Deployments", deploymentInformer.Informer(), c.childHandler(func(name string) (string, bool) { return name, true })},
+		{"Services", serviceInformer.Informer(), c.childHandler(resources.DeploymentNameOfService)},
+	} {
+		registration, err := watched.informer.AddEventHandler(watched.handler)
+		if err != nil {
+			return nil, fmt.Errorf("watching %s: %w", watched.what, err)
+		}
+		c.synced = append(c.synced, registration.HasSynced)
+	}
+	return c, nil
+}
+
+// HasSynced reports whether the informers have delivered everything that there
+// was when they started.
+func (c *Controller) HasSynced() bool {
+	for _, synced := range c.synced {
+		if !synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Run works until drain is closed, then finishes what is being worked on and
+// returns. What is only queued is left to the next leader. The context bounds
+// the work itself: when it ends, calls in flight fail and Run returns its cause.
+func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) error {
+	logger := klog.FromContext(ctx)
+
+	var background sync.WaitGroup
+	defer background.Wait()
+	stop, cancel := context.WithCancel(ctx)
+	defer cancel()
+	background.Go(func() {
+		defer cancel()
+		select {
+		case <-drain:
+		case <-stop.Done():
+		}
+	})
+	defer c.queue.ShutDown()
+
+	if !cache.WaitForCacheSync(stop.Done(), c.synced...) {
+		return context.Cause(ctx)
+	}
+
+	// From here on events are queued; whatever happened before is covered by
+	// queueing every Website once.
+	c.running.Store(true)
+	sites, err := c.siteLister.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("listing Websites: %w", err)
+	}
+	for _, site := range sites {
+		c.queue.Add(cache.MetaObjectToName(site))
+	}
+
+	logger.Info("Starting workers", "workers", workers, "websites", len(sites))
+	var pool sync.WaitGroup
+	for range workers {
+		pool.Go(func() {
+			defer utilruntime.HandleCrashWithContext(ctx)
+			for c.work(ctx, stop.Done()) {
+			}
+		})
+	}
+
+	<-stop.Done()
+	logger.Info("Stopping workers")
+	c.running.Store(false)
+	c.queue.ShutDownWithDrain()
+	pool.Wait()
+	return context.Cause(ctx)
+}
+
+// work takes one key from the queue. It returns false when there are no more.
+func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
+	key, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(key)
+	select {
+	case <-stop:
+		return true
+	default:
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
+	start := time.Now()
+	problems := c.reconcile(ctx, key)
+	recordReconcile(c.settle(ctx, key, problems), time.Since(start))
+	return true
+}
+
+// enqueue queues a Website for a pass, unless another replica leads.
+func (c *Controller) enqueue(key cache.ObjectName) {
+	if c.running.Load() {
+		c.queue.Add(key)
+	}
+}
+
+func (c *Controller) nameTakenRetry() time.Duration {
+	return wait.Jitter(nameTakenRetry, nameTakenJitter)
+}

@@ -1,0 +1,52 @@
+package website
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/kubernetes"
+	appsv1listers "k8s.io/client-go/listers/apps/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1alpha1"
+)
+
+type (
+	deployments        = childClient[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]
+	observedDeployment = observation[*appsv1.Deployment]
+)
+
+func newDeployments(client kubernetes.Interface, lister appsv1listers.DeploymentLister, sites websitelisters.WebsiteLister) *deployments {
+	return &deployments{
+		kind:  "Deployment",
+		sites: sites,
+		cached: func(namespace, name string) (*appsv1.Deployment, error) {
+			return lister.Deployments(namespace).Get(name)
+		},
+		live: func(ctx context.Context, namespace, name string) (*appsv1.Deployment, error) {
+			return client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+		extract: appsv1ac.ExtractDeployment,
+		apply: func(ctx context.Context, namespace string, desired *appsv1ac.DeploymentApplyConfiguration, options metav1.ApplyOptions) (*appsv1.Deployment, error) {
+			return client.AppsV1().Deployments(namespace).Apply(ctx, desired, options)
+		},
+	}
+}
+
+// ensureDeployment keeps the Deployment of a Website, starting from what was
+// found under its name at the beginning of the pass.
+func (c *Controller) ensureDeployment(ctx context.Context, site *v1alpha1.Website, seen observedDeployment, desired *appsv1ac.DeploymentApplyConfiguration) (observedDeployment, error) {
+	seen, done, err := c.deployments.ensure(ctx, site, seen, desired)
+	if err != nil {
+		return seen, err
+	}
+	switch done {
+	case created:
+		c.reporter.created(site, seen.child, c.deployments.kind)
+	case updated:
+		c.reporter.updated(site, seen.child, c.deployments.kind)
+	}
+	return seen, nil
+}

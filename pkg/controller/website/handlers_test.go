@@ -1,0 +1,72 @@
+package website
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// controlledBy is a child of the name that both test Websites claim.
+func controlledBy(apiVersion, kind, name string, uid types.UID) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: testNamespace, Name: testDeployment,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}},
+	}}
+}
+
+func TestChildEvents(t *testing.T) {
+	const group = "mycontroller.nevermosby.io"
+	first := controlledBy(group+"/v1alpha1", "Website", "first", "uid-of-first")
+	otherVersion := controlledBy(group+"/v1beta1", "Website", "first", "uid-of-first")
+	predecessor := controlledBy(group+"/v1alpha1", "Website", "first", "an-earlier-one")
+	otherGroup := controlledBy("example.com/v1", "Website", "first", "uid-of-first")
+	otherKind := controlledBy(group+"/v1alpha1", "Shop", "first", "uid-of-first")
+	nobodys := foreignDeployment()
+
+	for name, test := range map[string]struct {
+		event func(handler cache.ResourceEventHandler)
+		want  []string
+	}{
+		"added":                       {func(h cache.ResourceEventHandler) { h.OnAdd(first, false) }, []string{"first"}},
+		"added, owner of any version": {func(h cache.ResourceEventHandler) { h.OnAdd(otherVersion, false) }, []string{"first"}},
+		"added, of a deleted Website": {func(h cache.ResourceEventHandler) { h.OnAdd(predecessor, false) }, nil},
+		"added, of another group":     {func(h cache.ResourceEventHandler) { h.OnAdd(otherGroup, false) }, nil},
+		"added, of another kind":      {func(h cache.ResourceEventHandler) { h.OnAdd(otherKind, false) }, nil},
+		"added, of nobody":            {func(h cache.ResourceEventHandler) { h.OnAdd(nobodys, false) }, nil},
+		"updated":                     {func(h cache.ResourceEventHandler) { h.OnUpdate(first, first) }, []string{"first"}},
+		"updated, orphaned":           {func(h cache.ResourceEventHandler) { h.OnUpdate(first, nobodys) }, []string{"first", "second"}},
+		"deleted, others may want it": {func(h cache.ResourceEventHandler) { h.OnDelete(first) }, []string{"first", "second"}},
+		"deleted, of nobody":          {func(h cache.ResourceEventHandler) { h.OnDelete(nobodys) }, []string{"first", "second"}},
+		"deleted while nobody watched": {func(h cache.ResourceEventHandler) {
+			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/x", Obj: first})
+		}, []string{"first", "second"}},
+		"not an object": {func(h cache.ResourceEventHandler) { h.OnDelete("nonsense") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newWebsite(withName("first")), newWebsite(withName("second")))
+			handler := f.controller.childHandler(func(name string) (string, bool) { return name, true })
+
+			test.event(handler)
+			if got := f.controller.queue.Len(); got != 0 {
+				t.Errorf("%d keys queued while another replica leads", got)
+			}
+			f.controller.running.Store(true)
+			test.event(handler)
+			var got []string
+			for f.controller.queue.Len() > 0 {
+				key, _ := f.controller.queue.Get()
+				f.controller.queue.Done(key)
+				got = append(got, key.Name)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("queued %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,551 @@
+package website
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+// A foreign object carries nothing that would tell it apart by accident.
+func foreignDeployment() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"}}
+}
+
+func foreignService() *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-npsvc", UID: "foreign"}}
+}
+
+func foreignConfigMap() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-nginx", UID: "foreign"},
+		Data:       map[string]string{"mine": "yes"},
+	}
+}
+
+func TestReconcile(t *testing.T) {
+	const (
+		createdDeployment = `Normal Created Created Deployment "kubia-website"`
+		createdService    = `Normal Created Created Service "kubia-website-npsvc"`
+		updatedConfigMap  = `Normal Updated Updated ConfigMap "kubia-website-nginx"`
+		updatedDeployment = `Normal Updated Updated Deployment "kubia-website"`
+		updatedService    = `Normal Updated Updated Service "kubia-website-npsvc"`
+	)
+	deleting := metav1.Now()
+
+	for name, test := range map[string]struct {
+		// site is the Website; nil is newWebsite().
+		site *v1alpha1.Website
+		// converged starts with the children of newWebsite() in place.
+		converged bool
+		// given changes the API server before the caches are synced, stale
+		// afterwards.
+		given, stale func(f *fixture)
+
+		wantWrites []string
+		// wantEvents are prefixes.
+		wantEvents []string
+		// wantQuiet asks for no request of any kind.
+		wantQuiet bool
+		then      func(f *fixture)
+	}{
+		"everything is created, the configuration before its pods": {
+			wantWrites: []string{"create ConfigMap kubia-website-nginx", "create Deployment kubia-website", "create Service kubia-website-npsvc"},
+			wantEvents: []string{createdDeployment, createdService},
+		},
+		"nothing to do": {
+			converged: true,
+			wantQuiet: true,
+		},
+		"replicas edited by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.Spec.Replicas = ptr.To[int32](5)
+				f.store(deployment)
+			},
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				if got := *f.deployment().Spec.Replicas; got != 1 {
+					f.Errorf("replicas = %d", got)
+				}
+			},
+		},
+		"image edited by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.Spec.Template.Spec.Containers[0].Image = "example.com/evil:1"
+				f.store(deployment)
+			},
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				if got := f.deployment().Spec.Template.Spec.Containers[0].Image; got != testImages.Nginx {
+					f.Errorf("image = %q", got)
+				}
+			},
+		},
+		"configuration edited by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				configMap := f.configMap()
+				configMap.Data["nginx.conf"] = "autoindex on;"
+				f.store(configMap)
+			},
+			wantWrites: []string{"update ConfigMap kubia-website-nginx"},
+			wantEvents: []string{updatedConfigMap},
+		},
+		"label edited by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				service := f.service()
+				service.Labels["app"] = "mine"
+				f.store(service)
+			},
+			wantWrites: []string{"update Service kubia-website-npsvc"},
+			wantEvents: []string{updatedService},
+			then: func(f *fixture) {
+				if got := f.service().Labels["app"]; got != "website" {
+					f.Errorf("label app = %q", got)
+				}
+			},
+		},
+		"label that the informers select on removed by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				delete(deployment.Labels, "app.kubernetes.io/managed-by")
+				f.store(deployment)
+			},
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				if got := f.deployment().Labels["app.kubernetes.io/managed-by"]; got != "website-controller" {
+					f.Errorf("label managed-by = %q", got)
+				}
+			},
+		},
+		"container removed by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.Spec.Template.Spec.Containers = deployment.Spec.Template.Spec.Containers[:1]
+				f.store(deployment)
+			},
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				if got := len(f.deployment().Spec.Template.Spec.Containers); got != 2 {
+					f.Errorf("%d containers", got)
+				}
+			},
+		},
+		"what others add is none of our business": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.Annotations = map[string]string{"deployment.kubernetes.io/revision": "1"}
+				deployment.Spec.Template.Spec.Containers = append(deployment.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar"})
+				deployment.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
+				f.store(deployment)
+				service := f.service()
+				service.Spec.ClusterIP = "10.0.0.1"
+				service.Spec.Ports[0].NodePort = 30080
+				f.store(service)
+			},
+			wantQuiet: true,
+		},
+		"service deleted by hand": {
+			converged:  true,
+			given:      func(f *fixture) { f.remove(f.service()) },
+			wantWrites: []string{"create Service kubia-website-npsvc"},
+			wantEvents: []string{createdService},
+		},
+		"deployment deleted by hand": {
+			converged:  true,
+			given:      func(f *fixture) { f.remove(f.deployment()) },
+			wantWrites: []string{"create Deployment kubia-website"},
+			wantEvents: []string{createdDeployment},
+		},
+		"deployment on its way out is left to go": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.DeletionTimestamp = &deleting
+				deployment.Finalizers = []string{"foregroundDeletion"}
+				deployment.Spec.Replicas = ptr.To[int32](9)
+				f.store(deployment)
+			},
+			wantQuiet: true,
+		},
+		"scaled up": {
+			site:       newWebsite(withReplicas(3)),
+			converged:  true,
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				if got := *f.deployment().Spec.Replicas; got != 3 {
+					f.Errorf("replicas = %d", got)
+				}
+			},
+		},
+		"scaled to nothing": {
+			site:       newWebsite(withReplicas(0)),
+			converged:  true,
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				if got := *f.deployment().Spec.Replicas; got != 0 {
+					f.Errorf("replicas = %d", got)
+				}
+			},
+		},
+		"another repository": {
+			site: newWebsite(func(site *v1alpha1.Website) {
+				site.Spec.GitRepo = "https://example.com/other.git"
+			}),
+			converged:  true,
+			wantWrites: []string{"update Deployment kubia-website"},
+			wantEvents: []string{updatedDeployment},
+			then: func(f *fixture) {
+				args := f.deployment().Spec.Template.Spec.Containers[1].Args
+				if !slices.Contains(args, "--repo=https://example.com/other.git") {
+					f.Errorf("args = %q", args)
+				}
+			},
+		},
+
+		"cache that shows nothing yet of what is there": {
+			converged: true,
+			stale: func(f *fixture) {
+				for _, informer := range []interface{ Replace([]any, string) error }{
+					f.childInformers.Apps().V1().Deployments().Informer().GetIndexer(),
+					f.childInformers.Core().V1().Services().Informer().GetIndexer(),
+					f.childInformers.Core().V1().ConfigMaps().Informer().GetIndexer(),
+				} {
+					if err := informer.Replace(nil, ""); err != nil {
+						f.Fatal(err)
+					}
+				}
+			},
+		},
+		"cache that shows a drift repaired since": {
+			site:      newWebsite(withReplicas(2)),
+			converged: true,
+			stale: func(f *fixture) {
+				// The pass before this one wrote, and its event has not come.
+				if problems := f.reconcile(testKey); len(problems) > 0 {
+					f.Fatal(problems)
+				}
+				f.forgetHistory()
+			},
+		},
+		"cache that shows a deployment deleted since": {
+			site:      newWebsite(withReplicas(2)),
+			converged: true,
+			stale:     func(f *fixture) { f.remove(f.deployment()) },
+			wantWrites: []string{
+				"create Deployment kubia-website",
+			},
+			wantEvents: []string{createdDeployment},
+		},
+		"cache that shows a deployment replaced by a foreign one since": {
+			site:      newWebsite(withReplicas(2)),
+			converged: true,
+			stale: func(f *fixture) {
+				f.remove(f.deployment())
+				f.store(foreignDeployment())
+			},
+			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
+		},
+
+		"deployment name taken: nothing at all is written": {
+			given:      func(f *fixture) { f.store(foreignDeployment()) },
+			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
+		},
+		"deployment name taken by something that has a controller": {
+			given: func(f *fixture) {
+				deployment := foreignDeployment()
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+				f.store(deployment)
+			},
+			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and belongs to Shop "corner"`},
+		},
+		"deployment owned by us but not controlled": {
+			given: func(f *fixture) {
+				deployment := foreignDeployment()
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: testName, UID: "uid-of-kubia"}}
+				f.store(deployment)
+			},
+			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
+		},
+		"deployment of a deleted website of the same name": {
+			given: func(f *fixture) {
+				deployment := foreignDeployment()
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: testName, UID: "an-earlier-one", Controller: ptr.To(true)}}
+				f.store(deployment)
+			},
+		},
+		"deployment of a deleted website of another name": {
+			given: func(f *fixture) {
+				deployment := foreignDeployment()
+				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "gone", UID: "uid-of-gone", Controller: ptr.To(true)}}
+				f.store(deployment)
+			},
+		},
+		"service name taken": {
+			given:      func(f *fixture) { f.store(foreignService()) },
+			wantWrites: []string{"create ConfigMap kubia-website-nginx", "create Deployment kubia-website"},
+			wantEvents: []string{createdDeployment, `Warning NameTaken Service "kubia-website-npsvc" exists already and has no owner`},
+		},
+		"configuration name taken: no pods run with it": {
+			given:      func(f *fixture) { f.store(foreignConfigMap()) },
+			wantEvents: []string{`Warning NameTaken ConfigMap "kubia-website-nginx" exists already and has no owner`},
+		},
+		"configuration name taken later: pods stay, their service is repaired": {
+			site:      newWebsite(withReplicas(2)),
+			converged: true,
+			given: func(f *fixture) {
+				f.remove(f.configMap())
+				f.store(foreignConfigMap())
+				f.remove(f.service())
+			},
+			wantWrites: []string{"create Service kubia-website-npsvc"},
+			wantEvents: []string{createdService, `Warning NameTaken ConfigMap "kubia-website-nginx"`},
+		},
+
+		"website that is being deleted": {
+			site: newWebsite(func(site *v1alpha1.Website) {
+				site.DeletionTimestamp = &deleting
+				site.Finalizers = []string{"foregroundDeletion"}
+			}),
+			wantQuiet: true,
+		},
+		"website that git would read as an option": {
+			site: newWebsite(func(site *v1alpha1.Website) {
+				site.Spec.GitRepo = "--upload-pack=id"
+			}),
+			wantEvents: []string{`Warning SyncFailed the Deployment of Website "kubia" cannot be built: spec.gitRepo "--upload-pack=id" begins with a hyphen`},
+		},
+
+		"status follows the deployment": {
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.Status.AvailableReplicas = 1
+				f.store(deployment)
+			},
+			wantWrites: []string{"status kubia 1"},
+		},
+		"status is right already": {
+			site:      newWebsite(withStatus(1)),
+			converged: true,
+			given: func(f *fixture) {
+				deployment := f.deployment()
+				deployment.Status.AvailableReplicas = 1
+				f.store(deployment)
+			},
+			wantQuiet: true,
+		},
+		"status goes back to zero with the deployment": {
+			site:       newWebsite(withStatus(1)),
+			converged:  true,
+			given:      func(f *fixture) { f.remove(f.deployment()) },
+			wantWrites: []string{"create Deployment kubia-website", "status kubia 0"},
+			wantEvents: []string{createdDeployment},
+		},
+		"status does not count the pods of a foreign deployment": {
+			site: newWebsite(withStatus(1)),
+			given: func(f *fixture) {
+				deployment := foreignDeployment()
+				deployment.Status.AvailableReplicas = 3
+				f.store(deployment)
+			},
+			wantWrites: []string{"status kubia 0"},
+			wantEvents: []string{"Warning NameTaken"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			site := test.site
+			if site == nil {
+				site = newWebsite()
+			}
+			if test.converged {
+				f.cacheWebsite(newWebsite())
+				f.converge(newWebsite())
+			}
+			f.addWebsite(site)
+			if test.given != nil {
+				test.given(f)
+			}
+			f.syncCaches()
+			f.forgetHistory()
+			if test.stale != nil {
+				test.stale(f)
+			}
+
+			cached := f.snapshot()
+			f.reconcile(testKey)
+
+			if got := f.writes(); !slices.Equal(got, test.wantWrites) {
+				t.Errorf("writes:\n got %q\nwant %q", got, test.wantWrites)
+			}
+			if got := f.events(); !slices.EqualFunc(got, test.wantEvents, strings.HasPrefix) {
+				t.Errorf("events:\n got %q\nwant %q", got, test.wantEvents)
+			}
+			if test.wantQuiet {
+				if requests := f.requests(); len(requests) > 0 {
+					t.Errorf("requests although there was nothing to do: %q", requests)
+				}
+			}
+			if after := f.snapshot(); !reflect.DeepEqual(cached, after) {
+				t.Error("the pass changed objects in the caches")
+			}
+			if test.then != nil {
+				test.then(f)
+			}
+
+			// Whatever happened, a second pass with fresh caches has nothing
+			// left to do.
+			f.refreshWebsites()
+			f.syncCaches()
+			f.forgetHistory()
+			f.reconcile(testKey)
+			if got := f.writes(); len(got) > 0 {
+				t.Errorf("the next pass wrote again: %q", got)
+			}
+			if got := f.events(); len(got) > 0 {
+				t.Errorf("the next pass reported again: %q", got)
+			}
+		})
+	}
+}
+
+func TestForeignObjectsAreNeverTouched(t *testing.T) {
+	for name, foreign := range map[string]object{
+		"deployment": foreignDeployment(),
+		"service":    foreignService(),
+		"config map": foreignConfigMap(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newWebsite())
+			f.store(foreign)
+			before, err := f.kube.Tracker().Get(resourceOf(foreign), testNamespace, foreign.GetName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				f.reconcile(testKey)
+				f.syncCaches()
+			}
+			after, err := f.kube.Tracker().Get(resourceOf(foreign), testNamespace, foreign.GetName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(before, after) {
+				t.Errorf("before: %v\nafter: %v", before, after)
+			}
+			var taken int
+			for _, event := range f.events() {
+				if strings.HasPrefix(event, "Warning NameTaken") {
+					taken++
+				}
+			}
+			if taken != 1 {
+				t.Errorf("%d events NameTaken in three passes, want 1", taken)
+			}
+		})
+	}
+}
+
+func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(foreignDeployment())
+	f.reconcile(testKey)
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Fatalf("events: %q", got)
+	}
+
+	// Somebody else's hands are another problem.
+	deployment := foreignDeployment()
+	deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+	f.store(deployment)
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `Shop "corner"`) {
+		t.Fatalf("events: %q", got)
+	}
+
+	// The name comes free and is taken over, then lost again.
+	f.remove(deployment)
+	f.converge(newWebsite())
+	f.remove(f.deployment())
+	f.store(foreignDeployment())
+	f.syncCaches()
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Fatalf("events: %q", got)
+	}
+}
+
+func TestMemoryGoesWithTheWebsite(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(foreignDeployment())
+	f.reconcile(testKey)
+	f.uncacheWebsite(newWebsite())
+	f.reconcile(testKey)
+	if len(f.controller.reporter.sites) != 0 {
+		t.Error("a Website that is gone is still remembered")
+	}
+	f.events()
+
+	// Another Website of that name has not been told anything yet.
+	f.cacheWebsite(newWebsite(func(site *v1alpha1.Website) { site.UID = "another" }))
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Errorf("events: %q", got)
+	}
+}
+
+func TestTwoWebsitesOneDeploymentName(t *testing.T) {
+	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
+	f := newFixture(t, first, second)
+	f.converge(first)
+
+	key := second.Name
+	if problems := f.reconcile(keyOf(second)); len(problems) != 1 {
+		t.Fatalf("problems of %s: %v", key, problems)
+	}
+	if got := f.writes(); len(got) > 0 {
+		t.Errorf("the second Website wrote: %q", got)
+	}
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `belongs to Website "first"`) {
+		t.Errorf("events: %q", got)
+	}
+	if !metav1.IsControlledBy(f.deployment(), first) {
+		t.Error("the first Website lost its Deployment")
+	}
+
+	// The first goes, garbage collection removes its children, and the second
+	// takes over by itself.
+	f.remove(f.deployment())
+	f.remove(f.service())
+	f.remove(f.configMap())
+	f.syncCaches()
+	f.converge(second)
+	for _, child := range []metav1.Object{f.deployment(), f.service(), f.configMap()} {
+		if !metav1.IsControlledBy(child, second) {
+			t.Errorf("%s is not controlled by the second Website", child.GetName())
+		}
+	}
+}

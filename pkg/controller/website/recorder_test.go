@@ -1,0 +1,181 @@
+package website
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// slowSink takes events only once it is released.
+type slowSink struct {
+	events.EventSink
+	release <-chan struct{}
+	// errs are returned one after the other, then events are taken.
+	errs []error
+
+	mu    sync.Mutex
+	tries int
+	taken []*eventsv1.Event
+}
+
+func (s *slowSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	select {
+	case <-s.release:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tries++
+	if s.tries <= len(s.errs) {
+		return nil, s.errs[s.tries-1]
+	}
+	s.taken = append(s.taken, event)
+	return event, nil
+}
+
+func newTestRecorder(t *testing.T, sink *slowSink) *Recorder {
+	t.Helper()
+	_, ctx := ktesting.NewTestContext(t)
+	recorder, err := NewRecorder(ctx, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorder
+}
+
+func TestRecorderFlushes(t *testing.T) {
+	release := make(chan struct{})
+	sink := &slowSink{release: release}
+	recorder := newTestRecorder(t, sink)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "s", UID: "uid-of-s"}}
+	recorder.Eventf(newWebsite(), service, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created %s", "it")
+
+	flushed := make(chan struct{})
+	go func() {
+		defer close(flushed)
+		recorder.Shutdown(t.Context())
+	}()
+	select {
+	case <-flushed:
+		t.Fatal("Shutdown returned before the event was written")
+	default:
+	}
+	close(release)
+	<-flushed
+
+	if len(sink.taken) != 1 {
+		t.Fatalf("%d events were written", len(sink.taken))
+	}
+	event := sink.taken[0]
+	if event.Regarding.Kind != "Website" || event.Regarding.APIVersion != "mycontroller.nevermosby.io/v1alpha1" ||
+		event.Regarding.UID != "uid-of-kubia" || event.Namespace != testNamespace {
+		t.Errorf("the event is about %v in %q", event.Regarding, event.Namespace)
+	}
+	if event.Related == nil || event.Related.Kind != "Service" || event.Related.UID != "uid-of-s" {
+		t.Errorf("the event is related to %v", event.Related)
+	}
+	if event.ReportingController != "website-controller" || event.ReportingInstance == "" ||
+		event.Reason != "Created" || event.Action != "Create" || event.Note != "Created it" ||
+		event.Type != corev1.EventTypeNormal || event.EventTime.IsZero() {
+		t.Errorf("the event is %v", event)
+	}
+}
+
+func TestRecorderGivesUpWithItsDeadline(t *testing.T) {
+	sink := &slowSink{release: make(chan struct{})}
+	recorder := newTestRecorder(t, sink)
+	recorder.Eventf(newWebsite(), nil, corev1.EventTypeNormal, reasonUpdated, actionApply, "never written")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	recorder.Shutdown(ctx)
+	if len(sink.taken) != 0 {
+		t.Errorf("events: %v", sink.taken)
+	}
+}
+
+func TestRecorderRetries(t *testing.T) {
+	previous := eventBackoff
+	eventBackoff.Duration = time.Millisecond
+	t.Cleanup(func() { eventBackoff = previous })
+	open := make(chan struct{})
+	close(open)
+	events := schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	for name, test := range map[string]struct {
+		err       error
+		wantTries int
+	}{
+		"no connection":      {errors.New("connection refused"), 2},
+		"busy server":        {apierrors.NewTooManyRequests("later", 1), 2},
+		"refused":            {apierrors.NewForbidden(events, "x", errors.New("no")), 1},
+		"terminating":        {apierrors.NewNotFound(events, "x"), 1},
+		"written after all":  {apierrors.NewAlreadyExists(events, "x"), 1},
+		"server in trouble":  {apierrors.NewInternalError(errors.New("x")), 2},
+		"nothing in the way": {nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sink := &slowSink{release: open}
+			if test.err != nil {
+				sink.errs = []error{test.err}
+			}
+			recorder := newTestRecorder(t, sink)
+			recorder.Eventf(newWebsite(), nil, corev1.EventTypeNormal, reasonUpdated, actionApply, "x")
+			recorder.Shutdown(t.Context())
+			if sink.tries != test.wantTries {
+				t.Errorf("%d tries, want %d", sink.tries, test.wantTries)
+			}
+		})
+	}
+}
+
+func TestRecorderIsBounded(t *testing.T) {
+	release := make(chan struct{})
+	sink := &slowSink{release: release}
+	recorder := newTestRecorder(t, sink)
+	for range maxPendingEvents + 10 {
+		recorder.Eventf(newWebsite(), nil, corev1.EventTypeNormal, reasonUpdated, actionApply, "x")
+	}
+	close(release)
+	recorder.Shutdown(t.Context())
+	if got := len(sink.taken); got != maxPendingEvents {
+		t.Errorf("%d events were written, want %d", got, maxPendingEvents)
+	}
+}
+
+func TestWriteEventsAreBounded(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
+	for range 10 * writeEventBurst {
+		f.controller.reporter.updated(newWebsite(), service, "Service")
+	}
+	if got := len(f.events()); got != writeEventBurst {
+		t.Errorf("%d events about one fight, want %d", got, writeEventBurst)
+	}
+	f.controller.reporter.updated(newWebsite(withName("other")), service, "Service")
+	if got := len(f.events()); got != 1 {
+		t.Error("one Website's fight silences another's events")
+	}
+}
+
+func TestShorten(t *testing.T) {
+	if got := shorten("short"); got != "short" {
+		t.Errorf("shorten() = %q", got)
+	}
+	long := make([]byte, 5000)
+	for i := range long {
+		long[i] = 'x'
+	}
+	if got := len(shorten(string(long))); got != maxNoteLength {
+		t.Errorf("the note has %d characters", got)
+	}
+}

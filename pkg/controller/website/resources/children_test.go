@@ -1,0 +1,352 @@
+package resources
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+// typed turns an apply configuration into the API type. A field that the API
+// type does not know fails the test.
+func typed[T any](t *testing.T, applyConfiguration any) *T {
+	t.Helper()
+	data, err := json.Marshal(applyConfiguration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.DisallowUnknownFields()
+	object := new(T)
+	if err := decoder.Decode(object); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return object
+}
+
+func buildDeployment(t *testing.T, site *v1alpha1.Website) *appsv1.Deployment {
+	t.Helper()
+	desired, err := Deployment(site, testImages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return typed[appsv1.Deployment](t, desired)
+}
+
+func wantOwner() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion:         "mycontroller.nevermosby.io/v1alpha1",
+		Kind:               "Website",
+		Name:               "kubia",
+		UID:                "uid-of-kubia",
+		Controller:         ptr.To(true),
+		BlockOwnerDeletion: ptr.To(true),
+	}}
+}
+
+func TestService(t *testing.T) {
+	got := typed[corev1.Service](t, Service(newWebsite()))
+	want := &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      "kubia-website-npsvc",
+			Namespace: "default",
+			Labels: map[string]string{
+				"app":                          "website",
+				"controller":                   "kubia",
+				"app.kubernetes.io/name":       "website",
+				"app.kubernetes.io/instance":   "kubia",
+				"app.kubernetes.io/component":  "web-server",
+				"app.kubernetes.io/managed-by": "website-controller",
+			},
+			OwnerReferences: wantOwner(),
+		},
+		Spec: corev1.ServiceSpec{
+			Type:     corev1.ServiceTypeNodePort,
+			Selector: map[string]string{"app": "website-nginx", "controller": "kubia"},
+			Ports: []corev1.ServicePort{{
+				Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromString("http"),
+			}},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("unexpected Service:\n%s", diff.Diff(want, got))
+	}
+}
+
+func TestConfigMap(t *testing.T) {
+	desired, err := ConfigMap(newWebsite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := typed[corev1.ConfigMap](t, desired)
+	config, err := nginxConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "kubia-website-nginx",
+			Namespace:       "default",
+			Labels:          supportLabels(newWebsite()),
+			OwnerReferences: wantOwner(),
+		},
+		Data: map[string]string{"nginx.conf": config},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("unexpected ConfigMap:\n%s", diff.Diff(want, got))
+	}
+}
+
+func TestDeployment(t *testing.T) {
+	got := buildDeployment(t, newWebsite())
+
+	labels := map[string]string{
+		"app":                          "website-nginx",
+		"controller":                   "kubia",
+		"app.kubernetes.io/name":       "website",
+		"app.kubernetes.io/instance":   "kubia",
+		"app.kubernetes.io/component":  "web-server",
+		"app.kubernetes.io/managed-by": "website-controller",
+	}
+	resourceList := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	securityContext := func(user int64) *corev1.SecurityContext {
+		return &corev1.SecurityContext{
+			RunAsNonRoot:             ptr.To(true),
+			RunAsUser:                ptr.To(user),
+			RunAsGroup:               ptr.To(user),
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		}
+	}
+	emptyDir := func(limit string) corev1.VolumeSource {
+		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(limit))}}
+	}
+	want := &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "kubia-website", Namespace: "default", Labels: labels, OwnerReferences: wantOwner(),
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             ptr.To[int32](1),
+			RevisionHistoryLimit: ptr.To[int32](3),
+			Selector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"},
+			},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels: labels,
+					// The hash is the subject of a test of its own.
+					Annotations: got.Spec.Template.Annotations,
+				},
+				Spec: corev1.PodSpec{
+					AutomountServiceAccountToken:  ptr.To(false),
+					EnableServiceLinks:            ptr.To(false),
+					TerminationGracePeriodSeconds: ptr.To[int64](30),
+					SecurityContext: &corev1.PodSecurityContext{
+						RunAsNonRoot:   ptr.To(true),
+						FSGroup:        ptr.To[int64](65533),
+						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+					},
+					Containers: []corev1.Container{{
+						Name:    "nginx",
+						Image:   "example.com/nginx:1",
+						Command: []string{"nginx"},
+						Args:    []string{"-e", "stderr", "-c", "/etc/website/nginx.conf"},
+						Ports: []corev1.ContainerPort{
+							{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+							{Name: "admin", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
+						},
+						ReadinessProbe: &corev1.Probe{
+							ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+								Path: "/readyz", Port: intstr.FromString("admin"), Scheme: corev1.URISchemeHTTP,
+							}},
+							PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 3,
+						},
+						Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
+						Resources: corev1.ResourceRequirements{
+							Requests: resourceList("10m", "32Mi"), Limits: resourceList("1", "128Mi"),
+						},
+						SecurityContext: securityContext(101),
+						VolumeMounts: []corev1.VolumeMount{
+							{Name: "git", MountPath: "/git", ReadOnly: true},
+							{Name: "nginx-config", MountPath: "/etc/website", ReadOnly: true},
+							{Name: "nginx-tmp", MountPath: "/tmp"},
+						},
+					}, {
+						Name:  "git-sync",
+						Image: "example.com/git-sync:2",
+						Args: []string{
+							"--repo=https://github.com/nevermosby/kubia-website-example.git",
+							"--ref=HEAD",
+							"--root=/git/root",
+							"--link=current",
+							"--period=60s",
+							"--sync-timeout=120s",
+							"--max-failures=-1",
+							"--stale-worktree-timeout=10m",
+							"--submodules=off",
+							"--http-bind=:8082",
+							"--http-metrics=true",
+						},
+						Env:   []corev1.EnvVar{{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"}},
+						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
+						Resources: corev1.ResourceRequirements{
+							Requests: resourceList("10m", "64Mi"), Limits: resourceList("1", "256Mi"),
+						},
+						SecurityContext: securityContext(65533),
+						VolumeMounts: []corev1.VolumeMount{
+							{Name: "git", MountPath: "/git"},
+							{Name: "git-sync-tmp", MountPath: "/tmp"},
+						},
+					}},
+					Volumes: []corev1.Volume{
+						{Name: "git", VolumeSource: emptyDir("2Gi")},
+						{Name: "nginx-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+							LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-nginx"},
+						}}},
+						{Name: "nginx-tmp", VolumeSource: emptyDir("64Mi")},
+						{Name: "git-sync-tmp", VolumeSource: emptyDir("256Mi")},
+					},
+				},
+			},
+		},
+	}
+	// Compared as JSON: a quantity remembers how it was made.
+	gotJSON, wantJSON := mustJSON(t, got), mustJSON(t, want)
+	if gotJSON != wantJSON {
+		t.Errorf("unexpected Deployment:\n%s", diff.Diff(wantJSON, gotJSON))
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestDeploymentReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		replicas *int32
+		want     int32
+	}{
+		"unset":   {nil, 1},
+		"zero":    {ptr.To[int32](0), 0},
+		"several": {ptr.To[int32](7), 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := buildDeployment(t, newWebsite(func(site *v1alpha1.Website) { site.Spec.Replicas = test.replicas }))
+			if got.Spec.Replicas == nil || *got.Spec.Replicas != test.want {
+				t.Errorf("replicas = %v, want %d", got.Spec.Replicas, test.want)
+			}
+		})
+	}
+}
+
+func TestPodTemplateFollowsNginxConfig(t *testing.T) {
+	config, err := nginxConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotation := buildDeployment(t, newWebsite()).Spec.Template.Annotations[NginxConfigHashAnnotation]
+	if annotation != hash(config) {
+		t.Errorf("the annotation is %q, want the hash of the configuration, %q", annotation, hash(config))
+	}
+	if hash(config) == hash(config+"\n") {
+		t.Error("another configuration has the same hash: pods would not roll")
+	}
+}
+
+func TestSelectorNeverGrows(t *testing.T) {
+	// A Deployment's selector is immutable: one more label here, and no
+	// existing site could be updated any more.
+	want := map[string]string{"app": "website-nginx", "controller": "kubia"}
+	if got := buildDeployment(t, newWebsite()).Spec.Selector.MatchLabels; !reflect.DeepEqual(got, want) {
+		t.Errorf("selector = %v, want %v", got, want)
+	}
+	if got := typed[corev1.Service](t, Service(newWebsite())).Spec.Selector; !reflect.DeepEqual(got, want) {
+		t.Errorf("selector of the Service = %v, want %v", got, want)
+	}
+}
+
+func TestAdminPortIsInNoService(t *testing.T) {
+	for _, port := range typed[corev1.Service](t, Service(newWebsite())).Spec.Ports {
+		if port.TargetPort != intstr.FromString("http") {
+			t.Errorf("the Service exposes %v", port.TargetPort)
+		}
+	}
+}
+
+func TestBuildersDoNotChangeTheirInput(t *testing.T) {
+	site, before := newWebsite(), newWebsite()
+	if _, err := Deployment(site, testImages); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ConfigMap(site); err != nil {
+		t.Fatal(err)
+	}
+	Service(site)
+	if !reflect.DeepEqual(site, before) {
+		t.Error("building the children changed the Website")
+	}
+}
+
+func TestUnsafeRepositories(t *testing.T) {
+	for name, repository := range map[string]string{
+		"option":            "--upload-pack=touch /tmp/owned",
+		"short option":      "-u",
+		"empty":             "",
+		"space":             "https://example.com/a b",
+		"line feed":         "https://example.com/a\n--exechook-command=id",
+		"nul":               "https://example.com/\x00",
+		"next line control": "https://example.com/\u0085",
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := newWebsite(func(site *v1alpha1.Website) { site.Spec.GitRepo = repository })
+			if _, err := Deployment(site, testImages); err == nil {
+				t.Errorf("a Deployment was built for %q", repository)
+			} else if !strings.Contains(err.Error(), "spec.gitRepo") {
+				t.Errorf("the error does not say which field to change: %v", err)
+			}
+		})
+	}
+	if err := checkGitArgument("the ref", "--upload-pack=id"); err == nil {
+		t.Error("a ref that begins with a hyphen was accepted")
+	}
+}
+
+func TestRepositoryIsOneArgument(t *testing.T) {
+	for name, repository := range map[string]string{
+		"https": "https://example.com/site.git",
+		"ssh":   "ssh://git@example.com:2222/site.git",
+		"scp":   "git@example.com:site.git",
+		"odd":   "https://example.com/a,b;c=$(id)`id`&x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := newWebsite(func(site *v1alpha1.Website) { site.Spec.GitRepo = repository })
+			pod := buildDeployment(t, site).Spec.Template.Spec
+			if !slices.Contains(pod.Containers[1].Args, "--repo="+repository) {
+				t.Errorf("--repo is not one argument: %q", pod.Containers[1].Args)
+			}
+		})
+	}
+}

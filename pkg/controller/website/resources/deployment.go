@@ -1,0 +1,210 @@
+package resources
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+const (
+	// NginxContainer is the name of the container that serves.
+	NginxContainer = "nginx"
+	// GitSyncContainer is the name of the container that fetches.
+	GitSyncContainer = "git-sync"
+
+	// NginxConfigHashAnnotation is the annotation of the pod template that
+	// carries the hash of the nginx configuration.
+	NginxConfigHashAnnotation = "mycontroller.nevermosby.io/nginx-config-hash"
+
+	httpPortName    = "http"
+	adminPortName   = "admin"
+	metricsPortName = "sync-metrics"
+
+	gitVolume         = "git"
+	nginxConfigVolume = "nginx-config"
+	nginxTempVolume   = "nginx-tmp"
+	gitSyncTempVolume = "git-sync-tmp"
+
+	gitMountPath    = "/git"
+	nginxConfigPath = "/etc/website"
+
+	// nginxUser is the user of the nginx-unprivileged image.
+	nginxUser = 101
+	// gitSyncUser is the user of the git-sync image.
+	gitSyncUser = 65533
+
+	// drainSeconds is how long nginx goes on accepting requests after its pod
+	// began to terminate: the time that the news takes to reach every node.
+	drainSeconds = 5
+	// terminationGraceSeconds leaves requests in flight the rest of the time.
+	terminationGraceSeconds = 30
+
+	// defaultReplicas repeats the default of the API for an object that did
+	// not come from a server.
+	defaultReplicas = 1
+	// keptRevisions is how many old ReplicaSets stay. A rollback is a git
+	// matter, so they serve for little but reading.
+	keptRevisions = 3
+)
+
+// Images are the container images that the pods of every Website run.
+type Images struct {
+	// Nginx serves the files. It must be an nginx that runs as user 101.
+	Nginx string
+	// GitSync fetches the repository. It must take the flags of git-sync v4.7.
+	GitSync string
+}
+
+// Deployment builds the Deployment of a Website. It returns an error when the
+// spec cannot be turned into a command line safely; the API server refuses such
+// a spec as well, so this is the second fence.
+func Deployment(site *v1alpha1.Website, images Images) (*appsv1ac.DeploymentApplyConfiguration, error) {
+	config, err := nginxConfig()
+	if err != nil {
+		return nil, err
+	}
+	gitSync, err := gitSyncContainer(site, images.GitSync)
+	if err != nil {
+		return nil, err
+	}
+
+	replicas := int32(defaultReplicas)
+	if site.Spec.Replicas != nil {
+		replicas = *site.Spec.Replicas
+	}
+
+	pod := corev1ac.PodSpec().
+		WithAutomountServiceAccountToken(false).
+		WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(terminationGraceSeconds).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).
+			WithFSGroup(gitSyncUser).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithContainers(nginxContainer(images.Nginx), gitSync).
+		WithVolumes(
+			emptyDir(gitVolume, "2Gi"),
+			corev1ac.Volume().WithName(nginxConfigVolume).
+				WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(ConfigMapName(site))),
+			emptyDir(nginxTempVolume, "64Mi"),
+			emptyDir(gitSyncTempVolume, "256Mi"),
+		)
+
+	return appsv1ac.Deployment(DeploymentName(site), site.Namespace).
+		WithLabels(podLabels(site)).
+		WithOwnerReferences(ownerReference(site)).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithReplicas(replicas).
+			WithRevisionHistoryLimit(keptRevisions).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))).
+			WithTemplate(corev1ac.PodTemplateSpec().
+				WithLabels(podLabels(site)).
+				WithAnnotations(map[string]string{NginxConfigHashAnnotation: hash(config)}).
+				WithSpec(pod))), nil
+}
+
+// nginxContainer has no liveness probe: nginx replaces a worker that dies, a
+// master that dies ends the container, and a probe that fails on a busy node
+// would take down a site that works.
+func nginxContainer(image string) *corev1ac.ContainerApplyConfiguration {
+	return corev1ac.Container().
+		WithName(NginxContainer).
+		WithImage(image).
+		// Not the image's entry point, which edits the configuration that this
+		// command does not read, on a file system that it cannot write to.
+		WithCommand("nginx").
+		WithArgs("-e", "stderr", "-c", nginxConfigPath+"/"+nginxConfigKey).
+		WithPorts(
+			containerPort(httpPortName, httpPort),
+			containerPort(adminPortName, adminPort),
+		).
+		WithReadinessProbe(corev1ac.Probe().
+			WithHTTPGet(corev1ac.HTTPGetAction().
+				WithPath("/readyz").
+				WithPort(intstr.FromString(adminPortName)).
+				WithScheme(corev1.URISchemeHTTP)).
+			WithPeriodSeconds(5).
+			WithTimeoutSeconds(2).
+			WithFailureThreshold(3)).
+		// The image asks for SIGQUIT, with which nginx finishes what it began.
+		WithLifecycle(corev1ac.Lifecycle().
+			WithPreStop(corev1ac.LifecycleHandler().
+				WithSleep(corev1ac.SleepAction().WithSeconds(drainSeconds)))).
+		WithResources(requirements("10m", "32Mi", "1", "128Mi")).
+		WithSecurityContext(restricted(nginxUser)).
+		WithVolumeMounts(
+			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath).WithReadOnly(true),
+			corev1ac.VolumeMount().WithName(nginxConfigVolume).WithMountPath(nginxConfigPath).WithReadOnly(true),
+			corev1ac.VolumeMount().WithName(nginxTempVolume).WithMountPath(tempDir),
+		)
+}
+
+// emptyDir is a volume that lives as long as its pod and cannot fill the node.
+func emptyDir(name, limit string) *corev1ac.VolumeApplyConfiguration {
+	return corev1ac.Volume().WithName(name).
+		WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithSizeLimit(resource.MustParse(limit)))
+}
+
+// containerPort states the protocol, because it is half of the list's key.
+func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfiguration {
+	return corev1ac.ContainerPort().
+		WithName(name).
+		WithContainerPort(port).
+		WithProtocol(corev1.ProtocolTCP)
+}
+
+// requirements takes quantities in the form that the API server writes them in
+// ("1", not "1000m"); any other form would differ from itself when read back.
+func requirements(cpuRequest, memoryRequest, cpuLimit, memoryLimit string) *corev1ac.ResourceRequirementsApplyConfiguration {
+	return corev1ac.ResourceRequirements().
+		WithRequests(corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse(cpuRequest),
+			corev1.ResourceMemory: resource.MustParse(memoryRequest),
+		}).
+		WithLimits(corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse(cpuLimit),
+			corev1.ResourceMemory: resource.MustParse(memoryLimit),
+		})
+}
+
+// restricted is what Pod Security's restricted profile asks of a container, and
+// a read-only root file system on top.
+func restricted(user int64) *corev1ac.SecurityContextApplyConfiguration {
+	return corev1ac.SecurityContext().
+		WithRunAsNonRoot(true).
+		WithRunAsUser(user).
+		WithRunAsGroup(user).
+		WithAllowPrivilegeEscalation(false).
+		WithReadOnlyRootFilesystem(true).
+		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")).
+		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
+}
+
+// gitSyncContainer has no probes: whether git-sync reaches its remote says
+// nothing about whether the site can be served.
+func gitSyncContainer(site *v1alpha1.Website, image string) (*corev1ac.ContainerApplyConfiguration, error) {
+	args, err := gitSyncArgs(site)
+	if err != nil {
+		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", site.Name, err)
+	}
+	return corev1ac.Container().
+		WithName(GitSyncContainer).
+		WithImage(image).
+		WithArgs(args...).
+		// git itself would also take file:// and helper programs.
+		WithEnv(corev1ac.EnvVar().WithName("GIT_ALLOW_PROTOCOL").WithValue("http:https:ssh")).
+		WithPorts(containerPort(metricsPortName, gitSyncMetricsPort)).
+		WithResources(requirements("10m", "64Mi", "1", "256Mi")).
+		WithSecurityContext(restricted(gitSyncUser)).
+		WithVolumeMounts(
+			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath),
+			corev1ac.VolumeMount().WithName(gitSyncTempVolume).WithMountPath(tempDir),
+		), nil
+}

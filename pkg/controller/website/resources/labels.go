@@ -1,0 +1,75 @@
+package resources
+
+import (
+	"maps"
+
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+const (
+	// LabelManagedBy is the label by which the controller's informers find the
+	// children among all objects of a cluster.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// ManagedBy is the value of LabelManagedBy on every child.
+	ManagedBy = "website-controller"
+
+	labelName      = "app.kubernetes.io/name"
+	labelInstance  = "app.kubernetes.io/instance"
+	labelComponent = "app.kubernetes.io/component"
+
+	labelApp        = "app"
+	labelController = "controller"
+)
+
+// Kind is the kind of the owner of every child.
+const Kind = "Website"
+
+// selectorLabels are what the Deployment and the Service select pods by. A
+// Deployment's selector is immutable, so nothing may ever be added here.
+func selectorLabels(site *v1alpha1.Website) map[string]string {
+	return map[string]string{
+		labelApp:        "website-nginx",
+		labelController: site.Name,
+	}
+}
+
+// recommendedLabels are the labels that tools of the ecosystem show and group
+// by.
+func recommendedLabels(site *v1alpha1.Website) map[string]string {
+	return map[string]string{
+		labelName:      "website",
+		labelInstance:  site.Name,
+		labelComponent: "web-server",
+		LabelManagedBy: ManagedBy,
+	}
+}
+
+// podLabels are the labels of the Deployment and of its pods.
+func podLabels(site *v1alpha1.Website) map[string]string {
+	labels := recommendedLabels(site)
+	maps.Copy(labels, selectorLabels(site))
+	return labels
+}
+
+// supportLabels are the labels of the children that are not pods.
+func supportLabels(site *v1alpha1.Website) map[string]string {
+	labels := recommendedLabels(site)
+	labels[labelApp] = "website"
+	labels[labelController] = site.Name
+	return labels
+}
+
+// ownerReference makes the Website the controller of a child. Blocking its
+// deletion means that a foreground deletion of the Website returns only after
+// the site is really gone.
+func ownerReference(site *v1alpha1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
+	return metav1ac.OwnerReference().
+		WithAPIVersion(v1alpha1.SchemeGroupVersion.String()).
+		WithKind(Kind).
+		WithName(site.Name).
+		WithUID(site.UID).
+		WithController(true).
+		WithBlockOwnerDeletion(true)
+}

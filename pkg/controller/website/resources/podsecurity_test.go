@@ -1,0 +1,45 @@
+package resources
+
+import (
+	"testing"
+
+	podsecurityapi "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+func TestPodSecurityRestricted(t *testing.T) {
+	template := buildDeployment(t, newWebsite()).Spec.Template
+
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := podsecurityapi.LevelVersion{Level: podsecurityapi.LevelRestricted, Version: podsecurityapi.LatestVersion()}
+	results := evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec)
+	if len(results) == 0 {
+		t.Fatal("no checks ran")
+	}
+	for _, result := range results {
+		if !result.Allowed {
+			t.Errorf("%s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+		}
+	}
+
+	// What restricted does not ask for, and the design does.
+	for _, container := range template.Spec.Containers {
+		if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+			t.Errorf("%s can write to its root file system", container.Name)
+		}
+		if len(container.Resources.Limits) == 0 || len(container.Resources.Requests) == 0 {
+			t.Errorf("%s lacks requests or limits", container.Name)
+		}
+	}
+	for _, volume := range template.Spec.Volumes {
+		if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit == nil {
+			t.Errorf("volume %s can fill the node", volume.Name)
+		}
+	}
+	if token := template.Spec.AutomountServiceAccountToken; token == nil || *token {
+		t.Error("the pod gets a token for the API server")
+	}
+}

@@ -1,0 +1,63 @@
+package resources
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+var testImages = Images{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2"}
+
+// newWebsite returns a valid Website, changed as a test needs it.
+func newWebsite(tweaks ...func(*v1alpha1.Website)) *v1alpha1.Website {
+	site := &v1alpha1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", UID: "uid-of-kubia"},
+		Spec: v1alpha1.WebsiteSpec{
+			GitRepo:        "https://github.com/nevermosby/kubia-website-example.git",
+			DeploymentName: "kubia-website",
+			Replicas:       ptr.To[int32](1),
+		},
+	}
+	for _, tweak := range tweaks {
+		tweak(site)
+	}
+	return site
+}
+
+func TestNames(t *testing.T) {
+	site := newWebsite()
+	if got, want := DeploymentName(site), "kubia-website"; got != want {
+		t.Errorf("DeploymentName() = %q, want %q", got, want)
+	}
+	if got, want := ServiceName(site), "kubia-website-npsvc"; got != want {
+		t.Errorf("ServiceName() = %q, want %q", got, want)
+	}
+	if got, want := ConfigMapName(site), "kubia-website-nginx"; got != want {
+		t.Errorf("ConfigMapName() = %q, want %q", got, want)
+	}
+}
+
+func TestDeploymentNameOfChildren(t *testing.T) {
+	for name, test := range map[string]struct {
+		inverse func(string) (string, bool)
+		child   string
+		want    string
+		wantOK  bool
+	}{
+		"service":                {DeploymentNameOfService, ServiceName(newWebsite()), "kubia-website", true},
+		"config map":             {DeploymentNameOfConfigMap, ConfigMapName(newWebsite()), "kubia-website", true},
+		"some other service":     {DeploymentNameOfService, "kubernetes", "", false},
+		"some other config map":  {DeploymentNameOfConfigMap, "kube-root-ca.crt", "", false},
+		"nothing but the suffix": {DeploymentNameOfService, "-npsvc", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := test.inverse(test.child)
+			if ok != test.wantOK || ok && got != test.want {
+				t.Errorf("got %q, %t, want %q, %t", got, ok, test.want, test.wantOK)
+			}
+		})
+	}
+}
