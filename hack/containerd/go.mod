@@ -2,6 +2,8 @@ module github.com/kubesites/website-apiserver/hack/containerd
 
 go 1.26.6
 
+toolchain go1.26.8
+
 // What runs containers on the real node of the development cluster, built from source by
 // hack/devcluster: containerd with its shim and client, and the CNI plugins it calls.
 tool (

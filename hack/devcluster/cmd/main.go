@@ -135,10 +135,13 @@ func up(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	pages := ""
 	if !options.KubernetesOnly {
-		if err := cluster.ApplyExample(ctx); err != nil {
+		url, err := cluster.ApplyExample(ctx)
+		if err != nil {
 			return err
 		}
+		pages = url
 		stdout, stderr, err := cluster.Kubectl(ctx, "get", "websites")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
@@ -148,6 +151,9 @@ func up(ctx context.Context, args []string) error {
 	fmt.Printf("\nThe cluster is up after %s. To use it:\n\n  export KUBECONFIG=%s\n", time.Since(begin).Round(100*time.Millisecond), cluster.Kubeconfig())
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		fmt.Printf("  export PATH=%s:$PATH   # kubectl\n", filepath.Join(cluster.Dir(), "bin"))
+	}
+	if pages != "" {
+		fmt.Printf("\nThe example's page, on this machine: %s\nTo change it, push to %s\n", pages, cluster.GitRepositoryPath("example"))
 	}
 	fmt.Println("\n\"make down\" ends it.")
 	return nil
