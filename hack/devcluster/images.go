@@ -52,13 +52,17 @@ type recipe struct {
 	what          string
 }
 
+// shell is for whoever looks around in a pod with kubectl exec. No package asks for it, as
+// every Debian has it.
+var shell = []string{"dash", "coreutils"}
+
 var recipes = []recipe{
 	{
 		name: pauseImage, local: true, program: pauseStandIn, what: "a stand-in for the pause image",
 		config: image.Config{Entrypoint: []string{"/" + pauseStandIn}, User: "65535:65535", Labels: map[string]string{standInLabel: "pause"}},
 	},
 	{
-		name: nginxImage, packages: []string{"nginx-light"}, what: "Debian's nginx",
+		name: nginxImage, packages: append([]string{"nginx-light"}, shell...), what: "Debian's nginx",
 		passwd: []string{"nginx:x:101:101:nginx:/nonexistent:/usr/sbin/nologin"}, group: []string{"nginx:x:101:"},
 		config: image.Config{
 			User: "101", Cmd: []string{"nginx", "-g", "daemon off;"}, StopSignal: "SIGQUIT",
@@ -66,7 +70,7 @@ var recipes = []recipe{
 		},
 	},
 	{
-		name: gitSyncImage, packages: []string{"git"}, program: gitSyncStandIn, what: "a stand-in for git-sync, on Debian's git",
+		name: gitSyncImage, packages: append([]string{"git"}, shell...), program: gitSyncStandIn, what: "a stand-in for git-sync, on Debian's git",
 		passwd: []string{"git-sync:x:65533:65533:git-sync:/tmp:/usr/sbin/nologin"}, group: []string{"git-sync:x:65533:"},
 		config: image.Config{
 			User: "65533:65533", Entrypoint: []string{"/" + gitSyncStandIn}, WorkingDir: "/tmp", Env: []string{"HOME=/tmp"},
@@ -202,6 +206,7 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 		if err := layer.AddDebian(ctx, files...); err != nil {
 			return err
 		}
+		layer.AddSymlink("usr/bin/sh", "dash")
 	}
 	layer.AddFile("etc/passwd", 0o644, accounts("root:x:0:0:root:/root:/bin/sh", r.passwd))
 	layer.AddFile("etc/group", 0o644, accounts("root:x:0:", r.group))

@@ -31,10 +31,11 @@ func Suitable(ctx context.Context, dir string) error {
 
 // canIsolate tries what container runtimes and security modules may forbid even to root.
 func canIsolate(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "mount", "-t", "tmpfs", "tmpfs", "/run")
+	cmd := exec.CommandContext(ctx, "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	Isolate(cmd.SysProcAttr)
-	// Go makes all mounts of the child private before it runs the program.
+	// This has Go change all mounts of the child to private ones first. Not mount(8): it
+	// leaves a folder in the host's /run.
 	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("this machine does not let root make namespaces and mounts (in a container, that takes --privileged): %w: %s", err, out)
