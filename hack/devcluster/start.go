@@ -64,7 +64,10 @@ func (p *Process) launch(r *run, log *os.File) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = p.layout.dir
 	cmd.Env = append(componentEnv(p.layout), p.spec.env...)
-	cmd.SysProcAttr = startAttributes(p.detached)
+	// What runs in a node need not be tied to us, and cannot be: it does not see its parent,
+	// which Go takes for that one's death. It ends with the first process of the node, and
+	// that one is tied to us if need be: a first process is spared by signals from inside.
+	cmd.SysProcAttr = startAttributes(p.detached || p.spec.within != nil)
 	if p.spec.isolated {
 		node.Isolate(cmd.SysProcAttr)
 	}
