@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -12,8 +13,12 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// realNode is the name of the real node.
-const realNode = "devcluster-node"
+const (
+	// realNode is the name of the real node.
+	realNode = "devcluster-node"
+	// What the kernel keeps for a node is named by these and the node's id.
+	linkPrefix, cgroupPrefix = "dc-", "devcluster-"
+)
 
 // nodeID tells the nodes of this machine's clusters apart, in the names of what the kernel
 // keeps for them. It follows from the state folder alone, so that whatever an interrupted
@@ -25,11 +30,18 @@ func nodeID(l layout) string {
 
 // nodeLink is the pair of interfaces between the node and the host.
 func nodeLink(l layout, s settings) node.Link {
-	return node.Link{Name: "dc-" + nodeID(l), Addresses: s.Node, Services: serviceRange}
+	return node.Link{Name: linkPrefix + nodeID(l), Addresses: s.Node, Services: serviceRange}
 }
 
 // nodeCgroup is the cgroup of all pods.
-func nodeCgroup(l layout) string { return "devcluster-" + nodeID(l) }
+func nodeCgroup(l layout) string { return cgroupPrefix + nodeID(l) }
+
+// removeStaleNodes removes the cgroups of clusters that ended without Stop or Down and
+// whose folder no command will ever name again, such as those of killed tests. As long as a
+// node lives, it has its link, and it gets its cgroups after that.
+func removeStaleNodes() error {
+	return node.RemoveStaleCgroups(cgroupPrefix, func(id string) bool { return node.Link{Name: linkPrefix + id}.Exists() })
+}
 
 // chooseNodeAddresses keeps the addresses the cluster has unless something else on this
 // machine has taken them meanwhile.
@@ -66,13 +78,13 @@ func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, st
 			return err
 		}
 	}
-	if err := node.MakeCgroups(nodeCgroup(l)); err != nil {
-		return err
-	}
 	if err := c.startStage(ctx, stages[0]); err != nil {
 		return err
 	}
 	if err := nodeLink(l, s).Connect(ctx, c.Process(nodeInit).PID()); err != nil {
+		return err
+	}
+	if err := errors.Join(removeStaleNodes(), node.MakeCgroups(nodeCgroup(l))); err != nil {
 		return err
 	}
 	c.progress.printf("node: %s is at %s, pods in %s", realNode, s.Node.Node(), s.Node.Pods)

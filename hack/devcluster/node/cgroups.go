@@ -131,6 +131,28 @@ func RemoveCgroups(ctx context.Context, name string) error {
 	return nil
 }
 
+// RemoveStaleCgroups removes cgroups whose name begins with prefix and that belong to nobody
+// any more, as alive reports by the rest of the name: those of clusters whose state folder
+// is gone. What cannot be removed is left alone.
+func RemoveStaleCgroups(prefix string, alive func(id string) bool) error {
+	all, err := mounted()
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		entries, err := os.ReadDir(h.path)
+		if err != nil {
+			return fmt.Errorf("listing cgroups: %w", err)
+		}
+		for _, entry := range entries {
+			if id, ok := strings.CutPrefix(entry.Name(), prefix); ok && entry.IsDir() && !alive(id) {
+				_ = removeCgroup(filepath.Join(h.path, entry.Name()))
+			}
+		}
+	}
+	return nil
+}
+
 // removeCgroup removes a cgroup after those below it. The files in a cgroup go with it.
 func removeCgroup(path string) error {
 	var dirs []string

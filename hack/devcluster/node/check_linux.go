@@ -62,7 +62,7 @@ func cgroupsUsable() error {
 		for _, name := range names {
 			have[name] = true
 		}
-		probe := filepath.Join(h.path, fmt.Sprintf("devcluster-probe-%d", os.Getpid()))
+		probe := filepath.Join(h.path, fmt.Sprintf("probe-devcluster-%d", os.Getpid()))
 		if err := errors.Join(os.Mkdir(probe, 0o755), os.Remove(probe)); err != nil {
 			return fmt.Errorf("cgroups cannot be made in %s: %w", h.path, err)
 		}
