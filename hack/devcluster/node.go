@@ -39,8 +39,9 @@ func nodeNames(o Options) []string {
 	return names
 }
 
-// deleteOtherNodes deletes the nodes that the cluster had before, in another mode. What ran
-// on them is run again elsewhere.
+// deleteOtherNodes deletes the nodes that the cluster had before, in another mode, and the
+// pods on them: nothing on a node that is gone confirms their end, and Kubernetes would
+// wait for a while whether it comes back.
 func deleteOtherNodes(ctx context.Context, client kubernetes.Interface, names []string) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -52,6 +53,16 @@ func deleteOtherNodes(ctx context.Context, client kubernetes.Interface, names []
 		}
 		if err := client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting node %s: %w", node.Name, err)
+		}
+		pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
+		if err != nil {
+			return fmt.Errorf("listing the pods of node %s: %w", node.Name, err)
+		}
+		for _, pod := range pods.Items {
+			err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("deleting pod %s of node %s: %w", pod.Name, node.Name, err)
+			}
 		}
 	}
 	return nil

@@ -68,6 +68,22 @@ func TestNodeNamesFitTheKernel(t *testing.T) {
 	}
 }
 
+// Every machine refuses a node for a state folder that the node could not see.
+func TestAutoFallsBack(t *testing.T) {
+	l := layout{dir: "/run/devcluster-test"}
+	var said strings.Builder
+	mode, err := NodeAuto.resolve(t.Context(), l, newProgress(&said))
+	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "takes simulated") || !strings.Contains(said.String(), "not possible: ") {
+		t.Errorf("auto = %s, %v, said %q", mode, err, said.String())
+	}
+	if _, err := NodeReal.resolve(t.Context(), l, newProgress(&said)); err == nil {
+		t.Error("real was accepted")
+	}
+	if mode, err := NodeSimulated.resolve(t.Context(), l, newProgress(&said)); err != nil || mode != NodeSimulated {
+		t.Errorf("simulated = %s, %v", mode, err)
+	}
+}
+
 func TestNodeDependsOnTheMode(t *testing.T) {
 	for mode, want := range map[NodeMode][]string{
 		NodeReal: {realNode}, NodeSimulated: {"simulated-0", "simulated-1"}, NodeNone: nil,
