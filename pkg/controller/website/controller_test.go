@@ -122,16 +122,25 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		_, err := r.controller.siteLister.Websites(testNamespace).Get(owner.Name)
 		return err != nil
 	})
-	// What garbage collection does.
-	f.remove(f.service())
-	f.remove(f.configMap())
-	f.remove(f.deployment())
 	eventually(t, "the other one owns all three", func() bool {
+		// Garbage collection goes on all the time: a pass that began before the
+		// deletion may have put something back.
+		collect[*corev1.Service](f, testDeployment+"-npsvc", owner)
+		collect[*corev1.ConfigMap](f, testDeployment+"-nginx", owner)
+		collect[*appsv1.Deployment](f, testDeployment, owner)
 		if !f.complete() {
 			return false
 		}
 		return metav1.IsControlledBy(f.deployment(), other) && metav1.IsControlledBy(f.service(), other) && metav1.IsControlledBy(f.configMap(), other)
 	})
+}
+
+// collect removes a child whose Website is gone, as garbage collection does.
+func collect[T object](f *fixture, name string, gone *v1alpha1.Website) {
+	f.Helper()
+	if child, ok := live[T](f, name); ok && metav1.IsControlledBy(child, gone) {
+		f.remove(child)
+	}
 }
 
 func TestStandbyDoesNothing(t *testing.T) {

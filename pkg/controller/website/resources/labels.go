@@ -66,7 +66,7 @@ func supportLabels(site *v1alpha1.Website) map[string]string {
 // the site is really gone.
 func ownerReference(site *v1alpha1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
-		WithAPIVersion(v1alpha1.SchemeGroupVersion.String()).
+		WithAPIVersion(v1alpha1.GroupVersion.String()).
 		WithKind(Kind).
 		WithName(site.Name).
 		WithUID(site.UID).
