@@ -55,10 +55,11 @@ func Serve(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 		err = nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	// A context of its own name: connections being relayed go on using the caller's.
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	_ = api.Close()
-	_ = server.Shutdown(ctx)
+	_ = server.Shutdown(closing)
 	return err
 }
 
