@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ import (
 const (
 	kubernetesModule = "hack/kubernetes"
 	kwokModule       = "hack/kwok"
+	containerdModule = "hack/containerd"
 )
 
 // program is one Kubernetes program to build.
@@ -30,7 +32,9 @@ type programSet struct {
 	// versionOf is the module whose version the set goes by.
 	versionOf string
 	// stamp is set if the programs report a version that the linker has to write.
-	stamp    bool
+	stamp bool
+	// node is the only mode that needs the set; empty: all do.
+	node     NodeMode
 	programs []program
 	// extra are files of versionOf, relative to it, that are cached joined under a name.
 	extra map[string][]string
@@ -51,7 +55,26 @@ var programSets = []programSet{
 		},
 	},
 	{
-		dir: kwokModule, versionOf: "sigs.k8s.io/kwok",
+		dir: kubernetesModule, versionOf: "k8s.io/kubernetes", stamp: true, node: NodeReal,
+		programs: []program{
+			{kubelet, "k8s.io/kubernetes/cmd/kubelet"},
+			{kubeProxy, "k8s.io/kubernetes/cmd/kube-proxy"},
+		},
+	},
+	{
+		// containerd finds its shim and the plugins in the folder it is in itself.
+		dir: containerdModule, versionOf: "github.com/containerd/containerd/v2", node: NodeReal,
+		programs: []program{
+			{containerd, "github.com/containerd/containerd/v2/cmd/containerd"},
+			{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
+			{ctr, "github.com/containerd/containerd/v2/cmd/ctr"},
+			{"ptp", "github.com/containernetworking/plugins/plugins/main/ptp"},
+			{"host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local"},
+			{"portmap", "github.com/containernetworking/plugins/plugins/meta/portmap"},
+		},
+	},
+	{
+		dir: kwokModule, versionOf: "sigs.k8s.io/kwok", node: NodeSimulated,
 		programs: []program{{kwok, "sigs.k8s.io/kwok/cmd/kwok"}},
 		extra: map[string][]string{kwokStages: {
 			"kustomize/stage/node/fast/node-initialize.yaml",
@@ -72,17 +95,23 @@ type target struct {
 	build      func(ctx context.Context, out string, say func(string)) error
 }
 
-// buildKubernetes makes sure that all Kubernetes programs are in the cache.
-func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string, p *progress) (programs, error) {
+// buildKubernetes makes sure that the Kubernetes programs which the node mode takes are in
+// the cache.
+func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string, mode NodeMode, p *progress) (programs, error) {
 	paths := programs{}
 	var targets []target
 	var versions []string
 	for _, set := range programSets {
+		if set.node != "" && set.node != mode {
+			continue
+		}
 		version, found, err := set.targets(ctx, t, repoDir, cacheDir)
 		if err != nil {
 			return nil, err
 		}
-		versions = append(versions, set.versionOf+" "+version)
+		if name := set.versionOf + " " + version; !slices.Contains(versions, name) {
+			versions = append(versions, name)
+		}
 		for _, target := range found {
 			paths[target.name] = target.path
 		}

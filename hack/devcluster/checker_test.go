@@ -36,7 +36,7 @@ func serve(t *testing.T, l layout, name string, clients *keyPair, handler http.H
 
 func TestChecker(t *testing.T) {
 	l := newLayout(t)
-	c, err := ensureCredentials(l)
+	c, err := ensureCredentials(l, "")
 	if err != nil {
 		t.Fatal(err)
 	}

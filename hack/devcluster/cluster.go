@@ -172,6 +172,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		}
 	}
 	c.ports.release()
+	if len(failures) == 0 {
+		failures = append(failures, removeNode(context.WithoutCancel(ctx), c.plan.layout))
+	}
 	if err := errors.Join(failures...); err != nil {
 		return fmt.Errorf("stopping the cluster: %w", err)
 	}
@@ -214,6 +217,9 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 		if err != nil {
 			failures = append(failures, err)
 		}
+	}
+	if len(failures) == 0 {
+		failures = append(failures, removeNode(ctx, l))
 	}
 	// State is kept while a process may still use it, for the next attempt.
 	if err := errors.Join(failures...); err != nil {

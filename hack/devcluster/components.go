@@ -72,9 +72,6 @@ func (p *plan) kubeAPIServer() spec {
 			l.cert(serviceAccount), l.auditPolicy()},
 		args: append([]string{
 			"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
-			// Published for pods, none of which ever connects. An address for
-			// documentation: the default is an interface this machine may not have.
-			"--advertise-address=192.0.2.1",
 			"--etcd-servers=" + httpsURL(p.settings.Ports.Etcd),
 			"--etcd-cafile=" + l.cert(etcdCA), "--etcd-certfile=" + l.cert(etcdClient), "--etcd-keyfile=" + l.key(etcdClient),
 			"--tls-cert-file=" + l.cert(kubeAPIServer), "--tls-private-key-file=" + l.key(kubeAPIServer),
@@ -95,9 +92,19 @@ func (p *plan) kubeAPIServer() spec {
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			// Off, so that a Service of type ExternalName leads to a server on this machine.
 			"--enable-aggregator-routing=false",
-		}, p.auditArgs(kubeAPIServer)...),
+		}, append(p.nodeArgs(), p.auditArgs(kubeAPIServer)...)...),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
+}
+
+// nodeArgs are the flags of kube-apiserver that depend on what pods run on.
+func (p *plan) nodeArgs() []string {
+	if p.options.Node == NodeReal {
+		return p.kubeletFlags()
+	}
+	// Published for pods, none of which ever connects. An address for documentation: the
+	// default is an interface this machine may not have.
+	return []string{"--advertise-address=192.0.2.1"}
 }
 
 func (p *plan) auditArgs(name string) []string {
@@ -205,7 +212,12 @@ func (p *plan) websiteAPIServer() spec {
 // websiteController is the product. Further ones differ by name and port.
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	l := p.layout
-	args := append(append(p.client(websiteController), p.server(websiteController, port)...), p.options.ControllerArgs...)
+	args := append(p.client(websiteController), p.server(websiteController, port)...)
+	if p.options.Node == NodeReal {
+		// Those that provideImages brings to the node.
+		args = append(args, "--nginx-image="+nginxImage, "--git-sync-image="+gitSyncImage)
+	}
+	args = append(args, p.options.ControllerArgs...)
 	return spec{
 		name: name, path: p.product(websiteController),
 		ports:  []portUse{{name, port}},

@@ -67,7 +67,8 @@ type credentials struct {
 }
 
 // ensureCredentials loads or makes all certificates and keys of a cluster.
-func ensureCredentials(l layout) (*credentials, error) {
+// host is where a real node finds kube-apiserver; empty if there is none.
+func ensureCredentials(l layout, host string) (*credentials, error) {
 	var c credentials
 	for name, ca := range map[string]**keyPair{clusterCA: &c.cluster, servingCA: &c.serving, frontProxyCA: &c.frontProxy, etcdCA: &c.etcd} {
 		var err error
@@ -80,6 +81,9 @@ func ensureCredentials(l layout) (*credentials, error) {
 	}
 	apiServer := local("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 	apiServer.ips = append(apiServer.ips, net.ParseIP(serviceIP))
+	if host != "" {
+		apiServer.ips = append(apiServer.ips, net.ParseIP(host))
+	}
 	member := local()
 	member.client = true // etcd members are clients of each other
 	for name, cert := range map[string]struct {
@@ -150,8 +154,12 @@ func (c *credentials) ensureKubeconfigs(l layout, apiServerPort int) error {
 // restConfig is a client of kube-apiserver with this certificate and no rate limit: the
 // server has its own.
 func (c *credentials) restConfig(pair *keyPair, apiServerPort int) *rest.Config {
+	return c.restConfigAt(pair, httpsURL(apiServerPort))
+}
+
+func (c *credentials) restConfigAt(pair *keyPair, url string) *rest.Config {
 	return &rest.Config{
-		Host:  httpsURL(apiServerPort),
+		Host:  url,
 		QPS:   -1,
 		Burst: -1,
 		TLSClientConfig: rest.TLSClientConfig{

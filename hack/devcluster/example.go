@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,22 +15,51 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// exampleTimeout covers scheduling and, on a real node, fetching images.
+// exampleTimeout covers scheduling and, on a real node, fetching the repository.
 const exampleTimeout = 3 * time.Minute
 
-// ApplyExample applies artifacts/examples/kubia.yaml unless the Website exists, and waits
-// until it is available. One that exists may have been changed by its user: it is left
-// as it is, and not waited for if they asked for no replicas.
-func (c *Cluster) ApplyExample(ctx context.Context) error {
+// ApplyExample creates an example Website unless it exists, and waits until it is
+// available. One that exists may have been changed by its user: it is left as it is, and
+// not waited for if they asked for no replicas.
+//
+// On simulated nodes that is artifacts/examples/kubia.yaml. Its repository is on the
+// internet, which the pods of a real node do not reach; there the example is a repository
+// of the cluster's own git server, filled from artifacts/examples/site, and url is where
+// this machine sees its page, which has been fetched once.
+func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
+	example, how, err := c.example(ctx)
+	if err != nil {
+		return "", fmt.Errorf("preparing the example Website: %w", err)
+	}
+	if err := c.applyWebsite(ctx, example, how); err != nil {
+		return "", err
+	}
+	if c.plan.options.Node != NodeReal {
+		return "", nil
+	}
+	return c.openExample(ctx, example)
+}
+
+// example is the Website to create and where it is from.
+func (c *Cluster) example(ctx context.Context) (website *unstructured.Unstructured, how string, err error) {
+	if c.plan.options.Node == NodeReal {
+		website, err := c.ownExample(ctx)
+		return website, "its repository is " + c.GitRepositoryPath(exampleRepository), err
+	}
 	path := filepath.Join(c.plan.options.RepoDir, "artifacts", "examples", "kubia.yaml")
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("reading the example Website: %w", err)
+		return nil, "", err
 	}
-	var example unstructured.Unstructured
-	if err := yaml.Unmarshal(data, &example.Object); err != nil {
-		return fmt.Errorf("parsing %s: %w", path, err)
+	website = &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(data, &website.Object); err != nil {
+		return nil, "", fmt.Errorf("parsing %s: %w", path, err)
 	}
+	return website, "applied " + path, nil
+}
+
+// applyWebsite creates a Website unless it exists, and waits until it is available.
+func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstructured, how string) error {
 	config, err := c.AdminConfig()
 	if err != nil {
 		return err
@@ -42,23 +70,17 @@ func (c *Cluster) ApplyExample(ctx context.Context) error {
 	}
 	version, err := schema.ParseGroupVersion(example.GetAPIVersion())
 	if err != nil {
-		return fmt.Errorf("parsing %s: %w", path, err)
+		return fmt.Errorf("reading the version of the example Website: %w", err)
 	}
-	namespace := example.GetNamespace()
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
+	if example.GetNamespace() == "" {
+		example.SetNamespace(metav1.NamespaceDefault)
 	}
-	websites := client.Resource(version.WithResource("websites")).Namespace(namespace)
+	websites := client.Resource(version.WithResource("websites")).Namespace(example.GetNamespace())
 
 	step := c.progress.step("Website " + example.GetName())
-	how := "exists"
-	_, err = websites.Get(ctx, example.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		how = "applied " + path
-		var stderr string
-		if _, stderr, err = c.Kubectl(ctx, "apply", "--namespace", namespace, "-f", path); err != nil {
-			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
-		}
+	_, err = websites.Create(ctx, example, metav1.CreateOptions{FieldManager: fieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		how, err = "exists", nil
 	}
 	if err != nil {
 		return step.failed(fmt.Errorf("creating the example Website: %w", err))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
 // layout knows where everything is in a state folder.
@@ -36,6 +38,12 @@ func (l layout) pki() string                 { return filepath.Join(l.dir, "pki"
 func (l layout) cert(name string) string     { return filepath.Join(l.pki(), name+".crt") }
 func (l layout) key(name string) string      { return filepath.Join(l.pki(), name+".key") }
 func (l layout) etcdData() string            { return filepath.Join(l.dir, "etcd") }
+func (l layout) node() string                { return filepath.Join(l.dir, "node") }
+func (l layout) nodeFile(name string) string { return filepath.Join(l.node(), name) }
+func (l layout) containerdData() string      { return filepath.Join(l.dir, "containerd") }
+func (l layout) kubeletData() string         { return filepath.Join(l.dir, "kubelet") }
+func (l layout) git() string                 { return filepath.Join(l.dir, "git") }
+func (l layout) gitCredentials() string      { return filepath.Join(l.node(), "git-credentials") }
 func (l layout) kubeconfigs() string         { return filepath.Join(l.dir, "kubeconfigs") }
 func (l layout) kubeconfig(name string) string {
 	return filepath.Join(l.kubeconfigs(), name)
@@ -59,6 +67,7 @@ func (l layout) remove() error {
 		return err
 	}
 	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.kubeconfigs(),
+		l.node(), l.containerdData(), l.kubeletData(), l.git(),
 		filepath.Join(l.dir, websiteDataName), l.adminKubeconfig()}
 	if s.WebsiteData != "" {
 		paths = append(paths, s.WebsiteData)
@@ -82,6 +91,8 @@ type settings struct {
 	Ports Ports `json:"ports"`
 	// WebsiteData is the data folder of website-apiserver.
 	WebsiteData string `json:"websiteData"`
+	// Node are the addresses of the real node; zero if there never was one.
+	Node node.Addresses `json:"node,omitzero"`
 }
 
 // loadSettings returns zero settings if the folder has none.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -22,12 +25,59 @@ const (
 	fieldManager = "devcluster"
 )
 
-// simulates reports whether kwok runs, and tells the user about it.
-func (m NodeMode) simulates(p *progress) bool {
-	if m == NodeAuto {
-		p.printf("nodes: NODE=auto takes simulated (kwok): pods become Ready, but no container runs")
+// nodeNames are the names of the nodes that a cluster has.
+func nodeNames(o Options) []string {
+	var names []string
+	switch o.Node {
+	case NodeReal:
+		names = append(names, realNode)
+	case NodeSimulated:
+		for i := range o.SimulatedNodes {
+			names = append(names, simulatedNode(i))
+		}
 	}
-	return m != NodeNone
+	return names
+}
+
+// deleteOtherNodes deletes the nodes that the cluster had before, in another mode, and the
+// pods on them: nothing on a node that is gone confirms their end, and Kubernetes would
+// wait for a while whether it comes back.
+func deleteOtherNodes(ctx context.Context, client kubernetes.Interface, names []string) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	for _, node := range nodes.Items {
+		if slices.Contains(names, node.Name) {
+			continue
+		}
+		if err := client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting node %s: %w", node.Name, err)
+		}
+		pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
+		if err != nil {
+			return fmt.Errorf("listing the pods of node %s: %w", node.Name, err)
+		}
+		for _, pod := range pods.Items {
+			err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("deleting pod %s of node %s: %w", pod.Name, node.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// allowKubeletAPI lets kube-apiserver ask the kubelet for logs, exec and the like.
+func allowKubeletAPI(ctx context.Context, client kubernetes.Interface) error {
+	binding := rbacv1ac.ClusterRoleBinding("devcluster-kubelet-api").
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("system:kubelet-api-admin")).
+		WithSubjects(rbacv1ac.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(kubeletClientUser))
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	if _, err := client.RbacV1().ClusterRoleBindings().Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("letting kube-apiserver use the kubelet's API: %w", err)
+	}
+	return nil
 }
 
 func simulatedNode(i int) string { return fmt.Sprintf("simulated-%d", i) }
@@ -61,18 +111,20 @@ func applyNodes(ctx context.Context, client kubernetes.Interface, count int) err
 }
 
 // nodesReady says in an error which node is not ready.
-func nodesReady(ctx context.Context, client kubernetes.Interface, count int) error {
-	for i := range count {
-		node, err := client.CoreV1().Nodes().Get(ctx, simulatedNode(i), metav1.GetOptions{})
+func nodesReady(ctx context.Context, client kubernetes.Interface, names []string) error {
+	for _, name := range names {
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("reading node %s: %w", simulatedNode(i), err)
+			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		ready := false
+		ready, why := false, ""
 		for _, condition := range node.Status.Conditions {
-			ready = ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+			if condition.Type == corev1.NodeReady {
+				ready, why = condition.Status == corev1.ConditionTrue, condition.Message
+			}
 		}
 		if !ready {
-			return fmt.Errorf("node %s is not Ready", node.Name)
+			return fmt.Errorf("node %s is not Ready: %s", node.Name, why)
 		}
 		// kube-controller-manager removes the taint a little after the node is ready;
 		// pods are not scheduled before.

@@ -21,14 +21,31 @@ const (
 type NodeMode string
 
 const (
-	// NodeAuto takes the most faithful mode this machine can offer. Today that is
-	// always NodeSimulated.
+	// NodeAuto takes NodeReal where this machine can offer it, else NodeSimulated, and
+	// reports which it took and why.
 	NodeAuto NodeMode = "auto"
+	// NodeReal runs containers, in a network of their own: kubelet, kube-proxy and
+	// containerd. It takes Linux and root. The cluster also gets a git server that pods
+	// reach; they reach nothing else outside.
+	NodeReal NodeMode = "real"
 	// NodeSimulated has kwok answer for the nodes: pods become Running and Ready and
 	// are deleted like real ones, but no container runs.
 	NodeSimulated NodeMode = "simulated"
 	// NodeNone leaves nodes out: pods stay Pending.
 	NodeNone NodeMode = "none"
+)
+
+// ImageSource says where a real node has its container images from.
+type ImageSource string
+
+const (
+	// ImagesAuto pulls an image if its registry can be reached, and makes it otherwise.
+	ImagesAuto ImageSource = "auto"
+	// ImagesRegistry pulls all images, except the one that holds the place of a pod.
+	ImagesRegistry ImageSource = "registry"
+	// ImagesDebian asks no registry: nginx is Debian's, and a stand-in on top of Debian's
+	// git takes the place of git-sync.
+	ImagesDebian ImageSource = "debian"
 )
 
 // Options says what Up starts. The zero value is a complete cluster for a test.
@@ -61,6 +78,9 @@ type Options struct {
 
 	// Node says what pods run on. Default: NodeAuto.
 	Node NodeMode
+
+	// Images says where a real node has its container images from. Default: ImagesAuto.
+	Images ImageSource
 
 	// SimulatedNodes is how many nodes NodeSimulated offers. Default: 1, at most 250.
 	SimulatedNodes int
@@ -103,9 +123,16 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 	switch o.Node {
 	case "":
 		o.Node = NodeAuto
-	case NodeAuto, NodeSimulated, NodeNone:
+	case NodeAuto, NodeReal, NodeSimulated, NodeNone:
 	default:
-		return o, false, fmt.Errorf("node mode %q is unknown: use %s, %s or %s", o.Node, NodeAuto, NodeSimulated, NodeNone)
+		return o, false, fmt.Errorf("node mode %q is unknown: use %s, %s, %s or %s", o.Node, NodeAuto, NodeReal, NodeSimulated, NodeNone)
+	}
+	switch o.Images {
+	case "":
+		o.Images = ImagesAuto
+	case ImagesAuto, ImagesRegistry, ImagesDebian:
+	default:
+		return o, false, fmt.Errorf("image source %q is unknown: use %s, %s or %s", o.Images, ImagesAuto, ImagesRegistry, ImagesDebian)
 	}
 	if o.SimulatedNodes == 0 {
 		o.SimulatedNodes = 1

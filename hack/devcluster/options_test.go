@@ -45,7 +45,7 @@ func TestOptionsComplete(t *testing.T) {
 		}
 	})
 	for name, bad := range map[string]Options{
-		"node mode":      {Node: "real"},
+		"node mode":      {Node: "imaginary"},
 		"negative nodes": {SimulatedNodes: -1},
 		"too many nodes": {SimulatedNodes: maxSimulatedNodes + 1},
 	} {

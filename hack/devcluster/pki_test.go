@@ -15,7 +15,7 @@ import (
 
 func TestCertificates(t *testing.T) {
 	l := newLayout(t)
-	c, err := ensureCredentials(l)
+	c, err := ensureCredentials(l, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestCertificatesAreKeptWhileGood(t *testing.T) {
 	l := newLayout(t)
 	load := func() (ca, cert *keyPair) {
 		t.Helper()
-		if _, err := ensureCredentials(l); err != nil {
+		if _, err := ensureCredentials(l, ""); err != nil {
 			t.Fatal(err)
 		}
 		var err error
@@ -157,7 +157,7 @@ func TestServes(t *testing.T) {
 
 func TestKubeconfig(t *testing.T) {
 	l := newLayout(t)
-	c, err := ensureCredentials(l)
+	c, err := ensureCredentials(l, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestKubeconfig(t *testing.T) {
 
 func TestUserConfig(t *testing.T) {
 	l := newLayout(t)
-	credentials, err := ensureCredentials(l)
+	credentials, err := ensureCredentials(l, "")
 	if err != nil {
 		t.Fatal(err)
 	}

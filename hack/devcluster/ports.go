@@ -34,6 +34,10 @@ type Ports struct {
 	Kwok              int `json:"kwok"`
 	Etcd              int `json:"etcd"`
 	EtcdPeer          int `json:"etcd-peer"`
+	// GitServer and NodeProxy are ports on the address that the real node knows the host
+	// by, not on 127.0.0.1.
+	GitServer int `json:"git-server"`
+	NodeProxy int `json:"node-proxy"`
 }
 
 // DefaultPorts are consecutive ports from base on, kube-apiserver first.
@@ -74,6 +78,8 @@ func (p *Ports) all() []portField {
 		{kwok, &p.Kwok},
 		{etcd, &p.Etcd},
 		{"etcd-peer", &p.EtcdPeer},
+		{gitServer, &p.GitServer},
+		{"node-proxy", &p.NodeProxy},
 	}
 }
 

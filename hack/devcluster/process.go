@@ -31,6 +31,13 @@ type spec struct {
 	// program is out of date.
 	inputs []string
 	ports  []portUse
+	// env are further variables, each NAME=value.
+	env []string
+	// isolated makes it the first process of a node, in namespaces of its own.
+	isolated bool
+	// within returns the first process of the node that it runs in; nil: it runs on the
+	// host.
+	within func() int
 	// ready makes one attempt to find out whether the component does its work.
 	ready func(context.Context) error
 }

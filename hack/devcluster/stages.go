@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/kubernetes"
@@ -14,10 +15,13 @@ import (
 // start brings the processes up, in stages: what is in a stage needs only earlier stages.
 func (c *Cluster) start(ctx context.Context) error {
 	options, plan := c.plan.options, c.plan
-	simulates := options.Node.simulates(c.progress)
 	kubernetesStages := [][]spec{{plan.etcd()}, {plan.kubeAPIServer()}, {plan.kubeControllerManager(), plan.kubeScheduler()}}
-	if simulates {
+	if options.Node == NodeSimulated {
 		kubernetesStages[2] = append(kubernetesStages[2], plan.kwok())
+	}
+	var nodeStages [][]spec
+	if options.Node == NodeReal {
+		nodeStages = plan.nodeStages(func() int { return c.Process(nodeInit).PID() })
 	}
 	var server, controller []spec
 	if !options.KubernetesOnly {
@@ -26,9 +30,14 @@ func (c *Cluster) start(ctx context.Context) error {
 			controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
 		}
 	}
-	stages := append(kubernetesStages, server, controller)
-	if err := c.reconcile(ctx, stages); err != nil {
+	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{server, controller})); err != nil {
 		return err
+	}
+	if options.Node != NodeReal {
+		// In case the cluster had one before.
+		if err := removeNode(ctx, plan.layout); err != nil {
+			return err
+		}
 	}
 
 	for _, stage := range kubernetesStages {
@@ -44,7 +53,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if err := c.readyForPods(ctx, client, simulates); err != nil {
+	if options.Node == NodeReal {
+		if err := c.startNode(ctx, client, nodeStages); err != nil {
+			return err
+		}
+	}
+	if err := c.readyForPods(ctx, client); err != nil {
 		return err
 	}
 	if len(server) == 0 {
@@ -86,12 +100,17 @@ func (c *Cluster) reconcile(ctx context.Context, stages [][]spec) error {
 			}
 		}
 	}
+	// What runs in the node ends with it.
+	first := c.Process(nodeInit)
+	nodeEnds := first == nil || !first.Running() || first.outdated() != ""
 	for _, name := range recorded {
 		p, why := c.Process(name), ""
 		switch {
 		case wanted[name] && !p.Running():
 			c.progress.printf("%s: has ended since the last time (its log is %s), starting it again", name, p.LogFile())
 			continue
+		case wanted[name] && p.spec.within != nil && nodeEnds:
+			why = "its node starts anew"
 		case wanted[name]:
 			why = p.outdated()
 		default:
@@ -159,26 +178,28 @@ func (c *Cluster) startStage(ctx context.Context, stage []spec) error {
 }
 
 // readyForPods waits until pods can be created and scheduled.
-func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface, simulates bool) error {
-	count := 0
-	if simulates {
-		count = c.plan.options.SimulatedNodes
-	}
+func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface) error {
+	names := nodeNames(c.plan.options)
 	step := c.progress.step("nodes")
-	step.set("waiting until %d simulated nodes are Ready", count)
-	if err := applyNodes(ctx, client, count); err != nil {
+	step.set("waiting until %d nodes are Ready", len(names))
+	if c.plan.options.Node == NodeSimulated {
+		if err := applyNodes(ctx, client, len(names)); err != nil {
+			return step.failed(err)
+		}
+	}
+	if err := deleteOtherNodes(ctx, client, names); err != nil {
 		return step.failed(err)
 	}
 	err := c.await(ctx, "the cluster to take pods", c.plan.options.ReadyTimeout, func(ctx context.Context) error {
 		if err := podsAdmitted(ctx, client); err != nil {
 			return err
 		}
-		return nodesReady(ctx, client, count)
+		return nodesReady(ctx, client, names)
 	})
 	if err != nil {
 		return step.failed(err)
 	}
-	step.done("%d Ready", count)
+	step.done("%d Ready", len(names))
 	return nil
 }
 

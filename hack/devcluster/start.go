@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
 // A log that has grown beyond this is set aside at the next start.
@@ -61,8 +63,14 @@ func (p *Process) launch(r *run, log *os.File) error {
 	cmd := exec.Command(p.spec.path, p.spec.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = p.layout.dir
-	cmd.Env = componentEnv(p.layout)
-	cmd.SysProcAttr = startAttributes(p.detached)
+	cmd.Env = append(componentEnv(p.layout), p.spec.env...)
+	// What runs in a node need not be tied to us, and cannot be: it does not see its parent,
+	// which Go takes for that one's death. It ends with the first process of the node, and
+	// that one is tied to us if need be: a first process is spared by signals from inside.
+	cmd.SysProcAttr = startAttributes(p.detached || p.spec.within != nil)
+	if p.spec.isolated {
+		node.Isolate(cmd.SysProcAttr)
+	}
 
 	started := make(chan error)
 	go func() {
@@ -70,7 +78,10 @@ func (p *Process) launch(r *run, log *os.File) error {
 		// THREAD that started it ends. This goroutine keeps its thread until the child
 		// has ended; the thread then ends with the goroutine.
 		runtime.LockOSThread()
-		err := cmd.Start()
+		err := p.enter()
+		if err == nil {
+			err = cmd.Start()
+		}
 		started <- err
 		if err != nil {
 			return
@@ -101,6 +112,19 @@ func (p *Process) launch(r *run, log *os.File) error {
 		return err
 	}
 	return nil
+}
+
+// enter moves the calling thread, which never does anything else, to where the process
+// runs.
+func (p *Process) enter() error {
+	if p.spec.within == nil {
+		return nil
+	}
+	pid := p.spec.within()
+	if pid == 0 {
+		return errors.New("the node it runs in has ended")
+	}
+	return node.Enter(pid)
 }
 
 // ended gives a process that cannot be identified the moment it needs to be reaped.

@@ -101,27 +101,43 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err != nil {
 		return err
 	}
+	if options.Node, err = options.Node.resolve(ctx, l, c.progress); err != nil {
+		return err
+	}
 	c.progress.printf("tools: %s, git %s", tools.goVersion, tools.gitVersion)
-	programs, err := buildKubernetes(ctx, tools, options.RepoDir, options.CacheDir, c.progress)
+	programs, err := buildKubernetes(ctx, tools, options.RepoDir, options.CacheDir, options.Node, c.progress)
 	if err != nil {
 		return err
 	}
 	if err := linkKubectl(l, programs[kubectl]); err != nil {
 		return err
 	}
-	if !options.KubernetesOnly {
-		if err := buildProduct(ctx, options.RepoDir, c.progress); err != nil {
+	if err := buildProduct(ctx, options, c.progress); err != nil {
+		return err
+	}
+	host := ""
+	if options.Node == NodeReal {
+		if err := s.chooseNodeAddresses(ctx, l); err != nil {
 			return err
 		}
+		host = s.Node.Host()
 	}
 	if err := writeFile(l.auditPolicy(), []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
-	if c.credentials, err = ensureCredentials(l); err != nil {
+	if c.credentials, err = ensureCredentials(l, host); err != nil {
 		return err
 	}
 	if err := c.credentials.ensureKubeconfigs(l, s.Ports.APIServer); err != nil {
 		return err
+	}
+	if options.Node == NodeReal {
+		if err := c.credentials.ensureNode(l, s); err != nil {
+			return err
+		}
+		if err := writeNodeFiles(l, s, programs); err != nil {
+			return err
+		}
 	}
 	check, err := newChecker(c.credentials)
 	if err != nil {

@@ -62,6 +62,12 @@ func run(ctx context.Context, args []string) error {
 		return up(ctx, args[1:])
 	case "down":
 		return down(ctx, args[1:])
+	case "node":
+		return runNode(args[1:])
+	case "gateway":
+		return runGateway(ctx, args[1:])
+	case "git-server":
+		return runGitServer(ctx, args[1:])
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 		return nil
@@ -90,7 +96,8 @@ func up(ctx context.Context, args []string) error {
 	options := devcluster.Options{Detached: true, Progress: os.Stdout}
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	flags.StringVar(&options.Dir, "dir", devcluster.DefaultDir, "the `folder` for all state")
-	node := flags.String("node", string(devcluster.NodeAuto), "what pods run on: auto or simulated")
+	node := flags.String("node", string(devcluster.NodeAuto), "what pods run on: real (Linux, as root), simulated (kwok), or auto: real where possible")
+	images := flags.String("images", string(devcluster.ImagesAuto), "where a real node has its images from: registry, debian (made from Debian's packages), or auto: registry where possible")
 	base := flags.Int("base-port", 0, fmt.Sprintf("the first of the consecutive `ports` that the components take (default: the ones the cluster has, or from %d on)", devcluster.DefaultBasePort))
 	ports := map[string]int{}
 	flags.Func("port", "the port of one component, as `NAME=N`; may be repeated", func(value string) error {
@@ -108,9 +115,11 @@ func up(ctx context.Context, args []string) error {
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	options.Node = devcluster.NodeMode(*node)
-	if options.Node != devcluster.NodeAuto && options.Node != devcluster.NodeSimulated {
-		return fmt.Errorf("--node=%s (NODE) is unknown: use auto or simulated", *node)
+	options.Images = devcluster.ImageSource(*images)
+	switch options.Node = devcluster.NodeMode(*node); options.Node {
+	case devcluster.NodeAuto, devcluster.NodeReal, devcluster.NodeSimulated:
+	default:
+		return fmt.Errorf("--node=%s (NODE) is unknown: use auto, real or simulated", *node)
 	}
 	if *base != 0 {
 		options.Ports = devcluster.DefaultPorts(*base)
@@ -126,10 +135,13 @@ func up(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	pages := ""
 	if !options.KubernetesOnly {
-		if err := cluster.ApplyExample(ctx); err != nil {
+		url, err := cluster.ApplyExample(ctx)
+		if err != nil {
 			return err
 		}
+		pages = url
 		stdout, stderr, err := cluster.Kubectl(ctx, "get", "websites")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
@@ -139,6 +151,9 @@ func up(ctx context.Context, args []string) error {
 	fmt.Printf("\nThe cluster is up after %s. To use it:\n\n  export KUBECONFIG=%s\n", time.Since(begin).Round(100*time.Millisecond), cluster.Kubeconfig())
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		fmt.Printf("  export PATH=%s:$PATH   # kubectl\n", filepath.Join(cluster.Dir(), "bin"))
+	}
+	if pages != "" {
+		fmt.Printf("\nThe example's page, on this machine: %s\nTo change it, push to %s\n", pages, cluster.GitRepositoryPath("example"))
 	}
 	fmt.Println("\n\"make down\" ends it.")
 	return nil

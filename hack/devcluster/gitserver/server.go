@@ -1,0 +1,131 @@
+// Package gitserver serves git repositories of a folder over HTTP, the way a git host
+// does: everybody may read, except below "private", which takes a user and a password.
+// Nobody can push over HTTP; a push goes to the repository's path on this machine.
+package gitserver
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// PrivateArea is the folder, and the first part of the path, of repositories that take
+	// a user and a password.
+	PrivateArea = "private"
+	// HealthPath answers 200 while the server runs.
+	HealthPath = "/-/healthz"
+
+	closeTimeout = 2 * time.Second
+)
+
+// Options say what a server serves.
+type Options struct {
+	// Address is where it listens, host:port.
+	Address string
+	// Dir holds the repositories, NAME.git each.
+	Dir string
+	// CredentialsFile holds "user:password" for the private area.
+	CredentialsFile string
+}
+
+// Serve runs a server until ctx ends.
+func Serve(ctx context.Context, o Options) error {
+	handler, err := NewHandler(o)
+	if err != nil {
+		return err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return fmt.Errorf("listening for git clients: %w", err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	stopped := context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	})
+	defer stopped()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving git repositories: %w", err)
+	}
+	return nil
+}
+
+// NewHandler serves the repositories with "git http-backend".
+func NewHandler(o Options) (http.Handler, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fmt.Errorf("the tool \"git\" is missing in PATH: install it from your system's packages: %w", err)
+	}
+	credentials, err := os.ReadFile(o.CredentialsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading who may see private repositories: %w", err)
+	}
+	user, password, ok := strings.Cut(strings.TrimSpace(string(credentials)), ":")
+	if !ok || user == "" || password == "" {
+		return nil, fmt.Errorf("%s does not hold user:password", o.CredentialsFile)
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the folder of repositories: %w", err)
+	}
+	backend := &cgi.Handler{
+		Path: git,
+		Args: []string{"http-backend"},
+		Dir:  dir,
+		Env: []string{
+			"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1",
+			// Settings of the user or the system must not change what is served. That the
+			// folder belongs to somebody else (sudo) is no reason to refuse it.
+			"GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir,
+			"GIT_CONFIG_COUNT=2",
+			"GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=false",
+			"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*",
+		},
+	}
+	return &handler{backend: backend, user: user, password: password}, nil
+}
+
+type handler struct {
+	backend        http.Handler
+	user, password string
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == HealthPath {
+		return
+	}
+	if h.private(r.URL.Path) && !h.knows(r) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="private repositories"`)
+		http.Error(w, "private repositories take a user and a password", http.StatusUnauthorized)
+		return
+	}
+	h.backend.ServeHTTP(w, r)
+}
+
+// private is careful with a path such as //private or /x/../private: git reads it from the
+// file system, so whatever is not plain counts as private.
+func (h *handler) private(path string) bool {
+	if clean := filepath.Clean("/" + path); clean != strings.TrimSuffix(path, "/") {
+		return true
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return strings.EqualFold(first, PrivateArea)
+}
+
+func (h *handler) knows(r *http.Request) bool {
+	user, password, ok := r.BasicAuth()
+	return ok && subtle.ConstantTimeCompare([]byte(user), []byte(h.user)) == 1 &&
+		subtle.ConstantTimeCompare([]byte(password), []byte(h.password)) == 1
+}

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Addresses are what a node and its pods use. The zero value means: not chosen.
+type Addresses struct {
+	// Pair is the network between the host and the node, a /30: the host has its first
+	// address, the node its second.
+	Pair string `json:"pair,omitempty"`
+	// Pods is the network of the pods.
+	Pods string `json:"pods,omitempty"`
+}
+
+// pools are private ranges, cut into blocks of /23. Several, because a company's network
+// may claim all of one. They keep clear of the addresses of Services and of what other
+// tools for containers take first (10.0, 10.42, 10.88, 10.244, 172.17 and 192.168.0).
+var pools = []netip.Prefix{
+	netip.MustParsePrefix("10.200.0.0/14"),
+	netip.MustParsePrefix("172.28.0.0/14"),
+	netip.MustParsePrefix("192.168.192.0/18"),
+}
+
+const blockBits = 23
+
+// Choose finds addresses that collide with nothing in taken. Choosing begins at a block
+// named by start, so that clusters started at the same time do not choose the same.
+func Choose(taken []netip.Prefix, start int) (Addresses, error) {
+	for _, pool := range pools {
+		count := 1 << (blockBits - pool.Bits())
+		for i := range count {
+			block := blockOf(pool, (start+i)%count)
+			if !overlaps(block, taken) {
+				return cut(block), nil
+			}
+		}
+	}
+	return Addresses{}, fmt.Errorf("no free private addresses for the node: the routes of this machine (ip route show table all) cover all of %v", pools)
+}
+
+func blockOf(pool netip.Prefix, i int) netip.Prefix {
+	a := pool.Addr().As4()
+	n := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
+	n += uint32(i) << (32 - blockBits)
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), blockBits)
+}
+
+// cut takes the pair from the first half of a block, and makes the second the pods'.
+func cut(block netip.Prefix) Addresses {
+	a := block.Addr().As4()
+	a[2]++
+	return Addresses{
+		Pair: netip.PrefixFrom(block.Addr(), 30).String(),
+		Pods: netip.PrefixFrom(netip.AddrFrom4(a), 24).String(),
+	}
+}
+
+func overlaps(block netip.Prefix, taken []netip.Prefix) bool {
+	for _, t := range taken {
+		if t.Overlaps(block) {
+			return true
+		}
+	}
+	return false
+}
+
+// Collides reports whether chosen addresses are used by something else meanwhile, or are
+// damaged.
+func (a Addresses) Collides(taken []netip.Prefix) bool {
+	pair, err := netip.ParsePrefix(a.Pair)
+	pods, podsErr := netip.ParsePrefix(a.Pods)
+	return errors.Join(err, podsErr) != nil || pair.Bits() != 30 || overlaps(pair, taken) || overlaps(pods, taken)
+}
+
+// Host is the address of the host's side of the pair.
+func (a Addresses) Host() string { return a.nth(1) }
+
+// Node is the node's address, at which NodePorts answer.
+func (a Addresses) Node() string { return a.nth(2) }
+
+func (a Addresses) nth(n int) string {
+	pair, err := netip.ParsePrefix(a.Pair)
+	if err != nil {
+		return ""
+	}
+	addr := pair.Addr()
+	for range n {
+		addr = addr.Next()
+	}
+	return addr.String()
+}
+
+// parseRoutes reads the destinations that "ip -json route show table all" prints, without
+// those through an interface that is ours.
+func parseRoutes(data []byte, ours string) ([]netip.Prefix, error) {
+	var routes []struct{ Dst, Dev string }
+	if err := json.Unmarshal(data, &routes); err != nil {
+		return nil, fmt.Errorf("reading this machine's routes: %w", err)
+	}
+	var taken []netip.Prefix
+	for _, r := range routes {
+		if r.Dst == "default" || r.Dev == ours {
+			continue
+		}
+		if prefix, err := netip.ParsePrefix(r.Dst); err == nil {
+			// A default route in two halves, as some private networks set it, is no claim
+			// on every address.
+			if prefix.Bits() > 1 {
+				taken = append(taken, prefix)
+			}
+			continue
+		}
+		addr, err := netip.ParseAddr(r.Dst)
+		if err != nil {
+			return nil, fmt.Errorf("reading this machine's routes: %q is neither a network nor an address", r.Dst)
+		}
+		taken = append(taken, netip.PrefixFrom(addr, addr.BitLen()))
+	}
+	return taken, nil
+}

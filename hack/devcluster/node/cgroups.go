@@ -1,0 +1,178 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// hierarchy is one mounted tree of cgroups.
+type hierarchy struct {
+	path string
+	// controllers are those of a version 1 hierarchy; nil for version 2.
+	controllers []string
+}
+
+// hierarchies reads the trees of cgroups from a mount table as in /proc/self/mounts.
+func hierarchies(mounts string) []hierarchy {
+	var found []hierarchy
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		const point, kind, options = 1, 2, 3
+		if len(fields) <= options {
+			continue
+		}
+		path := unescapeMount(fields[point])
+		switch fields[kind] {
+		case "cgroup":
+			found = append(found, hierarchy{path: path, controllers: strings.Split(fields[options], ",")})
+		case "cgroup2":
+			found = append(found, hierarchy{path: path})
+		}
+	}
+	return found
+}
+
+// unescapeMount undoes how a mount table writes white space and backslashes.
+func unescapeMount(path string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
+}
+
+func mounted() ([]hierarchy, error) {
+	data, err := os.ReadFile("/proc/self/mounts")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // not Linux: no cgroups
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the mount table: %w", err)
+	}
+	return hierarchies(string(data)), nil
+}
+
+// MakeCgroups makes the cgroup of that name below which all pods live, in every hierarchy.
+func MakeCgroups(name string) error {
+	all, err := mounted()
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		path := filepath.Join(h.path, name)
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("making a cgroup for the pods: %w", err)
+		}
+		if slices.Contains(h.controllers, "cpuset") {
+			if err := inheritCPUs(h.path, path); err != nil {
+				return err
+			}
+		}
+		if h.controllers == nil {
+			delegate(h.path)
+			delegate(path)
+		}
+	}
+	return nil
+}
+
+// inheritCPUs gives a version 1 cgroup the processors and memory of its parent: it has
+// none to begin with, and no process can enter it.
+func inheritCPUs(parent, path string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		data, err := os.ReadFile(filepath.Join(parent, file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(path, file), bytes.TrimSpace(data), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("giving the pods' cgroup processors: %w", err)
+		}
+	}
+	return nil
+}
+
+// delegate lets the children of a version 2 cgroup have limits of their own, one kind after
+// the other. A kind that this fails for is one the kubelet complains about if it needs it.
+func delegate(path string) {
+	available, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
+	if err != nil {
+		return
+	}
+	for _, name := range strings.Fields(string(available)) {
+		_ = os.WriteFile(filepath.Join(path, "cgroup.subtree_control"), []byte("+"+name), 0o644)
+	}
+}
+
+// RemoveCgroups removes the cgroup of that name with everything below it. The processes in
+// there have ended or are about to; it waits a little for them.
+func RemoveCgroups(ctx context.Context, name string) error {
+	all, err := mounted()
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		path := filepath.Join(h.path, name)
+		err := removeCgroup(path)
+		for range 100 {
+			if err == nil || ctx.Err() != nil {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+			err = removeCgroup(path)
+		}
+		if err != nil {
+			return fmt.Errorf("removing the pods' cgroups: %w (processes in them are listed in its cgroup.procs)", err)
+		}
+	}
+	return nil
+}
+
+// RemoveStaleCgroups removes cgroups whose name begins with prefix and that belong to nobody
+// any more, as alive reports by the rest of the name: those of clusters whose state folder
+// is gone. What cannot be removed is left alone.
+func RemoveStaleCgroups(prefix string, alive func(id string) bool) error {
+	all, err := mounted()
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		entries, err := os.ReadDir(h.path)
+		if err != nil {
+			return fmt.Errorf("listing cgroups: %w", err)
+		}
+		for _, entry := range entries {
+			if id, ok := strings.CutPrefix(entry.Name(), prefix); ok && entry.IsDir() && !alive(id) {
+				_ = removeCgroup(filepath.Join(h.path, entry.Name()))
+			}
+		}
+	}
+	return nil
+}
+
+// removeCgroup removes a cgroup after those below it. The files in a cgroup go with it.
+func removeCgroup(path string) error {
+	var dirs []string
+	err := filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, at)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(dirs)
+	for _, dir := range dirs {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+func TestHierarchies(t *testing.T) {
+	const mounts = `proc /proc proc rw,relatime 0 0
+cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu,cpuacct 0 0
+cgroup /odd\040place cgroup rw,name=systemd 0 0
+cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
+broken
+`
+	want := []hierarchy{
+		{"/sys/fs/cgroup/cpu", []string{"rw", "relatime", "cpu", "cpuacct"}},
+		{"/odd place", []string{"rw", "name=systemd"}},
+		{"/sys/fs/cgroup/unified", nil},
+	}
+	if got := hierarchies(mounts); !reflect.DeepEqual(got, want) {
+		t.Errorf("hierarchies = %+v, want %+v", got, want)
+	}
+}
+
+func TestRemoveCgroup(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "devcluster-1")
+	if err := os.MkdirAll(filepath.Join(root, "pods", "one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "pods", "two", "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing left
+		if err := removeCgroup(root); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(root); err == nil {
+			t.Error("it is still there")
+		}
+	}
+	// A cgroup with processes cannot be removed; a folder with a file is alike.
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "cgroup.procs"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeCgroup(root); err == nil {
+		t.Error("removing a cgroup in use succeeded")
+	}
+}

@@ -1,0 +1,143 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readyFile appears in the node's own /run once the node can be entered.
+const readyFile = "/run/devcluster-node-ready"
+
+// hidden are folders in which programs leave files at fixed places. The node has empty
+// ones of its own instead.
+var hidden = []string{"/run", "/var/log"}
+
+// tunables are settings of the whole machine that a kubelet insists on. The node shows it
+// files with the values it wants, so that the machine keeps its own.
+var tunables = map[string]string{
+	"vm/overcommit_memory":      "1",
+	"vm/panic_on_oom":           "0",
+	"kernel/panic":              "10",
+	"kernel/panic_on_oops":      "1",
+	"kernel/keys/root_maxkeys":  "1000000",
+	"kernel/keys/root_maxbytes": "25000000",
+}
+
+// Init is the first process of a node: it prepares the node and keeps it until SIGTERM.
+// It must run in namespaces of its own, see Isolate.
+func Init() error {
+	if os.Getpid() != 1 {
+		return errors.New("this is the first process of a node, which devcluster starts in namespaces of its own: run \"make up\" instead")
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
+	if err := errors.Join(prepareMounts(), prepareNetwork()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(readyFile, nil, 0o600); err != nil {
+		return fmt.Errorf("saying that the node is ready: %w", err)
+	}
+	for s := range signals {
+		if s != unix.SIGCHLD {
+			return nil // and the kernel ends everything in the node
+		}
+		reap()
+	}
+	return nil
+}
+
+// reap takes note of the end of processes whose parents have ended before them.
+func reap() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err != nil || pid <= 0 {
+			return
+		}
+	}
+}
+
+// prepareMounts keeps what is mounted here from the host, and shows the node's own
+// processes instead of the host's.
+func prepareMounts() error {
+	// What the host unmounts must go here too, or it would stay busy; what is mounted here
+	// stays here. Shared among the node's own mounts is what the kubelet asks for.
+	for _, propagation := range []uintptr{unix.MS_SLAVE, unix.MS_SHARED} {
+		if err := unix.Mount("", "/", "", propagation|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("separating the node's mounts from the host's: %w", err)
+		}
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV
+	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+		return fmt.Errorf("mounting the node's /proc: %w", err)
+	}
+	for _, dir := range hidden {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+			return fmt.Errorf("mounting the node's own %s: %w", dir, err)
+		}
+	}
+	for _, dir := range []string{"/run/lock", "/run/kernel"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("filling the node's /run: %w", err)
+		}
+	}
+	for name, value := range tunables {
+		real := filepath.Join("/proc/sys", name)
+		if _, err := os.Stat(real); errors.Is(err, os.ErrNotExist) {
+			continue // a kernel without it
+		}
+		shown := filepath.Join("/run/kernel", strings.ReplaceAll(name, "/", "."))
+		if err := os.WriteFile(shown, []byte(value+"\n"), 0o644); err != nil {
+			return fmt.Errorf("writing a setting for the kubelet: %w", err)
+		}
+		if err := unix.Mount(shown, real, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("showing the kubelet its own %s: %w", real, err)
+		}
+	}
+	return nil
+}
+
+// prepareNetwork makes the node route between its pods. These settings belong to the
+// network namespace, not to the machine.
+func prepareNetwork() error {
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("letting the node forward packets: %w", err)
+	}
+	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		return fmt.Errorf("setting the node's loopback up: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Ready says in an error why the node of that first process cannot be entered yet.
+func Ready(pid int) error {
+	if _, err := os.Stat(FileIn(pid, readyFile)); err != nil {
+		return errors.New("the node is not prepared yet")
+	}
+	return nil
+}
+
+// FileIn is where the host sees a file of the node.
+func FileIn(pid int, path string) string {
+	return filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
+}
+
+// Hides reports whether a folder of the host cannot be seen in a node.
+func Hides(dir string) bool {
+	for _, h := range hidden {
+		if resolved, err := filepath.EvalSymlinks(h); err == nil {
+			h = resolved
+		}
+		if dir == h || strings.HasPrefix(dir, h+"/") {
+			return true
+		}
+	}
+	return false
+}

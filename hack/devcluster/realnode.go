@@ -1,0 +1,131 @@
+package devcluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
+)
+
+const (
+	// realNode is the name of the real node.
+	realNode = "devcluster-node"
+	// What the kernel keeps for a node is named by these and the node's id.
+	linkPrefix, cgroupPrefix = "dc-", "devcluster-"
+)
+
+// nodeID tells the nodes of this machine's clusters apart, in the names of what the kernel
+// keeps for them. It follows from the state folder alone, so that whatever an interrupted
+// command left behind can be found again.
+func nodeID(l layout) string {
+	sum := sha256.Sum256([]byte(l.dir))
+	return hex.EncodeToString(sum[:4])
+}
+
+// nodeLink is the pair of interfaces between the node and the host.
+func nodeLink(l layout, s settings) node.Link {
+	return node.Link{Name: linkPrefix + nodeID(l), Addresses: s.Node, Services: serviceRange}
+}
+
+// nodeCgroup is the cgroup of all pods.
+func nodeCgroup(l layout) string { return cgroupPrefix + nodeID(l) }
+
+// removeStaleNodes removes the cgroups of clusters that ended without Stop or Down and
+// whose folder no command will ever name again, such as those of killed tests. As long as a
+// node lives, it has its link, and it gets its cgroups after that.
+func removeStaleNodes() error {
+	return node.RemoveStaleCgroups(cgroupPrefix, func(id string) bool { return node.Link{Name: linkPrefix + id}.Exists() })
+}
+
+// chooseNodeAddresses keeps the addresses the cluster has unless something else on this
+// machine has taken them meanwhile.
+func (s *settings) chooseNodeAddresses(ctx context.Context, l layout) error {
+	taken, err := nodeLink(l, *s).Taken(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Node != (node.Addresses{}) && !s.Node.Collides(taken) {
+		return nil
+	}
+	if s.Node, err = node.Choose(taken, rand.IntN(1<<16)); err != nil {
+		return err
+	}
+	return s.save(l)
+}
+
+// nodeStages are the components of a real node, in stages.
+func (p *plan) nodeStages(nodePID func() int) [][]spec {
+	return [][]spec{
+		{p.nodeInit(nodePID)},
+		{p.nodeGateway(), p.gitServer()},
+		{p.containerd(nodePID)},
+		{p.kubelet(nodePID), p.kubeProxy(nodePID)},
+	}
+}
+
+// startNode starts a real node: what the stages need between each other is done here.
+func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, stages [][]spec) error {
+	l, s := c.plan.layout, c.plan.settings
+	if !c.Process(nodeInit).Running() {
+		// What a node that crashed has left is not there for the next one.
+		if err := removeNode(ctx, l); err != nil {
+			return err
+		}
+	}
+	if err := c.startStage(ctx, stages[0]); err != nil {
+		return err
+	}
+	if err := nodeLink(l, s).Connect(ctx, c.Process(nodeInit).PID()); err != nil {
+		return err
+	}
+	if err := errors.Join(removeStaleNodes(), node.MakeCgroups(nodeCgroup(l))); err != nil {
+		return err
+	}
+	c.progress.printf("node: %s is at %s, pods in %s", realNode, s.Node.Node(), s.Node.Pods)
+	for _, stage := range stages[1:3] {
+		if err := c.startStage(ctx, stage); err != nil {
+			return err
+		}
+	}
+	if err := c.provideImages(ctx); err != nil {
+		return err
+	}
+	if err := allowKubeletAPI(ctx, client); err != nil {
+		return err
+	}
+	return c.startStage(ctx, stages[3])
+}
+
+// removeNode removes what the kernel keeps for a node beyond its processes. Those must
+// have ended.
+func removeNode(ctx context.Context, l layout) error {
+	if err := node.RemoveCgroups(ctx, nodeCgroup(l)); err != nil {
+		return err
+	}
+	return nodeLink(l, settings{}).Remove(ctx)
+}
+
+// NodeAddress is the IP address of the real node, at which NodePorts answer on this
+// machine, or "" if the cluster has no real node.
+func (c *Cluster) NodeAddress() string {
+	if c.plan.options.Node != NodeReal {
+		return ""
+	}
+	return c.plan.settings.Node.Node()
+}
+
+// RunOnNode runs a program of this machine in the real node's network, mounts and
+// processes, and returns what it printed: "ip route", "nft list ruleset" and so on.
+func (c *Cluster) RunOnNode(ctx context.Context, name string, args ...string) (string, error) {
+	p := c.Process(nodeInit)
+	if p == nil || !p.Running() {
+		return "", fmt.Errorf("running %s on the node: the cluster has no real node, or it has ended", name)
+	}
+	return node.Run(ctx, p.PID(), name, args...)
+}

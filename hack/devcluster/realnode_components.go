@@ -1,0 +1,191 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/gitserver"
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
+)
+
+// Names of the components of a real node, and of the programs it takes.
+const (
+	nodeInit          = "node"
+	nodeGateway       = "node-gateway"
+	gitServer         = "git-server"
+	containerd        = "containerd"
+	kubelet           = "kubelet"
+	kubeProxy         = "kube-proxy"
+	ctr               = "ctr"
+	devclusterCommand = "devcluster"
+	pauseStandIn      = "pause-standin"
+	gitSyncStandIn    = "gitsync-standin"
+)
+
+const (
+	// kubeletClient is the certificate with which kube-apiserver asks the kubelet.
+	kubeletClient     = "kube-apiserver-kubelet"
+	kubeletClientUser = "kube-apiserver-kubelet-client"
+)
+
+const (
+	// containerdSocket is in the node's own /run: the path of a socket is short.
+	containerdSocket = "/run/containerd/containerd.sock"
+	kubeletPort      = 10250
+	kubeProxyPort    = 10256
+)
+
+// nodeInit keeps the node. When it ends, everything in the node does.
+func (p *plan) nodeInit(nodePID func() int) spec {
+	return spec{
+		name: nodeInit, path: p.product(devclusterCommand),
+		// The folder is for whoever looks at the list of processes.
+		args:     []string{"node", "--dir=" + p.layout.dir},
+		env:      []string{systemPath()},
+		isolated: true,
+		ready:    func(context.Context) error { return nodeReady(nodePID()) },
+	}
+}
+
+// nodeGateway is how the node reaches kube-apiserver and registries of images.
+func (p *plan) nodeGateway() spec {
+	ports, addresses := p.settings.Ports, p.settings.Node
+	api := net.JoinHostPort(addresses.Host(), strconv.Itoa(ports.APIServer))
+	return spec{
+		name: nodeGateway, path: p.product(devclusterCommand),
+		ports: []portUse{{"node-proxy", ports.NodeProxy}},
+		args: []string{
+			"gateway",
+			"--api=" + api, "--target=" + loopback(ports.APIServer),
+			"--proxy=" + net.JoinHostPort(addresses.Host(), strconv.Itoa(ports.NodeProxy)),
+			"--client=" + addresses.Node(),
+		},
+		ready: func(ctx context.Context) error { return p.check.url(ctx, "https://"+api+"/readyz") },
+	}
+}
+
+// gitServer serves repositories to pods, which reach no other git host.
+func (p *plan) gitServer() spec {
+	address := net.JoinHostPort(p.settings.Node.Host(), strconv.Itoa(p.settings.Ports.GitServer))
+	return spec{
+		name: gitServer, path: p.product(devclusterCommand),
+		ports:  []portUse{{gitServer, p.settings.Ports.GitServer}},
+		inputs: []string{p.layout.gitCredentials()},
+		args: []string{
+			"git-server",
+			"--address=" + address,
+			"--repositories=" + p.layout.git(),
+			"--credentials=" + p.layout.gitCredentials(),
+		},
+		ready: func(ctx context.Context) error { return p.check.url(ctx, "http://"+address+gitserver.HealthPath) },
+	}
+}
+
+// containerd runs containers. It reaches registries through the gateway.
+func (p *plan) containerd(nodePID func() int) spec {
+	proxy := "http://" + net.JoinHostPort(p.settings.Node.Host(), strconv.Itoa(p.settings.Ports.NodeProxy))
+	return spec{
+		name: containerd, path: p.programs[containerd],
+		inputs: []string{p.layout.nodeFile(containerdConfig), p.layout.nodeFile(cniConfig)},
+		args:   []string{"--config=" + p.layout.nodeFile(containerdConfig)},
+		env: []string{systemPath(filepath.Dir(p.programs[containerd])),
+			"HTTPS_PROXY=" + proxy, "HTTP_PROXY=" + proxy, "NO_PROXY=localhost,127.0.0.1"},
+		within: nodePID,
+		ready: func(ctx context.Context) error {
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, "unix", node.FileIn(nodePID(), containerdSocket))
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		},
+	}
+}
+
+// kubelet runs the pods of the node.
+func (p *plan) kubelet(nodePID func() int) spec {
+	l, address := p.layout, p.settings.Node.Node()
+	return spec{
+		name: kubelet, path: p.programs[kubelet],
+		inputs: []string{l.nodeFile(kubeletConfig), l.kubeconfig(kubelet), l.cert(kubelet), l.cert(clusterCA)},
+		args: []string{
+			"--config=" + l.nodeFile(kubeletConfig),
+			"--kubeconfig=" + l.kubeconfig(kubelet),
+			"--root-dir=" + l.kubeletData(),
+			"--cert-dir=" + l.nodeFile("kubelet-certificates"),
+			"--hostname-override=" + realNode,
+			"--node-ip=" + address,
+		},
+		env:    []string{systemPath()},
+		within: nodePID,
+		ready: func(ctx context.Context) error {
+			return p.check.url(ctx, "https://"+net.JoinHostPort(address, strconv.Itoa(kubeletPort))+"/healthz")
+		},
+	}
+}
+
+// kubeProxy leads the addresses of Services and NodePorts to pods.
+func (p *plan) kubeProxy(nodePID func() int) spec {
+	l, address := p.layout, p.settings.Node.Node()
+	return spec{
+		name: kubeProxy, path: p.programs[kubeProxy],
+		inputs: []string{l.nodeFile(kubeProxyConfig), l.kubeconfig(kubeProxy)},
+		args:   []string{"--config=" + l.nodeFile(kubeProxyConfig), "--hostname-override=" + realNode},
+		env:    []string{systemPath()},
+		within: nodePID,
+		ready: func(ctx context.Context) error {
+			return p.check.url(ctx, "http://"+net.JoinHostPort(address, strconv.Itoa(kubeProxyPort))+"/healthz")
+		},
+	}
+}
+
+// ensureNode makes the certificates and kubeconfigs that only a real node takes.
+func (c *credentials) ensureNode(l layout, s settings) error {
+	serving := leaf{commonName: "system:node:" + realNode, dns: []string{realNode}, ips: []net.IP{net.ParseIP(s.Node.Node())}, server: true}
+	if _, err := ensureLeaf(l, kubelet, c.serving, serving); err != nil {
+		return err
+	}
+	if _, err := ensureLeaf(l, kubeletClient, c.cluster, leaf{commonName: kubeletClientUser, client: true}); err != nil {
+		return err
+	}
+	url := "https://" + net.JoinHostPort(s.Node.Host(), strconv.Itoa(s.Ports.APIServer))
+	for _, id := range []struct {
+		name, user string
+		groups     []string
+	}{
+		{kubelet, "system:node:" + realNode, []string{"system:nodes"}},
+		{kubeProxy, "system:kube-proxy", nil},
+	} {
+		pair, err := ensureLeaf(l, id.name+"-client", c.cluster, leaf{commonName: id.user, organizations: id.groups, client: true})
+		if err != nil {
+			return err
+		}
+		if err := writeKubeconfig(l.kubeconfig(id.name), c.restConfigAt(pair, url), id.user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeReady makes one attempt to see the node's preparations done.
+func nodeReady(pid int) error {
+	if pid == 0 {
+		return errors.New("the node has ended")
+	}
+	return node.Ready(pid)
+}
+
+// kubeletFlags are how kube-apiserver reaches the kubelet, for logs, exec and the like, and
+// where pods and the node reach kube-apiserver.
+func (p *plan) kubeletFlags() []string {
+	l := p.layout
+	return []string{
+		"--advertise-address=" + p.settings.Node.Host(),
+		"--kubelet-client-certificate=" + l.cert(kubeletClient), "--kubelet-client-key=" + l.key(kubeletClient),
+		"--kubelet-certificate-authority=" + l.cert(servingCA),
+		"--kubelet-preferred-address-types=InternalIP",
+	}
+}

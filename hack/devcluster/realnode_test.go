@@ -1,0 +1,157 @@
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
+)
+
+var testAddresses = node.Addresses{Pair: "10.200.0.0/30", Pods: "10.200.1.0/24"}
+
+func TestNodeFiles(t *testing.T) {
+	l := layout{dir: filepath.Join(t.TempDir(), `odd "name" \ 'x'`)}
+	if err := l.make(); err != nil {
+		t.Fatal(err)
+	}
+	s := settings{Node: testAddresses}
+	programs := programs{containerd: "/cache/containerd"}
+	if err := writeNodeFiles(l, s, programs); err != nil {
+		t.Fatal(err)
+	}
+	credentials, err := os.ReadFile(l.gitCredentials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeNodeFiles(l, s, programs); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(l.gitCredentials()); err != nil || string(again) != string(credentials) {
+		t.Errorf("the second Up changed the git server's credentials (%v)", err)
+	}
+	read := func(name string) map[string]any {
+		data, err := os.ReadFile(l.nodeFile(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := map[string]any{}
+		if err := yaml.UnmarshalStrict(data, &content); err != nil {
+			t.Errorf("%s: %v:\n%s", name, err, data)
+		}
+		return content
+	}
+	if config := read(kubeletConfig); config["address"] != "10.200.0.2" || config["failCgroupV1"] != false ||
+		config["cgroupRoot"] != "/"+nodeCgroup(l) || config["tlsCertFile"] != l.cert(kubelet) {
+		t.Errorf("kubelet: %v", config)
+	}
+	if config := read(kubeProxyConfig); config["mode"] != "nftables" || config["clusterCIDR"] != "10.200.1.0/24" {
+		t.Errorf("kube-proxy: %v", config)
+	}
+	if data, err := os.ReadFile(l.nodeFile(cniConfig)); err != nil || !json.Valid(data) {
+		t.Errorf("CNI: %s (%v)", data, err)
+	}
+}
+
+func TestNodeNamesFitTheKernel(t *testing.T) {
+	l := layout{dir: "/somewhere"}
+	if name := nodeLink(l, settings{}).Name; len(name) > 15 || name == nodeLink(layout{dir: "/elsewhere"}, settings{}).Name {
+		t.Errorf("the interface is called %q", name)
+	}
+}
+
+// Every machine refuses a node for a state folder that the node could not see.
+func TestAutoFallsBack(t *testing.T) {
+	l := layout{dir: "/run/devcluster-test"}
+	var said strings.Builder
+	mode, err := NodeAuto.resolve(t.Context(), l, newProgress(&said))
+	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "takes simulated") || !strings.Contains(said.String(), "not possible: ") {
+		t.Errorf("auto = %s, %v, said %q", mode, err, said.String())
+	}
+	if _, err := NodeReal.resolve(t.Context(), l, newProgress(&said)); err == nil {
+		t.Error("real was accepted")
+	}
+	if mode, err := NodeSimulated.resolve(t.Context(), l, newProgress(&said)); err != nil || mode != NodeSimulated {
+		t.Errorf("simulated = %s, %v", mode, err)
+	}
+}
+
+func TestNodeDependsOnTheMode(t *testing.T) {
+	for mode, want := range map[NodeMode][]string{
+		NodeReal: {realNode}, NodeSimulated: {"simulated-0", "simulated-1"}, NodeNone: nil,
+	} {
+		if got := nodeNames(Options{Node: mode, SimulatedNodes: 2}); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", mode, got, want)
+		}
+	}
+	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
+	for _, mode := range []NodeMode{NodeReal, NodeSimulated} {
+		p.options.Node = mode
+		reaches := slices.ContainsFunc(p.kubeAPIServer().args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
+		images := slices.Contains(p.websiteController(websiteController, 1).args, "--nginx-image="+nginxImage)
+		if real := mode == NodeReal; reaches != real || images != real {
+			t.Errorf("%s: kube-apiserver knows the kubelet: %t, the controller the images: %t", mode, reaches, images)
+		}
+	}
+}
+
+func TestEveryNodeComponentHasAPlaceInTheOrder(t *testing.T) {
+	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
+	last := -1
+	for _, stage := range p.nodeStages(func() int { return 0 }) {
+		for _, s := range stage {
+			at := slices.Index(startOrder, s.name)
+			if at <= last {
+				t.Errorf("%s is number %d of the order, after number %d", s.name, at, last)
+			}
+			last = at
+		}
+	}
+}
+
+func TestArchiveIsNamedByItsInputs(t *testing.T) {
+	repo := t.TempDir()
+	if err := os.Mkdir(filepath.Join(repo, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(repo, "bin", pauseStandIn)
+	writeTestFile(t, program, "one")
+	p := &plan{options: Options{RepoDir: repo, CacheDir: t.TempDir()}}
+	first, err := recipes[0].archive(p)
+	if err != nil || !strings.HasPrefix(filepath.Base(first), "pause-standin-") {
+		t.Fatalf("archive = %s, %v", first, err)
+	}
+	writeTestFile(t, program, "two")
+	if second, err := recipes[0].archive(p); err != nil || second == first {
+		t.Errorf("another program, the same archive %s (%v)", second, err)
+	}
+}
+
+func TestRegistryAnswers(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := registryAnswers(t.Context(), address); err != nil {
+		t.Errorf("a registry that answers: %v", err)
+	}
+	_ = listener.Close()
+	if err := registryAnswers(t.Context(), address); err == nil {
+		t.Error("nobody listens, and yet it answers")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	if err := registryAnswers(ctx, address); err == nil {
+		t.Error("no time left, and yet it answers")
+	}
+}

@@ -1,0 +1,64 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/gitserver"
+)
+
+// errNoGitServer is the answer of everything around repositories where there is no real
+// node to fetch them.
+var errNoGitServer = errors.New("the cluster has no git server: only one with a real node does")
+
+// GitServerURL is where pods and this machine reach the cluster's own git server, without a
+// slash at the end, or "" if the cluster has no real node. Repository NAME is at
+// /NAME.git, readable for everybody; private/NAME takes GitCredentials.
+func (c *Cluster) GitServerURL() string {
+	if c.plan.options.Node != NodeReal {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(c.plan.settings.Node.Host(), strconv.Itoa(c.Ports().GitServer))
+}
+
+// GitRepositoryPath is the folder of a repository, "NAME" or "private/NAME", which git can
+// push to. It need not exist yet.
+func (c *Cluster) GitRepositoryPath(name string) string {
+	return gitserver.Path(c.plan.layout.git(), name)
+}
+
+// CreateRepository makes an empty repository unless it exists, and returns its path.
+func (c *Cluster) CreateRepository(ctx context.Context, name string) (path string, err error) {
+	if c.plan.options.Node != NodeReal {
+		return "", errNoGitServer
+	}
+	return gitserver.Create(ctx, c.plan.layout.git(), name)
+}
+
+// CommitToRepository makes the content of a folder the next commit of a repository's
+// branch "main", creating the repository if need be, and returns the commit. Content that
+// is there already makes no new commit.
+func (c *Cluster) CommitToRepository(ctx context.Context, name, folder, message string) (commit string, err error) {
+	if _, err := c.CreateRepository(ctx, name); err != nil {
+		return "", err
+	}
+	return gitserver.Commit(ctx, c.plan.layout.git(), name, folder, message)
+}
+
+// GitCredentials are the user and the password for private repositories.
+func (c *Cluster) GitCredentials() (user, password string, err error) {
+	if c.plan.options.Node != NodeReal {
+		return "", "", errNoGitServer
+	}
+	data, err := os.ReadFile(c.plan.layout.gitCredentials())
+	if err != nil {
+		return "", "", fmt.Errorf("reading the credentials of private repositories: %w", err)
+	}
+	user, password, _ = strings.Cut(strings.TrimSpace(string(data)), ":")
+	return user, password, nil
+}
