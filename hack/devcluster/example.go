@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 // exampleTimeout covers scheduling and, on a real node, fetching the repository.
@@ -64,6 +65,8 @@ func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstru
 	if err != nil {
 		return err
 	}
+	// The example is of the first version on purpose; that it is deprecated is no news here.
+	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
