@@ -104,7 +104,11 @@ func TestConfigMap(t *testing.T) {
 			Labels:          supportLabels(newWebsite()),
 			OwnerReferences: wantOwner(),
 		},
-		Data: map[string]string{"nginx.conf": "the configuration"},
+		Data: map[string]string{
+			"nginx.conf":      "the configuration",
+			"http-ipv6.conf":  "listen [::]:8080 default_server;\n",
+			"admin-ipv6.conf": "listen [::]:8081 default_server;\n",
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("unexpected ConfigMap:\n%s", diff.Diff(want, got))
