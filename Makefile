@@ -36,7 +36,7 @@ help: ## List the targets and variables
 	@echo "  NODE=simulated           kwok: pods become Ready, no container runs"
 	@echo "  IMAGES=auto              images of a real node: pulled where a registry answers, else made from"
 	@echo "                           Debian's packages (IMAGES=registry, IMAGES=debian: only that)"
-	@echo "  BASE_PORT=N              the first of 10 consecutive ports (default 16443)"
+	@echo "  BASE_PORT=N              the first of 12 consecutive ports (default 16443)"
 	@echo "  CLUSTER_DIR=DIR          where the cluster keeps its state (also of make down; default .devcluster)"
 	@echo "  UP_FLAGS='...'           further flags, see: bin/devcluster up --help"
 

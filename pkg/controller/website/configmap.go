@@ -37,16 +37,12 @@ func newConfigMaps(client kubernetes.Interface, lister corev1listers.ConfigMapLi
 // the Deployment, whose pods would otherwise wait for it, and a ConfigMap that
 // is not ours keeps the Deployment from being written: its pods would run with
 // whatever somebody else wrote in there.
-func (c *Controller) ensureConfigMap(ctx context.Context, site *v1beta1.Website) error {
-	desired, err := resources.ConfigMap(site)
-	if err != nil {
-		return err
-	}
+func (c *Controller) ensureConfigMap(ctx context.Context, site *v1beta1.Website, nginxConfig string) error {
 	seen, err := c.configMaps.observe(ctx, site, resources.ConfigMapName(site))
 	if err != nil {
 		return err
 	}
-	seen, done, err := c.configMaps.ensure(ctx, site, seen, desired)
+	seen, done, err := c.configMaps.ensure(ctx, site, seen, resources.ConfigMap(site, nginxConfig))
 	if err != nil {
 		return err
 	}

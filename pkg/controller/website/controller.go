@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/labels"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -58,6 +59,8 @@ type Config struct {
 	Recorder events.EventRecorder
 	// Images are what the pods run.
 	Images resources.Images
+	// TracerProvider takes a span of every pass. Default: none are made.
+	TracerProvider oteltrace.TracerProvider
 }
 
 // Controller keeps the children and the status of every Website.
@@ -72,6 +75,7 @@ type Controller struct {
 
 	images   resources.Images
 	reporter *reporter
+	tracer   oteltrace.Tracer
 	// claims serializes the work on one deployment name.
 	claims keymutex.KeyMutex
 
@@ -99,6 +103,7 @@ func New(config Config) (*Controller, error) {
 		services:    newServices(config.Kube, serviceInformer.Lister(), sites.Lister()),
 		images:      config.Images,
 		reporter:    newReporter(config.Recorder),
+		tracer:      tracerOf(config.TracerProvider),
 		claims:      keymutex.NewHashed(claimLocks),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
@@ -207,8 +212,11 @@ func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	defer cancel()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
 	start := time.Now()
+	ctx, span := c.startPass(ctx, key)
 	problems := c.reconcile(ctx, key)
-	recordReconcile(c.settle(ctx, key, problems), time.Since(start))
+	outcome := c.settle(ctx, key, problems)
+	endPass(span, outcome, problems)
+	recordReconcile(outcome, time.Since(start))
 	return true
 }
 

@@ -20,18 +20,21 @@ import (
 // claim one; whoever lost is looked up here when the name comes free.
 const byDeploymentName = "namespace/deploymentName"
 
-// NewWebsiteInformers returns informers for the Websites of all namespaces.
-func NewWebsiteInformers(client versioned.Interface) websiteinformers.SharedInformerFactory {
+// NewWebsiteInformers returns informers for the Websites of a namespace, or of
+// all (metav1.NamespaceAll).
+func NewWebsiteInformers(client versioned.Interface, namespace string) websiteinformers.SharedInformerFactory {
 	return websiteinformers.NewSharedInformerFactoryWithOptions(client, 0,
+		websiteinformers.WithNamespace(namespace),
 		websiteinformers.WithTransform(dropManagedFields))
 }
 
-// NewChildInformers returns informers for the children of all Websites. They
-// see only what carries the label of the controller, which keeps the rest of a
+// NewChildInformers returns informers for the children of the Websites of a
+// namespace, or of all (metav1.NamespaceAll). They see only what carries the label of the controller, which keeps the rest of a
 // cluster's Deployments, Services and ConfigMaps out of memory.
-func NewChildInformers(client kubernetes.Interface) kubeinformers.SharedInformerFactory {
+func NewChildInformers(client kubernetes.Interface, namespace string) kubeinformers.SharedInformerFactory {
 	selector := labels.SelectorFromSet(labels.Set{resources.LabelManagedBy: resources.ManagedBy}).String()
 	return kubeinformers.NewSharedInformerFactoryWithOptions(client, 0,
+		kubeinformers.WithNamespace(namespace),
 		kubeinformers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector }),
 		kubeinformers.WithTransform(keepOwnManagedFields))
 }

@@ -72,13 +72,17 @@ func (c *Controller) reconcileChildren(ctx context.Context, site *v1beta1.Websit
 		}
 		return nil, service, []error{err}
 	}
-	desired, err := resources.Deployment(site, c.images)
+	nginxConfig, err := resources.NginxConfig(site)
+	if err != nil {
+		return &deployment, service, []error{&invalidSpecError{err}}
+	}
+	desired, err := resources.Deployment(site, c.images, nginxConfig)
 	if err != nil {
 		return &deployment, service, []error{&invalidSpecError{err}}
 	}
 
 	var problems []error
-	err = c.ensureConfigMap(ctx, site)
+	err = c.ensureConfigMap(ctx, site, nginxConfig)
 	if err == nil {
 		deployment, err = c.ensureDeployment(ctx, site, deployment, desired)
 	}

@@ -35,9 +35,18 @@ func typed[T any](t *testing.T, applyConfiguration any) *T {
 	return object
 }
 
+func mustNginxConfig(t *testing.T, site *v1beta1.Website) string {
+	t.Helper()
+	config, err := NginxConfig(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 func buildDeployment(t *testing.T, site *v1beta1.Website) *appsv1.Deployment {
 	t.Helper()
-	desired, err := Deployment(site, testImages)
+	desired, err := Deployment(site, testImages, mustNginxConfig(t, site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,15 +95,7 @@ func TestService(t *testing.T) {
 }
 
 func TestConfigMap(t *testing.T) {
-	desired, err := ConfigMap(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := typed[corev1.ConfigMap](t, desired)
-	config, err := nginxConfig(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := typed[corev1.ConfigMap](t, ConfigMap(newWebsite(), "the configuration"))
 	want := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -103,7 +104,7 @@ func TestConfigMap(t *testing.T) {
 			Labels:          supportLabels(newWebsite()),
 			OwnerReferences: wantOwner(),
 		},
-		Data: map[string]string{"nginx.conf": config},
+		Data: map[string]string{"nginx.conf": "the configuration"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("unexpected ConfigMap:\n%s", diff.Diff(want, got))
@@ -263,10 +264,7 @@ func TestDeploymentReplicas(t *testing.T) {
 }
 
 func TestPodTemplateFollowsNginxConfig(t *testing.T) {
-	config, err := nginxConfig(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := mustNginxConfig(t, newWebsite())
 	annotation := buildDeployment(t, newWebsite()).Spec.Template.Annotations[NginxConfigHashAnnotation]
 	if annotation != hash(config) {
 		t.Errorf("the annotation is %q, want the hash of the configuration, %q", annotation, hash(config))
@@ -298,12 +296,11 @@ func TestAdminPortIsInNoService(t *testing.T) {
 
 func TestBuildersDoNotChangeTheirInput(t *testing.T) {
 	site, before := newWebsite(), newWebsite()
-	if _, err := Deployment(site, testImages); err != nil {
+	config := mustNginxConfig(t, site)
+	if _, err := Deployment(site, testImages, config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ConfigMap(site); err != nil {
-		t.Fatal(err)
-	}
+	ConfigMap(site, config)
 	Service(site)
 	if !reflect.DeepEqual(site, before) {
 		t.Error("building the children changed the Website")
@@ -322,7 +319,7 @@ func TestUnsafeRepositories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
-			if _, err := Deployment(site, testImages); err == nil {
+			if _, err := Deployment(site, testImages, ""); err == nil {
 				t.Errorf("a Deployment was built for %q", repository)
 			} else if !strings.Contains(err.Error(), "spec.source.repository") {
 				t.Errorf("the error does not say which field to change: %v", err)

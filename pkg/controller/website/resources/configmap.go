@@ -10,14 +10,11 @@ import (
 // of the file in the container.
 const nginxConfigKey = "nginx.conf"
 
-// ConfigMap builds the ConfigMap with the nginx configuration of a Website.
-func ConfigMap(site *v1beta1.Website) (*corev1ac.ConfigMapApplyConfiguration, error) {
-	config, err := nginxConfig(site)
-	if err != nil {
-		return nil, err
-	}
+// ConfigMap builds the ConfigMap with the nginx configuration of a Website,
+// which is what NginxConfig returned for it.
+func ConfigMap(site *v1beta1.Website, nginxConfig string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(ConfigMapName(site), site.Namespace).
 		WithLabels(supportLabels(site)).
 		WithOwnerReferences(ownerReference(site)).
-		WithData(map[string]string{nginxConfigKey: config}), nil
+		WithData(map[string]string{nginxConfigKey: nginxConfig})
 }

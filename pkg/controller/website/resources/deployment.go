@@ -62,14 +62,11 @@ type Images struct {
 	GitSync string
 }
 
-// Deployment builds the Deployment of a Website. It returns an error when the
-// spec cannot be turned into a command line safely; the API server refuses such
-// a spec as well, so this is the second fence.
-func Deployment(site *v1beta1.Website, images Images) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	config, err := nginxConfig(site)
-	if err != nil {
-		return nil, err
-	}
+// Deployment builds the Deployment of a Website, whose pods roll whenever the
+// nginx configuration, which is what NginxConfig returned for it, changes. It
+// returns an error when the spec cannot be turned into a command line safely;
+// the API server refuses such a spec as well, so this is the second fence.
+func Deployment(site *v1beta1.Website, images Images, nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	gitSync, err := gitSyncContainer(site, images.GitSync)
 	if err != nil {
 		return nil, err
@@ -109,7 +106,7 @@ func Deployment(site *v1beta1.Website, images Images) (*appsv1ac.DeploymentApply
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))).
 			WithTemplate(corev1ac.PodTemplateSpec().
 				WithLabels(podLabels(site)).
-				WithAnnotations(map[string]string{NginxConfigHashAnnotation: hash(config)}).
+				WithAnnotations(map[string]string{NginxConfigHashAnnotation: hash(nginxConfig)}).
 				WithSpec(pod))), nil
 }
 

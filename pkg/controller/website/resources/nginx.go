@@ -47,10 +47,12 @@ type nginxParameters struct {
 	Serving serving
 }
 
-// nginxConfig renders the configuration that the nginx container of a Website
-// runs with. It returns an error when a value could not be written into it
-// without becoming something else.
-func nginxConfig(site *v1beta1.Website) (string, error) {
+// NginxConfig renders the configuration that the nginx container of a Website
+// runs with. ConfigMap holds it and Deployment rolls the pods by it, so it is
+// rendered once for both. It returns an error when a value could not be written
+// into it without becoming something else; the API server refuses such a value
+// as well, so this is the second fence.
+func NginxConfig(site *v1beta1.Website) (string, error) {
 	serving, err := newServing(site)
 	if err != nil {
 		return "", err

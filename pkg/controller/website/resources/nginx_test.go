@@ -21,10 +21,7 @@ import (
 )
 
 func TestNginxConfigFacts(t *testing.T) {
-	config, err := nginxConfig(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := mustNginxConfig(t, newWebsite())
 	for name, want := range map[string]string{
 		"stays in the foreground":             "daemon off;",
 		"listens for the Service":             "listen 8080 default_server;",

@@ -137,7 +137,7 @@ func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 	}
 	for name, tweak := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ConfigMap(newWebsite(tweak)); err == nil {
+			if _, err := NginxConfig(newWebsite(tweak)); err == nil {
 				t.Error("it was written into the configuration")
 			}
 		})

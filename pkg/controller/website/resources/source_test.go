@@ -16,7 +16,7 @@ const longCommit = "0123456789abcdef0123456789abcdef01234567"
 // mustContainer builds the Deployment of a Website and returns one container.
 func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) (*corev1ac.PodSpecApplyConfiguration, *corev1ac.ContainerApplyConfiguration) {
 	t.Helper()
-	deployment, err := Deployment(newWebsite(tweaks...), testImages)
+	deployment, err := Deployment(newWebsite(tweaks...), testImages, "")
 	if err != nil {
 		t.Fatal(err)
 	}
