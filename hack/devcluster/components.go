@@ -222,10 +222,6 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	l := p.layout
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
-	if p.options.Node == NodeReal {
-		// Those that provideImages brings to the node.
-		args = append(args, "--nginx-image="+nginxImage, "--git-sync-image="+gitSyncImage)
-	}
 	args = append(args, p.options.ControllerArgs...)
 	return spec{
 		name: name, path: p.product(websiteController),

@@ -94,6 +94,8 @@ podLogsDir: {{.PodLogs | quote}}
 volumePluginDir: {{.VolumePlugins | quote}}
 resolvConf: {{.Resolver | quote}}
 serializeImagePulls: false
+# A pod that fills its volumes is found out within seconds, not minutes.
+volumeStatsAggPeriod: 10s
 # Images may have been imported and cannot be pulled again; a full disk of the developer's
 # is no reason to evict.
 imageGCHighThresholdPercent: 100

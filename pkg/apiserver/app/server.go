@@ -104,7 +104,7 @@ func Run(ctx context.Context, o options.CompletedOptions) (err error) {
 }
 
 func serve(ctx context.Context, o options.CompletedOptions) error {
-	config, err := o.Config()
+	config, err := o.Config(ctx)
 	if err != nil {
 		return err
 	}

@@ -138,14 +138,14 @@ func TestReconcile(t *testing.T) {
 			converged: true,
 			given: func(f *fixture) {
 				deployment := f.deployment()
-				deployment.Spec.Template.Spec.Containers = deployment.Spec.Template.Spec.Containers[:1]
+				deployment.Spec.Template.Spec.InitContainers = nil
 				f.store(deployment)
 			},
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				if got := len(f.deployment().Spec.Template.Spec.Containers); got != 2 {
-					f.Errorf("%d containers", got)
+				if got := len(f.deployment().Spec.Template.Spec.InitContainers); got != 1 {
+					f.Errorf("%d init containers", got)
 				}
 			},
 		},
@@ -216,7 +216,7 @@ func TestReconcile(t *testing.T) {
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				args := f.deployment().Spec.Template.Spec.Containers[1].Args
+				args := f.deployment().Spec.Template.Spec.InitContainers[0].Args
 				if !slices.Contains(args, "--repo=https://example.com/other.git") {
 					f.Errorf("args = %q", args)
 				}

@@ -139,6 +139,18 @@ func TestDeployment(t *testing.T) {
 	emptyDir := func(limit string) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(limit))}}
 	}
+	adminProbe := func(path string) corev1.ProbeHandler {
+		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intstr.FromString("admin"), Scheme: corev1.URISchemeHTTP,
+		}}
+	}
+	spread := func(topologyKey string) corev1.TopologySpreadConstraint {
+		return corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: topologyKey, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"}},
+			MatchLabelKeys: []string{"pod-template-hash"},
+		}
+	}
 	want := &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -149,6 +161,12 @@ func TestDeployment(t *testing.T) {
 			RevisionHistoryLimit: ptr.To[int32](3),
 			Selector: &metav1.LabelSelector{
 				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"},
+			},
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromString("25%")),
+				},
 			},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
@@ -165,34 +183,11 @@ func TestDeployment(t *testing.T) {
 						FSGroup:        ptr.To[int64](65533),
 						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 					},
-					Containers: []corev1.Container{{
-						Name:    "nginx",
-						Image:   "example.com/nginx:1",
-						Command: []string{"nginx"},
-						Args:    []string{"-e", "stderr", "-c", "/etc/website/nginx.conf"},
-						Ports: []corev1.ContainerPort{
-							{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
-							{Name: "admin", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
-						},
-						ReadinessProbe: &corev1.Probe{
-							ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-								Path: "/readyz", Port: intstr.FromString("admin"), Scheme: corev1.URISchemeHTTP,
-							}},
-							PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 3,
-						},
-						Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
-						Resources: corev1.ResourceRequirements{
-							Requests: resourceList("10m", "32Mi"), Limits: resourceList("1", "128Mi"),
-						},
-						SecurityContext: securityContext(101),
-						VolumeMounts: []corev1.VolumeMount{
-							{Name: "git", MountPath: "/git", ReadOnly: true},
-							{Name: "nginx-config", MountPath: "/etc/website", ReadOnly: true},
-							{Name: "nginx-tmp", MountPath: "/tmp"},
-						},
-					}, {
+					InitContainers: []corev1.Container{{
 						Name:  "git-sync",
 						Image: "example.com/git-sync:2",
+						// A sidecar.
+						RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 						Args: []string{
 							"--repo=https://github.com/nevermosby/kubia-website-example.git",
 							"--ref=HEAD",
@@ -217,6 +212,37 @@ func TestDeployment(t *testing.T) {
 							{Name: "git-sync-tmp", MountPath: "/tmp"},
 						},
 					}},
+					Containers: []corev1.Container{{
+						Name:    "nginx",
+						Image:   "example.com/nginx:1",
+						Command: []string{"nginx"},
+						Args:    []string{"-e", "stderr", "-c", "/etc/website/nginx.conf"},
+						Ports: []corev1.ContainerPort{
+							{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+							{Name: "admin", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
+						},
+						StartupProbe: &corev1.Probe{
+							ProbeHandler:  adminProbe("/startupz"),
+							PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3600,
+						},
+						ReadinessProbe: &corev1.Probe{
+							ProbeHandler:  adminProbe("/readyz"),
+							PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 3,
+						},
+						Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
+						Resources: corev1.ResourceRequirements{
+							Requests: resourceList("10m", "32Mi"), Limits: resourceList("1", "128Mi"),
+						},
+						SecurityContext: securityContext(101),
+						VolumeMounts: []corev1.VolumeMount{
+							{Name: "git", MountPath: "/git", ReadOnly: true},
+							{Name: "nginx-config", MountPath: "/etc/website", ReadOnly: true},
+							{Name: "nginx-tmp", MountPath: "/tmp"},
+						},
+					}},
+					TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+						spread("kubernetes.io/hostname"), spread("topology.kubernetes.io/zone"),
+					},
 					Volumes: []corev1.Volume{
 						{Name: "git", VolumeSource: emptyDir("2Gi")},
 						{Name: "nginx-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -341,8 +367,8 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
-			if !slices.Contains(pod.Containers[1].Args, "--repo="+repository) {
-				t.Errorf("--repo is not one argument: %q", pod.Containers[1].Args)
+			if !slices.Contains(pod.InitContainers[0].Args, "--repo="+repository) {
+				t.Errorf("--repo is not one argument: %q", pod.InitContainers[0].Args)
 			}
 		})
 	}

@@ -21,9 +21,11 @@ func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) 
 		t.Fatal(err)
 	}
 	pod := deployment.Spec.Template.Spec
-	for i := range pod.Containers {
-		if *pod.Containers[i].Name == name {
-			return pod, &pod.Containers[i]
+	for _, containers := range [][]corev1ac.ContainerApplyConfiguration{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			if *containers[i].Name == name {
+				return pod, &containers[i]
+			}
 		}
 	}
 	t.Fatalf("there is no container %s", name)
