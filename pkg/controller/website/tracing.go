@@ -14,6 +14,9 @@ const (
 	// SpanReconcile is the name of the span around one pass over a Website.
 	SpanReconcile = "website-controller/reconcile"
 
+	// spanStepPrefix begins the names of the spans around the steps of a pass.
+	spanStepPrefix = SpanReconcile + "/"
+
 	// The attributes of SpanReconcile, named after OpenTelemetry's semantic
 	// conventions for Kubernetes where those have a name.
 	attributeNamespace = attribute.Key("k8s.namespace.name")
@@ -39,12 +42,28 @@ func (c *Controller) startPass(ctx context.Context, key cache.ObjectName) (conte
 // endPass ends the span of a pass. Only what counts as an error marks it as
 // failed: a taken name and a conflict are part of normal work.
 func endPass(span oteltrace.Span, outcome result, problems []error) {
-	span.SetAttributes(attributeResult.String(string(outcome)))
+	span.SetAttributes(attributeResult.String(outcome.String()))
 	for _, err := range problems {
 		span.RecordError(err)
 	}
 	if outcome == resultError {
 		span.SetStatus(codes.Error, "the pass failed")
+	}
+	span.End()
+}
+
+// startStep starts the span of a step, below that of its pass.
+func (c *Controller) startStep(ctx context.Context, name step) (context.Context, oteltrace.Span) {
+	return c.tracer.Start(ctx, spanStepPrefix+string(name))
+}
+
+// endStep ends the span of a step.
+func endStep(span oteltrace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		if resultOf(err) == resultError {
+			span.SetStatus(codes.Error, "the step failed")
+		}
 	}
 	span.End()
 }

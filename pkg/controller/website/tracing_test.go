@@ -42,7 +42,7 @@ func TestSpanOfAPass(t *testing.T) {
 				attributes[string(a.Key)] = a.Value.AsString()
 			}
 			for key, want := range map[string]string{
-				"k8s.namespace.name": "default", "website.name": "kubia", "website.reconcile.result": string(test.outcome),
+				"k8s.namespace.name": "default", "website.name": "kubia", "website.reconcile.result": (test.outcome.String()),
 			} {
 				if attributes[key] != want {
 					t.Errorf("attribute %s = %q, want %q", key, attributes[key], want)
