@@ -53,6 +53,10 @@ func Run(ctx context.Context, o *options.Options) error {
 
 	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites, metav1.NamespaceAll)
 	childInformers := website.NewChildInformers(clients.watchKube, metav1.NamespaceAll)
+	pods, err := clients.pods(o)
+	if err != nil {
+		return err
+	}
 	controller, err := website.New(website.Config{
 		Websites:         clients.websites,
 		Kube:             clients.kube,
@@ -60,6 +64,9 @@ func Run(ctx context.Context, o *options.Options) error {
 		ChildInformers:   childInformers,
 		Recorder:         recorder,
 		Images:           resources.Images{Nginx: o.NginxImage, GitSync: o.GitSyncImage},
+
+		Pods:              pods,
+		ObservationPeriod: o.CommitObservationPeriod,
 	})
 	if err != nil {
 		return err

@@ -73,6 +73,11 @@ func TestValidate(t *testing.T) {
 		"a limit":                {[]string{"--kube-api-qps=20", "--kube-api-burst=40"}, ""},
 		"json logs":              {[]string{"--logging-format=json"}, ""},
 		"no port":                {[]string{"--secure-port=0"}, ""},
+		"the pod proxy":          {[]string{"--commit-observation=PodProxy", "--commit-observation-period=5s"}, ""},
+		"no observation":         {[]string{"--commit-observation=None"}, ""},
+
+		"unknown observation":       {[]string{"--commit-observation=direct"}, "--commit-observation"},
+		"observation without pause": {[]string{"--commit-observation-period=0s"}, "--commit-observation-period"},
 
 		"no workers":                {[]string{"--concurrent-website-syncs=0"}, "--concurrent-website-syncs"},
 		"too many workers":          {[]string{"--concurrent-website-syncs=100000"}, "--concurrent-website-syncs"},

@@ -78,14 +78,10 @@ func (v *view) available() metav1.Condition {
 		fmt.Sprintf("too few of the %d pods asked for are available", v.wantedReplicas()))
 }
 
-// isAvailable follows the Deployment, which knows how many pods its strategy
-// may be without.
+// isAvailable reports whether enough pods serve: one may be away, as the
+// PodDisruptionBudget allows, unless it is the only one.
 func (v *view) isAvailable() bool {
-	if v.deployment == nil || v.deployment.Status.AvailableReplicas == 0 {
-		return false
-	}
-	available := deploymentCondition(v.deployment, appsv1.DeploymentAvailable)
-	return available != nil && available.Status == corev1.ConditionTrue
+	return v.deployment != nil && v.deployment.Status.AvailableReplicas >= max(1, v.wantedReplicas()-1)
 }
 
 // causeOfPods returns why there are too few pods, or why they do not serve.

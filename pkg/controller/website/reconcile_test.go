@@ -249,9 +249,9 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"cache that shows a deployment deleted since": {
-			site:      newWebsite(withReplicas(2)),
-			converged: true,
-			stale:     func(f *fixture) { f.remove(f.deployment()) },
+			site:       newWebsite(withReplicas(2)),
+			converged:  true,
+			stale:      func(f *fixture) { f.remove(f.deployment()) },
 			wantWrites: []string{"create Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
 			wantEvents: []string{createdDeployment},
 		},

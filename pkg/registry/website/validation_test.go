@@ -107,7 +107,7 @@ var specCases = map[string]struct {
 	"no pods":              {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }, field: "spec.replicas"},
 	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
 	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = false }, field: "spec.suspend"},
-	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }, want: []string{"spec.suspend: is not supported yet"}},
+	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }, field: "spec.suspend"},
 
 	"no repository":       {tweak: repository(""), want: []string{"spec.source.repository: Required value: the git repository to publish"}},
 	"option":              {tweak: repository("--upload-pack=x"), want: []string{`spec.source.repository: Invalid value: "--upload-pack=x": must not begin with '-'`}},
