@@ -3,6 +3,7 @@ package resources
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -108,6 +109,10 @@ func TestNginxValidators(t *testing.T) {
 	}
 	if response, _ := s.get(s.http, "/", "If-Modified-Since", checkout.Format(http.TimeFormat)); response.StatusCode != 200 {
 		t.Errorf("with the time of the file: %d", response.StatusCode)
+	}
+	ownTag := fmt.Sprintf(`"%x-%x"`, checkout.Unix(), len("home of a"))
+	if response, _ := s.get(s.http, "/", "If-None-Match", ownTag); response.StatusCode != 200 {
+		t.Errorf("with the ETag that nginx makes of time and size: %d", response.StatusCode)
 	}
 
 	s.publish(".worktrees/" + commitB)
