@@ -55,9 +55,9 @@ type recipe struct {
 	what          string
 }
 
-// shell is for whoever looks around in a pod with kubectl exec. No package asks for it, as
-// every Debian has it.
-var shell = []string{"dash", "coreutils"}
+// shell is for whoever looks around in a pod with kubectl exec, and for the parts of git that
+// are shell scripts. No package asks for it, as every Debian has it.
+var shell = []string{"dash", "coreutils", "grep", "sed"}
 
 var recipes = []recipe{
 	{

@@ -41,7 +41,7 @@ func keepProcessLogs(dir string) error {
 // children, what happened to them, and what the containers wrote.
 func keepNamespace(t *testing.T, namespace string) {
 	t.Helper()
-	folder := artifact(t, strings.ReplaceAll(t.Name(), "/", "_"))
+	folder := artifact(t, strings.ReplaceAll(t.Name(), "/", "_")+"-"+namespace)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Error(err)
 		return

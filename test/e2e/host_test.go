@@ -26,6 +26,9 @@ type host struct {
 	// dir and namespaces are of the cluster whose processes are looked for.
 	dir        string
 	namespaces []string
+	// others are the cgroups of clusters that were there before, which change
+	// theirs.
+	others []string
 }
 
 // places are where the programs of a node leave files unless they are told
@@ -37,8 +40,15 @@ var places = []string{
 
 // observeHost looks at this machine.
 func observeHost() (*host, error) {
-	h := &host{}
-	var err error
+	others, err := filepath.Glob("/sys/fs/cgroup/*/devcluster-*")
+	if err != nil {
+		return nil, err
+	}
+	unified, err := filepath.Glob("/sys/fs/cgroup/devcluster-*")
+	if err != nil {
+		return nil, err
+	}
+	h := &host{others: append(others, unified...)}
 	h.seen, err = h.look()
 	return h, err
 }
@@ -116,7 +126,7 @@ func (h *host) look() (map[string]map[string]bool, error) {
 	seen := map[string]map[string]bool{}
 	var failures []error
 	for kind, look := range map[string]func() ([]string, error){
-		"processes": h.processes, "mounts": mounts, "cgroups": cgroups, "rules": rules,
+		"processes": h.processes, "mounts": mounts, "cgroups": h.cgroups, "rules": rules,
 		"interfaces": func() ([]string, error) { return names("/sys/class/net") },
 		"routes":     func() ([]string, error) { return lines("/proc/net/route") },
 		"netns":      func() ([]string, error) { return names("/run/netns") },
@@ -166,8 +176,8 @@ func (h *host) processes() ([]string, error) {
 // mounts are what is mounted where.
 func mounts() ([]string, error) { return lines("/proc/self/mounts") }
 
-// cgroups are all but those of systemd, which come and go.
-func cgroups() ([]string, error) {
+// cgroups are all but those of systemd and of other clusters, which come and go.
+func (h *host) cgroups() ([]string, error) {
 	var found []string
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -177,7 +187,7 @@ func cgroups() ([]string, error) {
 			return err
 		case !entry.IsDir():
 			return nil
-		case slices.Contains([]string{".scope", ".service", ".slice"}, filepath.Ext(path)):
+		case slices.Contains([]string{".scope", ".service", ".slice"}, filepath.Ext(path)), slices.Contains(h.others, path):
 			return fs.SkipDir
 		}
 		found = append(found, path)

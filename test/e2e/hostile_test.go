@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -128,46 +126,4 @@ func filesOfPod(t *testing.T, s *site, name string) []string {
 		t.Fatalf("%d files in %s: %v", seen, volumes, err)
 	}
 	return found
-}
-
-// TestTooLarge pushes more than a pod may keep. The node defends itself by
-// evicting the pod: the site is gone until the repository is mended, and all
-// others stay.
-func TestTooLarge(t *testing.T) {
-	t.Parallel()
-	other := newSite(t)
-	s := newSite(t)
-	visitors := startTraffic(t, other)
-	r, first := s.repository, s.repository.git(t, "rev-parse", "HEAD")
-	before := s.pod(t)
-
-	// Equal files are one object: nothing to push, and plenty to check out.
-	const size, count = 100 << 20, 24
-	if err := os.WriteFile(filepath.Join(r.clone, "zeros"), make([]byte, size), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	object := r.git(t, "hash-object", "-w", "zeros")
-	if err := os.Remove(filepath.Join(r.clone, "zeros")); err != nil {
-		t.Fatal(err)
-	}
-	for i := range count {
-		r.git(t, "update-index", "--add", "--cacheinfo", fmt.Sprintf("100644,%s,zeros-%d", object, i))
-	}
-	r.markers[r.push(t, "Fill the disk")] = "release-1"
-	client := kubernetesClient(t)
-	waitFor(t, "the pod is evicted", func(ctx context.Context) error {
-		pods, err := s.pods(ctx, client)
-		if err != nil {
-			return err
-		}
-		for _, pod := range pods {
-			if pod.UID == before.UID && pod.Status.Reason == "Evicted" {
-				return nil
-			}
-		}
-		return fmt.Errorf("pods: %+v", pods)
-	})
-	r.git(t, "reset", "--quiet", "--hard", first)
-	s.waitLive(t, r.release(t, "release-2", "--force"))
-	visitors.finish(t)
 }

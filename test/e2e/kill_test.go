@@ -26,12 +26,17 @@ func TestKilledKubelet(t *testing.T) {
 	visitors.finish(t)
 }
 
-// TestKilledGitSync kills what fetches: what serves does not notice.
+// TestKilledGitSync kills what fetches. The pod is not ready until that runs
+// again, so that it takes another one for visitors not to notice.
 func TestKilledGitSync(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, withReplicas(2))
 	visitors := startTraffic(t, s)
-	killContainer(t, s, "git-sync")
+	pods, err := s.pods(t.Context(), kubernetesClient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killContainer(t, s, pods[0], "git-sync")
 	s.waitLive(t, s.repository.release(t, "release-2"))
 	visitors.finish(t)
 }
@@ -42,7 +47,7 @@ func TestKilledNginx(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	first, before := s.repository.git(t, "rev-parse", "HEAD"), s.pod(t)
-	killContainer(t, s, "nginx")
+	killContainer(t, s, before, "nginx")
 	s.waitLive(t, first)
 	if after := s.pod(t); after.UID != before.UID {
 		t.Errorf("pod %s has replaced %s, want the same one", after.Name, before.Name)

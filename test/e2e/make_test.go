@@ -69,11 +69,14 @@ func TestMakeUpAndDown(t *testing.T) {
 	if again := checkExample(t, output); again != page {
 		t.Errorf("the example has moved from %s to %s", page, again)
 	}
-	kubectl := exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "kubectl"), "--kubeconfig="+filepath.Join(dir, "kubeconfig"),
-		"exec", "deployment/example-website", "--container=nginx", "--", "nginx", "-v")
-	if out, err := kubectl.CombinedOutput(); err != nil || !strings.Contains(string(out), "nginx version") {
-		t.Errorf("kubectl exec, which takes a kubelet: %v: %s", err, out)
-	}
+	waitFor(t, "kubectl exec, which takes a kubelet, works", func(ctx context.Context) error {
+		cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", "kubectl"), "--kubeconfig="+filepath.Join(dir, "kubeconfig"),
+			"exec", "deployment/example-website", "--container=nginx", "--", "nginx", "-v")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "nginx version") {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 
 	output = down(t.Context())
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var failedSyncs = regexp.MustCompile(`(?m)^git_sync_count_total\{status="error"\} ([0-9.e+]+)$`)
@@ -52,18 +53,12 @@ func restarts(pod corev1.Pod) int32 {
 
 // killContainer kills all processes of a container, as the kernel does when
 // memory is short, and waits until the container runs again.
-func killContainer(t *testing.T, s *site, name string) {
+func killContainer(t *testing.T, s *site, pod corev1.Pod, name string) {
 	t.Helper()
-	pod := s.pod(t)
-	var status corev1.ContainerStatus
-	for _, c := range containers(pod) {
-		if c.Name == name {
-			status = c
-		}
-	}
-	_, id, ok := strings.Cut(status.ContainerID, "://")
-	if !ok {
-		t.Fatalf("pod %s has no container %s that runs: %+v", pod.Name, name, containers(pod))
+	status, ok := container(pod, name)
+	_, id, found := strings.Cut(status.ContainerID, "://")
+	if !ok || !found {
+		t.Fatalf("pod %s has no container %s that runs: %+v", pod.Name, name, status)
 	}
 	killed := 0
 	for _, pid := range processesOf(t, id) {
@@ -74,15 +69,27 @@ func killContainer(t *testing.T, s *site, name string) {
 	if killed == 0 {
 		t.Fatalf("container %s has no processes", id)
 	}
-	waitFor(t, "the container runs again", func(context.Context) error {
-		now := s.pod(t)
-		for _, c := range containers(now) {
-			if c.Name == name && c.RestartCount > status.RestartCount && c.State.Running != nil && ready(now) {
-				return nil
-			}
+	client := kubernetesClient(t)
+	waitFor(t, "the container runs again", func(ctx context.Context) error {
+		now, err := client.CoreV1().Pods(s.namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("containers: %+v", containers(now))
+		after, _ := container(*now, name)
+		if after.RestartCount <= status.RestartCount || after.State.Running == nil || !ready(*now) {
+			return fmt.Errorf("it is %+v", after)
+		}
+		return nil
 	})
+}
+
+func container(pod corev1.Pod, name string) (corev1.ContainerStatus, bool) {
+	for _, c := range containers(pod) {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return corev1.ContainerStatus{}, false
 }
 
 // processesOf are the processes in the cgroup of a container.

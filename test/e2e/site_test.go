@@ -130,13 +130,15 @@ func (s *site) url(t *testing.T) string {
 	return strings.TrimSuffix(url, "/")
 }
 
-// pods are those that are not about to end, oldest first.
+// pods are those that have not ended and are not about to, oldest first.
 func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod, error) {
 	list, err := client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller=" + s.name})
 	if err != nil {
 		return nil, err
 	}
-	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed
+	})
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	return pods, nil
 }

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -23,6 +24,15 @@ func parse(t *testing.T, args ...string) *Options {
 	}
 	o.Complete()
 	return o
+}
+
+// TestFlagsOfDefaultGitSyncAreKnown: the builders are tested against the flags
+// of one version, which has to be the one that runs.
+func TestFlagsOfDefaultGitSyncAreKnown(t *testing.T) {
+	_, tag, _ := strings.Cut(DefaultGitSyncImage, ":")
+	if _, err := os.Stat("../website/resources/testdata/git-sync-" + tag + "-flags.txt"); err != nil {
+		t.Errorf("there is no list of the flags of %s: %v", DefaultGitSyncImage, err)
+	}
 }
 
 func TestDefaults(t *testing.T) {

@@ -138,7 +138,7 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 	}
 	if !apiequality.Semantic.DeepEqual(status.Urls, old.Urls) {
 		for i, url := range status.Urls {
-			errs = append(errs, validateURL(url, path.Child("urls").Index(i))...)
+			errs = append(errs, validateURL(url, "must be an https:// or http:// URL", path.Child("urls").Index(i))...)
 		}
 	}
 	if !apiequality.Semantic.DeepEqual(status.Conditions, old.Conditions) {

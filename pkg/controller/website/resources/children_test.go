@@ -104,7 +104,11 @@ func TestConfigMap(t *testing.T) {
 			Labels:          supportLabels(newWebsite()),
 			OwnerReferences: wantOwner(),
 		},
-		Data: map[string]string{"nginx.conf": "the configuration"},
+		Data: map[string]string{
+			"nginx.conf":      "the configuration",
+			"http-ipv6.conf":  "listen [::]:8080 default_server;\n",
+			"admin-ipv6.conf": "listen [::]:8081 default_server;\n",
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("unexpected ConfigMap:\n%s", diff.Diff(want, got))
@@ -201,7 +205,16 @@ func TestDeployment(t *testing.T) {
 							"--http-bind=:8082",
 							"--http-metrics=true",
 						},
-						Env:   []corev1.EnvVar{{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"}},
+						Env: []corev1.EnvVar{
+							{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"},
+							{Name: "GIT_CONFIG_COUNT", Value: "3"},
+							{Name: "GIT_CONFIG_KEY_0", Value: "core.bigFileThreshold"},
+							{Name: "GIT_CONFIG_VALUE_0", Value: "16m"},
+							{Name: "GIT_CONFIG_KEY_1", Value: "pack.threads"},
+							{Name: "GIT_CONFIG_VALUE_1", Value: "1"},
+							{Name: "GIT_CONFIG_KEY_2", Value: "pack.windowMemory"},
+							{Name: "GIT_CONFIG_VALUE_2", Value: "32m"},
+						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{
 							Requests: resourceList("10m", "64Mi"), Limits: resourceList("1", "256Mi"),

@@ -280,8 +280,7 @@ func gitSyncContainer(site *v1beta1.Website, image string) (*corev1ac.ContainerA
 		WithImage(image).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithArgs(args...).
-		// git itself would also take file:// and helper programs.
-		WithEnv(corev1ac.EnvVar().WithName("GIT_ALLOW_PROTOCOL").WithValue("http:https:ssh")).
+		WithEnv(gitVariables()...).
 		WithEnv(credentialVariables(&site.Spec.Source)...).
 		WithPorts(containerPort(metricsPortName, gitSyncMetricsPort)).
 		WithResources(requirements(site.Spec.Resources.Sync, "10m", "64Mi", "1", "256Mi")).
