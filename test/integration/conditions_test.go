@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -37,6 +38,37 @@ func waitCondition(t *testing.T, namespace, name, kind string, status metav1.Con
 	return found
 }
 
+// waitSettled waits until there is nothing left to report about a Website: all
+// its pods are counted, and their nodes are among its addresses.
+func waitSettled(t *testing.T, namespace, name string) {
+	t.Helper()
+	client := admin(t)
+	waitFor(t, "nothing is left to report about Website "+name, func(ctx context.Context) error {
+		w, err := client.websites.WebsiteV1beta1().Websites(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pods, err := client.kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: w.Status.Selector})
+		if err != nil {
+			return err
+		}
+		hosts := sets.New[string]()
+		for _, pod := range pods.Items {
+			if pod.DeletionTimestamp.IsZero() {
+				hosts.Insert(pod.Status.HostIP)
+			}
+		}
+		want := *w.Spec.Replicas
+		if w.Status.ObservedGeneration != w.Generation || w.Status.ReadyReplicas != want || w.Status.UpdatedReplicas != want ||
+			len(w.Status.Urls) != 1+min(3, hosts.Len()) ||
+			!meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteReady) ||
+			!meta.IsStatusConditionFalse(w.Status.Conditions, v1beta1.WebsiteProgressing) {
+			return fmt.Errorf("%d pods on %v, status = %+v", len(pods.Items), sets.List(hosts), w.Status)
+		}
+		return nil
+	})
+}
+
 func TestWaitForReady(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -46,6 +78,7 @@ func TestWaitForReady(t *testing.T) {
 	waitCondition(t, namespace, w.Name, v1beta1.WebsiteAvailable, metav1.ConditionTrue, v1beta1.WebsiteReasonMinimumReplicasAvailable)
 	waitCondition(t, namespace, w.Name, v1beta1.WebsiteProgressing, metav1.ConditionFalse, v1beta1.WebsiteReasonRolloutComplete)
 	waitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonNotObserved)
+	waitSettled(t, namespace, "kubia")
 	got, err := admin(t).websites.WebsiteV1beta1().Websites(namespace).Get(t.Context(), "kubia", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
