@@ -95,7 +95,7 @@ func TestNodeDependsOnTheMode(t *testing.T) {
 	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
 	for _, mode := range []NodeMode{NodeReal, NodeSimulated} {
 		p.options.Node = mode
-		reaches := slices.ContainsFunc(p.kubeAPIServer().args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
+		reaches := slices.ContainsFunc(p.kubeAPIServer(kubeAPIServer, p.settings.Ports.APIServer).args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
 		images := slices.Contains(p.websiteController(websiteController, 1).args, "--nginx-image="+nginxImage)
 		if real := mode == NodeReal; reaches != real || images != real {
 			t.Errorf("%s: kube-apiserver knows the kubelet: %t, the controller the images: %t", mode, reaches, images)
