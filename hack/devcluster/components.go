@@ -223,9 +223,9 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	l := p.layout
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
-	if p.options.Node == NodeReal {
-		// Those that provideImages brings to the node.
-		args = append(args, "--nginx-image="+nginxImage, "--git-sync-image="+gitSyncImage)
+	if p.options.Node != NodeReal {
+		// The addresses of simulated pods are made up: nobody may dial them.
+		args = append(args, "--commit-observation=None")
 	}
 	args = append(args, p.options.ControllerArgs...)
 	return spec{

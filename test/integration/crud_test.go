@@ -157,36 +157,3 @@ func TestStatusAndSpecAreApart(t *testing.T) {
 		t.Errorf("updating the status of a Website that does not exist: %v, want NotFound", err)
 	}
 }
-
-func TestDryRunStoresNothing(t *testing.T) {
-	t.Parallel()
-	ctx, namespace := t.Context(), newNamespace(t)
-	websites := admin(t).websites.WebsiteV1alpha1().Websites(namespace)
-	dryRun := []string{metav1.DryRunAll}
-
-	if _, err := websites.Create(ctx, newWebsite(namespace, "kubia"), metav1.CreateOptions{DryRun: dryRun}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Fatalf("after a dry run of a creation: %v, want NotFound", err)
-	}
-
-	w := mustCreate(t, newWebsite(namespace, "kubia"))
-	waitAvailable(t, w, 1)
-	before := mustGet(t, w)
-	changed := before.DeepCopy()
-	changed.Spec.Replicas = ptr.To[int32](3)
-	answer, err := websites.Update(ctx, changed, metav1.UpdateOptions{DryRun: dryRun})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *answer.Spec.Replicas != 3 || answer.Generation != before.Generation+1 {
-		t.Errorf("dry run of an update = %+v, want what it would become", answer)
-	}
-	if err := websites.Delete(ctx, "kubia", metav1.DeleteOptions{DryRun: dryRun}); err != nil {
-		t.Fatal(err)
-	}
-	if after := mustGet(t, w); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("dry runs changed the Website from resourceVersion %s to %s", before.ResourceVersion, after.ResourceVersion)
-	}
-}

@@ -24,11 +24,15 @@ func TestKubectl(t *testing.T) {
 	}{
 		"get": {
 			args: []string{"get", "websites"},
-			want: `(?m)^NAME +READY +REPO +AGE\nkubia +1/1 +https://github.com/nevermosby/kubia-website-example.git +\d+s$`,
+			want: `(?m)^NAME +READY +URL +COMMIT +AGE\nkubia +1/1 +\S*:3\d{4} +\S+ +\d+s$`,
+		},
+		"get in v1alpha1": {
+			args: []string{"get", "websites.v1alpha1.mycontroller.nevermosby.io"},
+			want: `(?m)^NAME +READY +URL +COMMIT +AGE\nkubia +1/1 +\S*:3\d{4} +\S+ +\d+s$`,
 		},
 		"get by short name, wide": {
 			args: []string{"get", "ws", "-o", "wide"},
-			want: `(?m)^NAME +READY +REPO +AGE +DEPLOYMENT\nkubia +1/1 +https://\S+ +\d+s +kubia-website$`,
+			want: `(?m)^NAME +READY +URL +COMMIT +AGE +REPO +REF +DEPLOYMENT\nkubia +1/1 +\S+ +\S+ +\d+s +https://github.com/nevermosby/kubia-website-example.git +HEAD +kubia-website$`,
 		},
 		"get by singular name and group": {
 			args: []string{"get", "website.mycontroller.nevermosby.io/kubia", "-o", "name"},
@@ -70,7 +74,7 @@ func TestKubectl(t *testing.T) {
 
 	t.Run("all namespaces", func(t *testing.T) {
 		got := kubectl(t, "get", "ws", "-A", "-o", "wide")
-		if !regexp.MustCompile(`(?m)^NAMESPACE +NAME +READY +REPO +AGE +DEPLOYMENT$`).MatchString(got) ||
+		if !regexp.MustCompile(`(?m)^NAMESPACE +NAME +READY +URL +COMMIT +AGE +REPO +REF +DEPLOYMENT$`).MatchString(got) ||
 			!regexp.MustCompile(`(?m)^`+namespace+` +kubia +1/1 `).MatchString(got) {
 			t.Errorf("kubectl get ws -A -o wide printed\n%s", got)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/utils/ptr"
@@ -71,6 +72,11 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 	}
 	if len(kept) != 0 {
 		t.Errorf("%d acknowledged Websites are lost: %v", len(kept), kept)
+	}
+	// What happened before is no longer known, and whoever asks for it is told so.
+	watcher := startWatch(t, betaClient(t, namespace), metav1.ListOptions{ResourceVersion: "1"})
+	if event := nextEvent(t, watcher); !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+		t.Errorf("watching from the beginning after a restart = %s %+v, want that the version has expired", event.Type, event.Object)
 	}
 	// The controller's watches must have survived as well.
 	waitAvailable(t, mustCreate(t, newWebsite(namespace, "after")), 1)

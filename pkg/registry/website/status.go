@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/carry"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
@@ -37,6 +38,7 @@ func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	updated, previous := obj.(*website.Website), old.(*website.Website)
 	updated.Spec = previous.Spec
 	metav1.ResetObjectMetaForStatus(&updated.ObjectMeta, &previous.ObjectMeta)
+	updated.ManagedFields = carry.OwnersInV1beta1(updated.ManagedFields)
 }
 
 // ValidateUpdate checks a changed status.

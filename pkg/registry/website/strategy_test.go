@@ -138,6 +138,33 @@ func TestDeploymentNameDefaultsToTheName(t *testing.T) {
 	}
 }
 
+// TestOwnersAreKeptInV1beta1: whatever a request through v1alpha1 has recorded,
+// on whichever of the stores.
+func TestOwnersAreKeptInV1beta1(t *testing.T) {
+	byAlpha := func(w *website.Website) {
+		w.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "team", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "mycontroller.nevermosby.io/v1alpha1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:gitRepo":{}}}`),
+		}}
+	}
+	strategy, ctx := newStrategy(t), requestContext("v1alpha1", "")
+	writes := map[string]func(*website.Website){
+		"create": func(w *website.Website) { strategy.PrepareForCreate(ctx, w) },
+		"update": func(w *website.Website) { strategy.PrepareForUpdate(ctx, w, newWebsite()) },
+		"status": func(w *website.Website) { NewStatusStrategy(strategy).PrepareForUpdate(ctx, w, newWebsite()) },
+	}
+	for name, prepare := range writes {
+		t.Run(name, func(t *testing.T) {
+			w := newWebsite(byAlpha)
+			prepare(w)
+			if len(w.ManagedFields) != 1 || w.ManagedFields[0].APIVersion != "mycontroller.nevermosby.io/v1beta1" ||
+				w.ManagedFields[0].FieldsV1.GetRawString() != `{"f:spec":{"f:source":{"f:repository":{}}}}` {
+				t.Errorf("owners = %+v, want the repository of v1beta1", w.ManagedFields)
+			}
+		})
+	}
+}
+
 func TestPolicies(t *testing.T) {
 	strategy, ctx := newStrategy(t), t.Context()
 	if !strategy.NamespaceScoped() {

@@ -2,6 +2,7 @@ package website
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,14 +20,48 @@ func TestTable(t *testing.T) {
 		return func(w *website.Website) { w.CreationTimestamp = metav1.NewTime(now.Add(-age)) }
 	}
 
+	cells := func(ready, url, commit, age, ref string) []any {
+		return []any{"kubia", ready, url, commit, age, "https://example.com/site.git", ref, "kubia-website"}
+	}
+	status := func(tweak func(*website.WebsiteStatus)) func(*website.Website) {
+		return func(w *website.Website) { tweak(&w.Status) }
+	}
+	commit := strings.Repeat("0123456789", 4)
+
 	tests := map[string]struct {
 		website *website.Website
 		want    []any
 	}{
-		"ready":        {website: newWebsite(created(3 * time.Hour)), want: []any{"kubia", "2/2", "https://example.com/site.git", "3h", "kubia-website"}},
-		"coming up":    {website: newWebsite(created(5*time.Second), func(w *website.Website) { w.Status.AvailableReplicas = 0 }), want: []any{"kubia", "0/2", "https://example.com/site.git", "5s", "kubia-website"}},
-		"taken down":   {website: newWebsite(created(48*time.Hour), func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0); w.Status.AvailableReplicas = 0 }), want: []any{"kubia", "0/0", "https://example.com/site.git", "2d", "kubia-website"}},
-		"not yet kept": {website: newWebsite(), want: []any{"kubia", "2/2", "https://example.com/site.git", "<unknown>", "kubia-website"}},
+		"ready": {website: newWebsite(created(3 * time.Hour)), want: cells("2/2", "<none>", "<none>", "3h", "HEAD")},
+		"coming up": {
+			website: newWebsite(created(5*time.Second), status(func(s *website.WebsiteStatus) { s.AvailableReplicas = 0 })),
+			want:    cells("0/2", "<none>", "<none>", "5s", "HEAD"),
+		},
+		"taken down": {
+			website: newWebsite(created(48*time.Hour), func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0); w.Status.AvailableReplicas = 0 }),
+			want:    cells("0/0", "<none>", "<none>", "2d", "HEAD"),
+		},
+		"suspended: its pods go on": {
+			website: newWebsite(created(time.Minute), func(w *website.Website) { w.Spec.Suspend = true }),
+			want:    cells("2/2", "<none>", "<none>", "60s", "HEAD"),
+		},
+		"not yet kept": {website: newWebsite(), want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
+		"on a node port": {
+			website: newWebsite(status(func(s *website.WebsiteStatus) { s.NodePort = 30080 })),
+			want:    cells("2/2", ":30080", "<none>", "<unknown>", "HEAD"),
+		},
+		"at its addresses": {
+			website: newWebsite(status(func(s *website.WebsiteStatus) {
+				s.NodePort, s.Urls = 30080, []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080"}
+			})),
+			want: cells("2/2", "http://192.0.2.1:30080", "<none>", "<unknown>", "HEAD"),
+		},
+		"of one commit":  {website: newWebsite(status(func(s *website.WebsiteStatus) { s.Commit = commit })), want: cells("2/2", "<none>", "0123456", "<unknown>", "HEAD")},
+		"of no choice":   {website: newWebsite(ref(website.GitReference{})), want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
+		"of a branch":    {website: newWebsite(ref(website.GitReference{Branch: "live"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "live")},
+		"of a tag":       {website: newWebsite(ref(website.GitReference{Tag: "v1"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "v1")},
+		"of a commit":    {website: newWebsite(ref(website.GitReference{Commit: commit})), want: cells("2/2", "<none>", "<none>", "<unknown>", "0123456")},
+		"of a full name": {website: newWebsite(ref(website.GitReference{Name: "refs/pull/1/head"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "refs/pull/1/head")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,10 +102,10 @@ func TestTableOfAList(t *testing.T) {
 		}
 		wide = append(wide, column.Name)
 	}
-	if want := []string{"Name", "Ready", "Repo", "Age"}; !slices.Equal(shown, want) {
+	if want := []string{"Name", "Ready", "URL", "Commit", "Age"}; !slices.Equal(shown, want) {
 		t.Errorf("columns = %v, want %v", shown, want)
 	}
-	if want := []string{"Name", "Ready", "Repo", "Age", "Deployment"}; !slices.Equal(wide, want) {
+	if want := []string{"Name", "Ready", "URL", "Commit", "Age", "Repo", "Ref", "Deployment"}; !slices.Equal(wide, want) {
 		t.Errorf("wide columns = %v, want %v", wide, want)
 	}
 

@@ -37,7 +37,8 @@ func warnings(version string, spec *website.WebsiteSpec) []string {
 	if strings.HasPrefix(spec.Source.Repository, "http://") {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))
 	}
-	if ptr.Deref(spec.Replicas, 1) == 0 {
+	// Whoever has suspended the site as well means to put it away.
+	if ptr.Deref(spec.Replicas, 1) == 0 && !spec.Suspend {
 		warnings = append(warnings, "spec.replicas: 0 takes the site offline")
 	}
 	return warnings

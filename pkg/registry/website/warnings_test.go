@@ -18,12 +18,13 @@ func TestWarnings(t *testing.T) {
 		tweak   func(*website.Website)
 		want    []string
 	}{
-		"nothing to say":             {version: "v1beta1", tweak: func(*website.Website) {}},
-		"unencrypted":                {version: "v1beta1", tweak: plain, want: []string{"spec.source.repository: http://"}},
-		"unencrypted in v1alpha1":    {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo: http://"}},
-		"no pods":                    {version: "v1beta1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
-		"no pods in v1alpha1":        {version: "v1alpha1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
-		"no pods from a plain place": {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.repository: ", "spec.replicas: "}},
+		"nothing to say":              {version: "v1beta1", tweak: func(*website.Website) {}},
+		"unencrypted":                 {version: "v1beta1", tweak: plain, want: []string{"spec.source.repository: http://"}},
+		"unencrypted in v1alpha1":     {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo: http://"}},
+		"no pods":                     {version: "v1beta1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
+		"no pods in v1alpha1":         {version: "v1alpha1", tweak: noPods, want: []string{"spec.replicas: 0 takes the site offline"}},
+		"no pods of a suspended site": {version: "v1beta1", tweak: tweaks(noPods, func(w *website.Website) { w.Spec.Suspend = true })},
+		"no pods from a plain place":  {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.repository: ", "spec.replicas: "}},
 	}
 	matches := func(warning, want string) bool { return strings.HasPrefix(warning, want) }
 	for name, test := range tests {

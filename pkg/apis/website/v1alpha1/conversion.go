@@ -34,6 +34,7 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 		return err
 	}
 	out.Annotations = withCarriedFields(in.Annotations, "")
+	out.ManagedFields = carry.OwnersInV1beta1(in.ManagedFields)
 	return nil
 }
 
@@ -55,6 +56,7 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 		return err
 	}
 	out.Annotations = withCarriedFields(in.Annotations, annotation)
+	out.ManagedFields = carry.OwnersInV1alpha1(in.ManagedFields)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorL
 	case strings.HasPrefix(redirect.To, "/"):
 		errs = append(errs, validateLocalTarget(redirect.To, to)...)
 	default:
-		errs = append(errs, validateURL(redirect.To, to)...)
+		errs = append(errs, validateURL(redirect.To, "must be an absolute path, or an https:// or http:// URL", to)...)
 	}
 	if !sets.New(redirectCodes...).Has(redirect.Code) {
 		errs = append(errs, field.NotSupported(path.Child("code"), redirect.Code, codeNames()))
@@ -140,11 +140,12 @@ func validateLocalTarget(target string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateURL checks an absolute http(s) URL.
-func validateURL(target string, path *field.Path) field.ErrorList {
+// validateURL checks an absolute http(s) URL; forms says what else is legal
+// there.
+func validateURL(target, forms string, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
 	if !strings.HasPrefix(target, "https://") && !strings.HasPrefix(target, "http://") {
-		return invalid("must be an absolute path, or an https:// or http:// URL")
+		return invalid(forms)
 	}
 	if !redirectTarget.MatchString(target) {
 		return invalid(targetCharacters)

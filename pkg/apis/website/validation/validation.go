@@ -67,13 +67,6 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 		}
 	}
 
-	check(spec.Suspend, old.Suspend, func() field.ErrorList {
-		if !spec.Suspend {
-			return nil
-		}
-		// Better refused than ignored: nobody observes yet which commit it would have to be kept on.
-		return field.ErrorList{field.Forbidden(path.Child("suspend"), "is not supported yet")}
-	})
 	source := path.Child("source")
 	check(spec.Source.Repository, old.Source.Repository, func() field.ErrorList {
 		return validateRepository(spec.Source.Repository, source.Child("repository"))
@@ -145,7 +138,7 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 	}
 	if !apiequality.Semantic.DeepEqual(status.Urls, old.Urls) {
 		for i, url := range status.Urls {
-			errs = append(errs, validateURL(url, path.Child("urls").Index(i))...)
+			errs = append(errs, validateURL(url, "must be an https:// or http:// URL", path.Child("urls").Index(i))...)
 		}
 	}
 	if !apiequality.Semantic.DeepEqual(status.Conditions, old.Conditions) {

@@ -163,6 +163,9 @@ func (s *scaledWebsite) UpdatedObject(ctx context.Context, old runtime.Object) (
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("scaling Websites: got a %T", updated))
 	}
+	if err := rest.EnsureObjectNamespaceMatchesRequestNamespace(w.Namespace, scale); err != nil {
+		return nil, err
+	}
 	if errs := validateScale(scale); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), w.Name, errs)
 	}

@@ -94,6 +94,7 @@ func TestScaleRefusals(t *testing.T) {
 		"negative":           {info: changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 }), want: apierrors.IsInvalid},
 		"another UID":        {info: changing(func(s *autoscalingv1.Scale) { s.UID = types.UID("other") }), want: apierrors.IsConflict},
 		"another version":    {info: changing(func(s *autoscalingv1.Scale) { s.ResourceVersion = "1" }), want: apierrors.IsConflict},
+		"another namespace":  {info: changing(func(s *autoscalingv1.Scale) { s.Namespace = "other" }), want: apierrors.IsBadRequest},
 		"not a Scale":        {info: rest.DefaultUpdatedObjectInfo(newWebsite()), want: apierrors.IsBadRequest},
 		"failing to compute": {info: rest.DefaultUpdatedObjectInfo(nil, func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) { return nil, failure }), want: func(err error) bool { return errors.Is(err, failure) }},
 	}

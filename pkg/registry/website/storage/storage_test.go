@@ -186,29 +186,3 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 		})
 	}
 }
-
-func TestStatus(t *testing.T) {
-	storage := newStorage(t, generic.UndecoratedStorage)
-	created := mustCreate(t, storage, newWebsite())
-	ctx := requestContext("v1beta1", "status")
-
-	reported := created.DeepCopy()
-	reported.Status.ReadyReplicas = 2
-	reported.Spec.Sync.PeriodSeconds = 300
-	obj, _, err := storage.Status.Update(ctx, "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := obj.(*website.Website); w.Status.ReadyReplicas != 2 || w.Spec.Sync.PeriodSeconds == 300 {
-		t.Errorf("after a status update: %+v, want 2 ready replicas and the spec as it was", w)
-	}
-	got, err := storage.Status.Get(ctx, "kubia", &metav1.GetOptions{})
-	if err != nil || got.(*website.Website).Status.ReadyReplicas != 2 {
-		t.Errorf("status read back = %+v (%v), want 2 ready replicas", got, err)
-	}
-
-	missing := newWebsite(func(w *website.Website) { w.Name = "missing" })
-	if _, _, err := storage.Status.Update(ctx, "missing", rest.DefaultUpdatedObjectInfo(missing), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err == nil {
-		t.Error("a status update has created a Website")
-	}
-}

@@ -1,0 +1,98 @@
+package carry
+
+import (
+	"testing"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
+)
+
+func owner(manager, version, fields string, tweaks ...func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
+	entry := metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "mycontroller.nevermosby.io/" + version,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1, 0)},
+	}
+	for _, tweak := range tweaks {
+		tweak(&entry)
+	}
+	return entry
+}
+
+func at(seconds int64) func(*metav1.ManagedFieldsEntry) {
+	return func(e *metav1.ManagedFieldsEntry) { e.Time = &metav1.Time{Time: time.Unix(seconds, 0)} }
+}
+
+func of(subresource string) func(*metav1.ManagedFieldsEntry) {
+	return func(e *metav1.ManagedFieldsEntry) { e.Subresource = subresource }
+}
+
+func TestOwnersInV1beta1(t *testing.T) {
+	const alphaSpec, betaSpec = `{"f:spec":{"f:gitRepo":{},"f:replicas":{}}}`, `{"f:spec":{"f:replicas":{},"f:source":{"f:repository":{}}}}`
+	tests := map[string]struct{ given, want []metav1.ManagedFieldsEntry }{
+		"none": {},
+		"of v1beta1": {
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec)},
+			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec)},
+		},
+		"the field of another path": {
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", alphaSpec)},
+			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec)},
+		},
+		"fields of the same path": {
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
+			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
+		},
+		"the annotation is nobody's": {
+			given: []metav1.ManagedFieldsEntry{
+				owner("a", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/v1beta1-fields":{}}}}`),
+				owner("b", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/v1beta1-fields":{},"f:note":{}}}}`),
+			},
+			want: []metav1.ManagedFieldsEntry{owner("b", "v1beta1", `{"f:metadata":{"f:annotations":{"f:note":{}}}}`)},
+		},
+		"one manager in both versions": {
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, at(1)), owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{}}}`, at(2))},
+			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec, at(2))},
+		},
+		"two managers, and two subresources": {
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1alpha1", alphaSpec), owner("b", "v1alpha1", alphaSpec, of("scale"))},
+			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", betaSpec), owner("b", "v1beta1", betaSpec), owner("b", "v1beta1", betaSpec, of("scale"))},
+		},
+		"what cannot be read": {
+			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{`), {APIVersion: alphaVersion}},
+			want:  []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{`), {APIVersion: alphaVersion}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			given := append([]metav1.ManagedFieldsEntry{}, test.given...)
+			if got := OwnersInV1beta1(test.given); !apiequality.Semantic.DeepEqual(got, test.want) {
+				t.Errorf("owners (- got, + want):\n%s", diff.Diff(got, test.want))
+			}
+			if !apiequality.Semantic.DeepEqual(test.given, given) {
+				t.Errorf("the entries given were changed:\n%s", diff.Diff(test.given, given))
+			}
+		})
+	}
+}
+
+// TestOwnersThereAndBack: a client of v1alpha1 that sends back what it has read
+// changes no owner, not even of fields that it does not know.
+func TestOwnersThereAndBack(t *testing.T) {
+	stored := []metav1.ManagedFieldsEntry{
+		owner("a", "v1beta1", `{"f:spec":{"f:source":{"f:path":{},"f:ref":{"f:branch":{}},"f:repository":{}},"f:sync":{"f:periodSeconds":{}}}}`),
+		owner("b", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, of("scale")),
+		owner("c", "v1", `{"f:spec":{"f:source":{"f:repository":{}}}}`),
+	}
+	read := OwnersInV1alpha1(stored)
+	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:source":{"f:path":{},"f:ref":{"f:branch":{}}},"f:sync":{"f:periodSeconds":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
+		t.Errorf("read as v1alpha1 (- got, + want):\n%s", diff.Diff(read[0], want))
+	}
+	if stored[0].APIVersion != betaVersion {
+		t.Error("the stored entries were changed")
+	}
+	if back := OwnersInV1beta1(read); !apiequality.Semantic.DeepEqual(back, stored) {
+		t.Errorf("there and back (- got, + want):\n%s", diff.Diff(back, stored))
+	}
+}

@@ -1,0 +1,54 @@
+package website
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// TestErrorsSpeakTheVersionOfTheClient: paths are those of what was sent.
+func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
+	const carried = "metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]."
+	tests := map[string]struct {
+		tweak    func(*website.Website)
+		v1alpha1 string
+		v1beta1  string
+	}{
+		"repository": {tweak: repository(""), v1alpha1: "spec.gitRepo", v1beta1: "spec.source.repository"},
+		"replicas":   {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, v1alpha1: "spec.replicas", v1beta1: "spec.replicas"},
+		"deployment": {tweak: func(w *website.Website) { w.Spec.DeploymentName = "A" }, v1alpha1: "spec.deploymentName", v1beta1: "spec.deploymentName"},
+		"name":       {tweak: func(w *website.Website) { w.Name = "a.b" }, v1alpha1: "metadata.name", v1beta1: "metadata.name"},
+		"declared rule for a field that v1alpha1 lacks": {
+			tweak:    func(w *website.Website) { w.Spec.Sync.PeriodSeconds = 1 },
+			v1alpha1: carried + "spec.sync.periodSeconds", v1beta1: "spec.sync.periodSeconds",
+		},
+		"written rule for a field that v1alpha1 lacks": {
+			tweak: path("../x"), v1alpha1: carried + "spec.source.path", v1beta1: "spec.source.path",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for version, want := range map[string]string{"v1alpha1": test.v1alpha1, "v1beta1": test.v1beta1} {
+				created := newWebsite(func(w *website.Website) { w.ResourceVersion = "" }, test.tweak)
+				got := causes(rest.BeforeCreate(newStrategy(t), requestContext(version, ""), created))
+				if len(got) != 1 || !strings.HasPrefix(got[0], want+": ") {
+					t.Errorf("%s: errors = %q, want one about %s", version, got, want)
+				}
+			}
+		})
+	}
+	t.Run("deployment name missing in v1alpha1", func(t *testing.T) {
+		created := newWebsite(func(w *website.Website) { w.ResourceVersion, w.Spec.DeploymentName = "", "" })
+		checkCauses(t, rest.BeforeCreate(newStrategy(t), requestContext("v1alpha1", ""), created),
+			[]string{"spec.deploymentName: Required value: the name of the Deployment that serves the site"})
+	})
+	t.Run("deployment renamed", func(t *testing.T) {
+		renamed := newWebsite(func(w *website.Website) { w.Spec.DeploymentName = "other" })
+		checkCauses(t, rest.BeforeUpdate(newStrategy(t), requestContext("v1alpha1", ""), renamed, newWebsite()),
+			[]string{`spec.deploymentName: Invalid value: "other": field is immutable`})
+	})
+}
