@@ -1,7 +1,7 @@
 # Everything a contributor runs. "make" alone lists it.
 
-# What pods of the development cluster run on: simulated, real or auto.
-NODE ?= simulated
+# What pods of the development cluster run on: auto, real or simulated.
+NODE ?= auto
 # Where a real node has its images from: auto, registry or debian.
 IMAGES ?= auto
 # The first of the ports on 127.0.0.1 that the development cluster takes. Empty: the ones
@@ -28,15 +28,15 @@ help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "Variables of make up, as in: make up BASE_PORT=17443"
-	@echo "  NODE=simulated           what pods run on (default): kwok, so that pods become Ready, no container runs"
+	@echo "  NODE=auto                what pods run on (default): real where possible, else simulated; says which and why"
 	@echo "  NODE=real                kubelet and containerd in a network of their own: sites are really served."
 	@echo "                           Linux, as root; installs runc and nftables on Debian. Pods reach the"
 	@echo "                           cluster's own git server and nothing else, so the example is one of its"
 	@echo "                           repositories instead of kubia"
-	@echo "  NODE=auto                real where possible, else simulated; says which and why"
+	@echo "  NODE=simulated           kwok: pods become Ready, no container runs"
 	@echo "  IMAGES=auto              images of a real node: pulled where a registry answers, else made from"
 	@echo "                           Debian's packages (IMAGES=registry, IMAGES=debian: only that)"
-	@echo "  BASE_PORT=N              the first of 10 consecutive ports (default 16443)"
+	@echo "  BASE_PORT=N              the first of 12 consecutive ports (default 16443)"
 	@echo "  CLUSTER_DIR=DIR          where the cluster keeps its state (also of make down; default .devcluster)"
 	@echo "  UP_FLAGS='...'           further flags, see: bin/devcluster up --help"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test: unit tests, then the integration tests against a real
-# kube-apiserver and etcd, which are built first where the cache lacks them.
+# kube-apiserver and etcd, then the end-to-end tests on a real node. Programs and
+# images are built first where the cache lacks them.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,3 +11,12 @@ hack/test-unit.sh
 echo "=== integration tests"
 # Results are not cached: what they test is other programs.
 go test -count=1 -timeout=40m -v ./test/integration/...
+echo "=== end-to-end tests"
+# Without a browser, the one test that looks at pages is skipped.
+if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then
+  echo "installing Debian's package chromium, to look at pages with"
+  install=(env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends install chromium)
+  "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "chromium cannot be installed"
+fi
+# They wait for pods and fetches more than they compute.
+go test -count=1 -timeout=40m -parallel=8 -v ./test/e2e/...

@@ -12,7 +12,7 @@ import (
 
 // checker asks components whether they are ready, verifying who answers.
 type checker struct {
-	components, store, proxy *http.Client
+	components, store, websiteStore, proxy *http.Client
 }
 
 func newChecker(c *credentials) (*checker, error) {
@@ -24,11 +24,15 @@ func newChecker(c *credentials) (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
+	websiteStore, err := httpsClient(c.websiteEtcd, c.websiteEtcdClient)
+	if err != nil {
+		return nil, err
+	}
 	proxy, err := httpsClient(c.serving, c.proxyClient)
 	if err != nil {
 		return nil, err
 	}
-	return &checker{components: components, store: store, proxy: proxy}, nil
+	return &checker{components: components, store: store, websiteStore: websiteStore, proxy: proxy}, nil
 }
 
 func httpsClient(ca, client *keyPair) (*http.Client, error) {
@@ -47,6 +51,9 @@ func httpsClient(ca, client *keyPair) (*http.Client, error) {
 
 func (c *checker) url(ctx context.Context, url string) error  { return get(ctx, c.components, url) }
 func (c *checker) etcd(ctx context.Context, url string) error { return get(ctx, c.store, url) }
+func (c *checker) websiteEtcd(ctx context.Context, url string) error {
+	return get(ctx, c.websiteStore, url)
+}
 
 // proxied asks as kube-apiserver does on behalf of a user. It fails until the server
 // knows whom to trust as a proxy, and takes everybody for anonymous.

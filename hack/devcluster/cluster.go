@@ -103,13 +103,7 @@ func (c *Cluster) Processes() []string {
 // free port, with the flags of the first one followed by extraArgs, and waits until it
 // is ready. Stop stops it with the others.
 func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (*Process, error) {
-	if slices.Contains(startOrder, name) && name != websiteController {
-		return nil, fmt.Errorf("the name %s belongs to another component", name)
-	}
-	if p := c.Process(name); p != nil && p.Running() {
-		return nil, fmt.Errorf("a process called %s runs already", name)
-	}
-	port, err := c.ports.next()
+	port, err := c.portFor(name, websiteController)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +112,18 @@ func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ..
 		return nil, err
 	}
 	return p, p.WaitReady(ctx)
+}
+
+// portFor finds a free port for a further process of a component. It refuses names that
+// another process has.
+func (c *Cluster) portFor(name, component string) (int, error) {
+	if slices.Contains(startOrder, name) && name != component {
+		return 0, fmt.Errorf("the name %s belongs to another component", name)
+	}
+	if p := c.Process(name); p != nil && p.Running() {
+		return 0, fmt.Errorf("a process called %s runs already", name)
+	}
+	return c.ports.next()
 }
 
 func (c *Cluster) add(s spec) *Process {

@@ -9,6 +9,7 @@ import (
 // Names of the components, used for processes, files and messages.
 const (
 	etcd                  = "etcd"
+	websiteEtcd           = "website-etcd"
 	kubeAPIServer         = "kube-apiserver"
 	kubeControllerManager = "kube-controller-manager"
 	kubeScheduler         = "kube-scheduler"
@@ -38,26 +39,33 @@ type plan struct {
 
 // etcd is the store of kube-apiserver.
 func (p *plan) etcd() spec {
-	l, ports := p.layout, p.settings.Ports
-	url, peerURL := httpsURL(ports.Etcd), httpsURL(ports.EtcdPeer)
+	ports := p.settings.Ports
+	return p.etcdMember(etcd, etcdCA, p.layout.etcdData(), ports.Etcd, ports.EtcdPeer, p.check.etcd)
+}
+
+// etcdMember is the only member of an etcd cluster, which accepts clients that authority
+// has signed.
+func (p *plan) etcdMember(name, authority, data string, port, peerPort int, ready func(ctx context.Context, url string) error) spec {
+	l := p.layout
+	url, peerURL := httpsURL(port), httpsURL(peerPort)
 	return spec{
-		name: etcd, path: p.programs[etcd],
-		ports:  []portUse{{etcd, ports.Etcd}, {"etcd-peer", ports.EtcdPeer}},
-		inputs: []string{l.cert(etcd), l.cert(etcdCA)},
+		name: name, path: p.programs[etcd],
+		ports:  []portUse{{name, port}, {name + "-peer", peerPort}},
+		inputs: []string{l.cert(name), l.cert(authority)},
 		args: []string{
 			"--name=devcluster",
-			"--data-dir=" + l.etcdData(),
+			"--data-dir=" + data,
 			"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 			"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
 			"--initial-cluster=devcluster=" + peerURL,
-			"--client-cert-auth", "--trusted-ca-file=" + l.cert(etcdCA),
-			"--cert-file=" + l.cert(etcd), "--key-file=" + l.key(etcd),
-			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(etcdCA),
-			"--peer-cert-file=" + l.cert(etcd), "--peer-key-file=" + l.key(etcd),
+			"--client-cert-auth", "--trusted-ca-file=" + l.cert(authority),
+			"--cert-file=" + l.cert(name), "--key-file=" + l.key(name),
+			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(authority),
+			"--peer-cert-file=" + l.cert(name), "--peer-key-file=" + l.key(name),
 			// Surviving a power cut is not worth waiting for the disk here.
 			"--unsafe-no-fsync",
 		},
-		ready: func(ctx context.Context) error { return p.check.etcd(ctx, url+"/readyz") },
+		ready: func(ctx context.Context) error { return ready(ctx, url+"/readyz") },
 	}
 }
 
@@ -186,20 +194,21 @@ func (p *plan) kwok() spec {
 	}
 }
 
-// websiteAPIServer is the product: its store is the etcd inside it.
-func (p *plan) websiteAPIServer() spec {
-	l, port := p.layout, p.settings.Ports.WebsiteAPIServer
+// websiteAPIServer is the product. Further ones differ by name and port.
+func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
+	l := p.layout
 	args := append(append(p.client(websiteAPIServer), p.server(websiteAPIServer, port)...),
-		"--data-dir="+p.settings.WebsiteData,
 		// Without a limit it waits up to a minute until its watchers leave, and
 		// kube-apiserver's never do.
 		"--shutdown-watch-termination-grace-period=2s")
-	args = append(args, p.auditArgs(websiteAPIServer)...)
+	args = append(args, p.websiteStoreArgs()...)
+	args = append(args, p.auditArgs(name)...)
+	args = append(args, p.options.APIServerArgs...)
 	return spec{
-		name: websiteAPIServer, path: p.product(websiteAPIServer),
-		ports:  []portUse{{websiteAPIServer, port}},
-		inputs: []string{l.kubeconfig(websiteAPIServer), l.cert(websiteAPIServer), l.auditPolicy()},
-		args:   append(args, p.options.APIServerArgs...),
+		name: name, path: p.product(websiteAPIServer),
+		ports:  []portUse{{name, port}},
+		inputs: append([]string{l.kubeconfig(websiteAPIServer), l.cert(websiteAPIServer), l.auditPolicy()}, p.websiteStoreInputs()...),
+		args:   append(args, extra...),
 		ready: func(ctx context.Context) error {
 			if err := p.check.url(ctx, httpsURL(port)+"/readyz"); err != nil {
 				return err
@@ -213,9 +222,9 @@ func (p *plan) websiteAPIServer() spec {
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	l := p.layout
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
-	if p.options.Node == NodeReal {
-		// Those that provideImages brings to the node.
-		args = append(args, "--nginx-image="+nginxImage, "--git-sync-image="+gitSyncImage)
+	if p.options.Node != NodeReal {
+		// The addresses of simulated pods are made up: nobody may dial them.
+		args = append(args, "--commit-observation=None")
 	}
 	args = append(args, p.options.ControllerArgs...)
 	return spec{

@@ -15,13 +15,16 @@ import (
 
 // Names of files in the pki folder.
 const (
-	clusterCA      = "cluster-ca"     // signs clients of kube-apiserver
-	servingCA      = "serving-ca"     // signs servers
-	frontProxyCA   = "front-proxy-ca" // signs kube-apiserver as a proxy in front of website-apiserver
-	etcdCA         = "etcd-ca"        // signs everything around etcd
-	etcdClient     = "etcd-client"
-	frontProxy     = "front-proxy-client"
-	serviceAccount = "service-account"
+	clusterCA    = "cluster-ca"     // signs clients of kube-apiserver
+	servingCA    = "serving-ca"     // signs servers
+	frontProxyCA = "front-proxy-ca" // signs kube-apiserver as a proxy in front of website-apiserver
+	etcdCA       = "etcd-ca"        // signs everything around etcd
+	etcdClient   = "etcd-client"
+	// website-apiserver must not be able to read kube-apiserver's store.
+	websiteEtcdCA     = "website-etcd-ca" // signs everything around website-etcd
+	websiteEtcdClient = "website-etcd-client"
+	frontProxy        = "front-proxy-client"
+	serviceAccount    = "service-account"
 )
 
 // Names of identities; each has a kubeconfig of that name.
@@ -62,15 +65,15 @@ const (
 
 // credentials are the authorities of a cluster; everything else is in files.
 type credentials struct {
-	cluster, serving, frontProxy, etcd *keyPair
-	admin, etcdClient, proxyClient     *keyPair
+	cluster, serving, frontProxy, etcd, websiteEtcd   *keyPair
+	admin, etcdClient, websiteEtcdClient, proxyClient *keyPair
 }
 
 // ensureCredentials loads or makes all certificates and keys of a cluster.
 // host is where a real node finds kube-apiserver; empty if there is none.
 func ensureCredentials(l layout, host string) (*credentials, error) {
 	var c credentials
-	for name, ca := range map[string]**keyPair{clusterCA: &c.cluster, servingCA: &c.serving, frontProxyCA: &c.frontProxy, etcdCA: &c.etcd} {
+	for name, ca := range map[string]**keyPair{clusterCA: &c.cluster, servingCA: &c.serving, frontProxyCA: &c.frontProxy, etcdCA: &c.etcd, websiteEtcdCA: &c.websiteEtcd} {
 		var err error
 		if *ca, err = ensureAuthority(l, name); err != nil {
 			return nil, err
@@ -97,6 +100,7 @@ func ensureCredentials(l layout, host string) (*credentials, error) {
 		websiteAPIServer:  {c.serving, local(websiteAPIServer + "." + websiteNamespace + ".svc")},
 		websiteController: {c.serving, local()},
 		etcd:              {c.etcd, member},
+		websiteEtcd:       {c.websiteEtcd, member},
 	} {
 		if _, err := ensureLeaf(l, name, cert.ca, cert.purpose); err != nil {
 			return nil, err
@@ -104,6 +108,9 @@ func ensureCredentials(l layout, host string) (*credentials, error) {
 	}
 	var err error
 	if c.etcdClient, err = ensureLeaf(l, etcdClient, c.etcd, leaf{commonName: kubeAPIServer, client: true}); err != nil {
+		return nil, err
+	}
+	if c.websiteEtcdClient, err = ensureLeaf(l, websiteEtcdClient, c.websiteEtcd, leaf{commonName: websiteAPIServer, client: true}); err != nil {
 		return nil, err
 	}
 	if c.proxyClient, err = ensureLeaf(l, frontProxy, c.frontProxy, leaf{commonName: frontProxyUser, client: true}); err != nil {

@@ -15,13 +15,14 @@ import (
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
+	"github.com/kubesites/website-apiserver/pkg/controller/options"
 )
 
-// The images of a real node: those that website-controller gives the pods of Websites,
-// under the names it knows them by, and the one that holds the place of every pod.
+// The images of a real node: those that website-controller gives the pods of Websites
+// unless it is told otherwise, and the one that holds the place of every pod.
 const (
-	nginxImage   = "docker.io/nginxinc/nginx-unprivileged:1.30.5-alpine"
-	gitSyncImage = "registry.k8s.io/git-sync/git-sync:v4.7.1"
+	nginxImage   = options.DefaultNginxImage
+	gitSyncImage = options.DefaultGitSyncImage
 	pauseImage   = "localhost/devcluster/pause-standin:1"
 )
 
@@ -34,7 +35,9 @@ const (
 	imageFormat = "1"
 	// imageNamespace is where containerd keeps what the kubelet uses.
 	imageNamespace = "k8s.io"
-	standInLabel   = "io.kubesites.stand-in"
+	// archiveAge is how long an archive stays in the cache that no cluster imports.
+	archiveAge   = 30 * 24 * time.Hour
+	standInLabel = "io.kubesites.stand-in"
 )
 
 // recipe says how to make an image.
@@ -52,9 +55,9 @@ type recipe struct {
 	what          string
 }
 
-// shell is for whoever looks around in a pod with kubectl exec. No package asks for it, as
-// every Debian has it.
-var shell = []string{"dash", "coreutils"}
+// shell is for whoever looks around in a pod with kubectl exec, and for the parts of git that
+// are shell scripts. No package asks for it, as every Debian has it.
+var shell = []string{"dash", "coreutils", "grep", "sed"}
 
 var recipes = []recipe{
 	{
@@ -128,6 +131,9 @@ func (c *Cluster) provideImage(ctx context.Context, r recipe, step *step) (how s
 			return "", err
 		}
 	}
+	if err := pruneArchives(archive, time.Now()); err != nil {
+		return "", err
+	}
 	step.set("importing %s", r.what)
 	if _, err := c.ctr(ctx, "images", "import", "--no-unpack", archive); err != nil {
 		return "", err
@@ -192,6 +198,29 @@ func (r recipe) archive(p *plan) (string, error) {
 	return filepath.Join(p.options.CacheDir, "images", name+"-"+hex.EncodeToString(sum[:6])+".tar"), nil
 }
 
+// pruneArchives notes that an archive is in use and removes those of the cache that no
+// cluster has used for long: each change of a program makes another.
+func pruneArchives(used string, now time.Time) error {
+	if err := os.Chtimes(used, now, now); err != nil {
+		return fmt.Errorf("noting that an image is in use: %w", err)
+	}
+	archives, err := filepath.Glob(filepath.Join(filepath.Dir(used), "*.tar"))
+	if err != nil {
+		return fmt.Errorf("listing the cached images: %w", err)
+	}
+	for _, archive := range archives {
+		// One that is gone was removed by another command.
+		info, err := os.Stat(archive)
+		if err != nil || now.Sub(info.ModTime()) < archiveAge {
+			continue
+		}
+		if err := os.Remove(archive); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("removing a cached image that is no longer used: %w", err)
+		}
+	}
+	return nil
+}
+
 // make writes the image's archive.
 func (r recipe) make(ctx context.Context, p *plan, out string, say func(string)) (err error) {
 	layer := image.NewLayer()
@@ -200,7 +229,7 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 		say("fetching Debian's " + strings.Join(r.packages, ", ") + " and what it needs")
 		files, err := image.DownloadDebian(ctx, node.Apt, filepath.Dir(out), r.packages...)
 		if err != nil {
-			return fmt.Errorf("no registry can be reached, and Debian's packages, from which the image could be made, neither: %w", err)
+			return fmt.Errorf("%w: no registry can be reached to pull images from, and Debian's packages, from which they could be made, neither (NODE=simulated needs no images): %w", ErrUnsuitable, err)
 		}
 		say(fmt.Sprintf("unpacking %d packages", len(files)))
 		if err := layer.AddDebian(ctx, files...); err != nil {

@@ -38,6 +38,7 @@ func (l layout) pki() string                 { return filepath.Join(l.dir, "pki"
 func (l layout) cert(name string) string     { return filepath.Join(l.pki(), name+".crt") }
 func (l layout) key(name string) string      { return filepath.Join(l.pki(), name+".key") }
 func (l layout) etcdData() string            { return filepath.Join(l.dir, "etcd") }
+func (l layout) websiteEtcdData() string     { return filepath.Join(l.dir, "website-etcd") }
 func (l layout) node() string                { return filepath.Join(l.dir, "node") }
 func (l layout) nodeFile(name string) string { return filepath.Join(l.node(), name) }
 func (l layout) containerdData() string      { return filepath.Join(l.dir, "containerd") }
@@ -66,7 +67,7 @@ func (l layout) remove() error {
 	if err != nil {
 		return err
 	}
-	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.kubeconfigs(),
+	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.websiteEtcdData(), l.kubeconfigs(),
 		l.node(), l.containerdData(), l.kubeletData(), l.git(),
 		filepath.Join(l.dir, websiteDataName), l.adminKubeconfig()}
 	if s.WebsiteData != "" {

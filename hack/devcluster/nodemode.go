@@ -2,10 +2,15 @@ package devcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
+
+// ErrUnsuitable is wrapped by the error of Up where this machine cannot offer NodeReal; the
+// error says what it lacks. NodeSimulated may work.
+var ErrUnsuitable = errors.New("this machine cannot offer NODE=real")
 
 // resolve turns NodeAuto into what this machine can offer, says so, and makes sure that a
 // real node has the programs it needs.
@@ -31,6 +36,6 @@ func (m NodeMode) resolve(ctx context.Context, l layout, p *progress) (NodeMode,
 		p.printf("nodes: NODE=auto takes simulated (kwok): pods become Ready, but no container runs. A real node is not possible: %v", err)
 		return NodeSimulated, nil
 	default:
-		return m, fmt.Errorf("this machine cannot offer NODE=real: %w", err)
+		return m, fmt.Errorf("%w: %w", ErrUnsuitable, err)
 	}
 }

@@ -93,7 +93,13 @@ type Options struct {
 	// start one later.
 	WithoutController bool
 
-	// APIServerArgs are further flags of website-apiserver. They come last, so they
+	// ExternalEtcd has website-apiserver keep its objects in an etcd cluster of one member,
+	// website-etcd, over mutual TLS, and not in the etcd inside it. The two hold different
+	// Websites: a cluster that changes from one to the other does not take them along.
+	ExternalEtcd bool
+
+	// APIServerArgs are further flags of website-apiserver, also of those started by
+	// Cluster.StartAPIServer. They come last, so they
 	// override the ones chosen here.
 	APIServerArgs []string
 

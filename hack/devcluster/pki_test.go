@@ -22,7 +22,7 @@ func TestCertificates(t *testing.T) {
 	if err := c.ensureKubeconfigs(l, 6443); err != nil {
 		t.Fatal(err)
 	}
-	authorities := map[string]*keyPair{clusterCA: c.cluster, servingCA: c.serving, frontProxyCA: c.frontProxy, etcdCA: c.etcd}
+	authorities := map[string]*keyPair{clusterCA: c.cluster, servingCA: c.serving, frontProxyCA: c.frontProxy, etcdCA: c.etcd, websiteEtcdCA: c.websiteEtcd}
 	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	tests := []struct {
 		file, authority string
@@ -39,6 +39,8 @@ func TestCertificates(t *testing.T) {
 		{file: etcd, authority: etcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
 		{file: etcd, authority: etcdCA, usage: client},
 		{file: etcdClient, authority: etcdCA, usage: client},
+		{file: websiteEtcd, authority: websiteEtcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: websiteEtcdClient, authority: websiteEtcdCA, usage: client, user: "website-apiserver"},
 		{file: frontProxy, authority: frontProxyCA, usage: client, user: "front-proxy-client"},
 		{file: "admin-client", authority: clusterCA, usage: client, user: "devcluster-admin", groups: []string{"system:masters"}},
 		{file: "kube-scheduler-client", authority: clusterCA, usage: client, user: "system:kube-scheduler"},

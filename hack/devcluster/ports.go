@@ -34,6 +34,8 @@ type Ports struct {
 	Kwok              int `json:"kwok"`
 	Etcd              int `json:"etcd"`
 	EtcdPeer          int `json:"etcd-peer"`
+	WebsiteEtcd       int `json:"website-etcd"`
+	WebsiteEtcdPeer   int `json:"website-etcd-peer"`
 	// GitServer and NodeProxy are ports on the address that the real node knows the host
 	// by, not on 127.0.0.1.
 	GitServer int `json:"git-server"`
@@ -80,6 +82,8 @@ func (p *Ports) all() []portField {
 		{"etcd-peer", &p.EtcdPeer},
 		{gitServer, &p.GitServer},
 		{"node-proxy", &p.NodeProxy},
+		{websiteEtcd, &p.WebsiteEtcd},
+		{"website-etcd-peer", &p.WebsiteEtcdPeer},
 	}
 }
 

@@ -93,7 +93,10 @@ makeIPTablesUtilChains: false
 podLogsDir: {{.PodLogs | quote}}
 volumePluginDir: {{.VolumePlugins | quote}}
 resolvConf: {{.Resolver | quote}}
+clusterDNS: [127.0.0.1]
 serializeImagePulls: false
+# A pod that fills its volumes is found out within seconds, not minutes.
+volumeStatsAggPeriod: 10s
 # Images may have been imported and cannot be pulled again; a full disk of the developer's
 # is no reason to evict.
 imageGCHighThresholdPercent: 100
@@ -110,7 +113,7 @@ clusterCIDR: {{.Pods | quote}}
 # Limits of connection tracking are the machine's, not the node's.
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 `,
-	// Pods look up no names. This server is one that refuses at once.
+	// Pods look up no names. This server, as that of clusterDNS, is one that refuses at once.
 	resolverConfig: `nameserver 127.0.0.1
 options timeout:1 attempts:1
 `,

@@ -3,6 +3,7 @@ package devcluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -76,8 +77,8 @@ func TestAutoFallsBack(t *testing.T) {
 	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "takes simulated") || !strings.Contains(said.String(), "not possible: ") {
 		t.Errorf("auto = %s, %v, said %q", mode, err, said.String())
 	}
-	if _, err := NodeReal.resolve(t.Context(), l, newProgress(&said)); err == nil {
-		t.Error("real was accepted")
+	if _, err := NodeReal.resolve(t.Context(), l, newProgress(&said)); !errors.Is(err, ErrUnsuitable) {
+		t.Errorf("real: %v, want ErrUnsuitable", err)
 	}
 	if mode, err := NodeSimulated.resolve(t.Context(), l, newProgress(&said)); err != nil || mode != NodeSimulated {
 		t.Errorf("simulated = %s, %v", mode, err)
@@ -96,9 +97,8 @@ func TestNodeDependsOnTheMode(t *testing.T) {
 	for _, mode := range []NodeMode{NodeReal, NodeSimulated} {
 		p.options.Node = mode
 		reaches := slices.ContainsFunc(p.kubeAPIServer().args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
-		images := slices.Contains(p.websiteController(websiteController, 1).args, "--nginx-image="+nginxImage)
-		if real := mode == NodeReal; reaches != real || images != real {
-			t.Errorf("%s: kube-apiserver knows the kubelet: %t, the controller the images: %t", mode, reaches, images)
+		if reaches != (mode == NodeReal) {
+			t.Errorf("%s: kube-apiserver knows the kubelet: %t", mode, reaches)
 		}
 	}
 }
@@ -132,6 +132,24 @@ func TestArchiveIsNamedByItsInputs(t *testing.T) {
 	writeTestFile(t, program, "two")
 	if second, err := recipes[0].archive(p); err != nil || second == first {
 		t.Errorf("another program, the same archive %s (%v)", second, err)
+	}
+}
+
+func TestPruneArchives(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	used, recent, old, other := filepath.Join(dir, "used.tar"), filepath.Join(dir, "recent.tar"), filepath.Join(dir, "old.tar"), filepath.Join(dir, "notes")
+	for path, age := range map[string]time.Duration{used: 2 * archiveAge, recent: archiveAge / 2, old: 2 * archiveAge, other: 2 * archiveAge} {
+		writeTestFile(t, path, "")
+		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pruneArchives(used, now); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if want := []string{other, recent, used}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left in the cache: %v (%v), want %v", left, err, want)
 	}
 }
 

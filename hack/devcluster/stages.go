@@ -23,14 +23,17 @@ func (c *Cluster) start(ctx context.Context) error {
 	if options.Node == NodeReal {
 		nodeStages = plan.nodeStages(func() int { return c.Process(nodeInit).PID() })
 	}
-	var server, controller []spec
+	var store, server, controller []spec
 	if !options.KubernetesOnly {
-		server = []spec{plan.websiteAPIServer()}
+		if options.ExternalEtcd {
+			store = []spec{plan.websiteEtcd()}
+		}
+		server = []spec{plan.websiteAPIServer(websiteAPIServer, plan.settings.Ports.WebsiteAPIServer)}
 		if !options.WithoutController {
 			controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
 		}
 	}
-	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{server, controller})); err != nil {
+	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{store, server, controller})); err != nil {
 		return err
 	}
 	if options.Node != NodeReal {
@@ -65,6 +68,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		return nil
 	}
 	if err := c.applyRoles(ctx, client); err != nil {
+		return err
+	}
+	if err := c.startStage(ctx, store); err != nil {
 		return err
 	}
 	if err := c.startStage(ctx, server); err != nil {

@@ -9,6 +9,7 @@ package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,11 +23,16 @@ import (
 // in the cache yet.
 const startTimeout = 30 * time.Minute
 
+// externalEtcd is the production shape, an etcd cluster over mutual TLS, of the
+// version that Kubernetes is released with. The other is the single-node one.
+var externalEtcd = flag.Bool("external-etcd", false, "store Websites in an etcd of their own, over TLS, instead of the one inside website-apiserver")
+
 // cluster is the one that all tests share: starting one takes longer than all
 // they do with it.
 var cluster *devcluster.Cluster
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "integration tests: %v\n", err)
@@ -38,7 +44,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, Progress: os.Stderr})
+	cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: *externalEtcd, Progress: os.Stderr})
 	if err != nil {
 		return 1, err
 	}

@@ -6,14 +6,10 @@ import (
 	"path"
 	"path/filepath"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -24,15 +20,7 @@ func TestStorage(t *testing.T) {
 	namespace := newNamespace(t)
 	w := mustCreate(t, newWebsite(namespace, "kubia"))
 
-	endpoint, err := embeddedetcd.Endpoint(cluster.WebsiteDataDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := clusterStore(t).client(t)
 	key := path.Join("/registry/mycontroller.nevermosby.io/websites", namespace, w.Name)
 	got, err := client.Get(t.Context(), key)
 	if err != nil {
@@ -49,6 +37,9 @@ func TestStorage(t *testing.T) {
 		t.Error("the stored object does not name the storage version v1beta1")
 	}
 
+	if *externalEtcd {
+		return
+	}
 	info, err := os.Stat(filepath.Join(cluster.WebsiteDataDir(), "etcd"))
 	if err != nil {
 		t.Fatal(err)

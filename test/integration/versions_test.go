@@ -78,7 +78,7 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			args := deployment.Spec.Template.Spec.Containers[1].Args
+			args := deployment.Spec.Template.Spec.InitContainers[0].Args
 			for _, arg := range want {
 				if !slices.Contains(args, arg) {
 					return fmt.Errorf("arguments of git-sync = %q, want %q", args, arg)

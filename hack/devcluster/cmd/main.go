@@ -111,6 +111,7 @@ func up(ctx context.Context, args []string) error {
 	})
 	flags.IntVar(&options.SimulatedNodes, "simulated-nodes", 1, "how many nodes to simulate")
 	flags.BoolVar(&options.KubernetesOnly, "kubernetes-only", false, "leave out everything of this repository")
+	flags.BoolVar(&options.ExternalEtcd, "external-etcd", false, "store Websites in an etcd of their own, over TLS, instead of the one inside website-apiserver (the two hold different Websites)")
 	flags.DurationVar(&options.ReadyTimeout, "ready-timeout", devcluster.DefaultReadyTimeout, "how long one component may take until it is ready")
 	if err := parse(flags, args); err != nil {
 		return err

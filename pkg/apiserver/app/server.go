@@ -39,7 +39,9 @@ mycontroller.nevermosby.io. It is registered with a Kubernetes cluster by an
 APIService; the cluster authenticates and authorizes every request.
 
 Websites are stored in etcd: in the cluster given by --etcd-servers or, without
-one, in an etcd that runs inside the process and keeps its data in --data-dir.`,
+one, in an etcd that runs inside the process and keeps its data in --data-dir.
+
+"website-apiserver migrate-storage" rewrites all stored Websites; see its --help.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -64,16 +66,23 @@ one, in an etcd that runs inside the process and keeps its data in --data-dir.`,
 	cmd.SetContext(ctx)
 
 	sections := o.Flags()
-	global := sections.FlagSet("global")
-	globalflag.AddGlobalFlags(global, cmd.Name(), logs.SkipLoggingConfigurationFlags())
 	// Declared here rather than by cobra, so that --help shows it.
-	global.Bool("version", false, "Print the version and exit.")
+	sections.FlagSet("global").Bool("version", false, "Print the version and exit.")
+	addGlobalFlags(&sections, cmd)
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.AddCommand(newMigrateCommand())
+	return cmd, nil
+}
+
+// addGlobalFlags adds the flags that every Kubernetes command has, and gives the
+// command all sections.
+func addGlobalFlags(sections *cliflag.NamedFlagSets, cmd *cobra.Command) {
+	globalflag.AddGlobalFlags(sections.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
 	for _, set := range sections.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
-	return cmd, nil
 }
 
 // Run serves until ctx ends and then shuts down: requests in flight are
@@ -104,7 +113,7 @@ func Run(ctx context.Context, o options.CompletedOptions) (err error) {
 }
 
 func serve(ctx context.Context, o options.CompletedOptions) error {
-	config, err := o.Config()
+	config, err := o.Config(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -56,14 +57,18 @@ func (o CompletedOptions) Validate() error {
 	return errors.Join(append(o.ServerRun.Validate(), o.Recommended.Validate()...)...)
 }
 
-// Config returns the server's configuration. Etcd must be reachable: its
-// health is part of the server's.
-func (o CompletedOptions) Config() (*apiserver.Config, error) {
+// Config returns the server's configuration. Etcd must be reachable, whose
+// health is part of the server's, and so must the host cluster, on whose version
+// the defaults depend.
+func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error) {
 	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("making a self-signed serving certificate: %w", err)
 	}
 
 	if err := o.applyStorageCodec(); err != nil {
+		return nil, err
+	}
+	if err := o.adaptToHost(ctx); err != nil {
 		return nil, err
 	}
 

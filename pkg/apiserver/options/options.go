@@ -68,6 +68,7 @@ func NewOptions() (*Options, error) {
 
 	// The codec of the storage follows from --storage-media-type; see Config.
 	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, nil)
+	addResourceQuota(recommended)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort
 	// With no folder for it, a certificate that nobody provided stays in memory.

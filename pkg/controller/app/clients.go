@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	"github.com/kubesites/website-apiserver/pkg/version"
@@ -47,6 +48,16 @@ func newClients(o *options.Options) (*clients, error) {
 		*target = client
 	}
 	return c, nil
+}
+
+// pods returns what asks the pods which commit they serve, or nil when the flags
+// say that nobody does.
+func (c *clients) pods(o *options.Options) (observer.Pods, error) {
+	mode := observer.Mode(o.CommitObservation)
+	if mode == observer.None {
+		return nil, nil
+	}
+	return observer.NewPods(mode, separate(c.config), c.kube)
 }
 
 func clientConfig(o *options.Options) (*rest.Config, error) {

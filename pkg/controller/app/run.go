@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/events"
@@ -50,8 +51,12 @@ func Run(ctx context.Context, o *options.Options) error {
 	}
 	defer flush(ctx, recorder)
 
-	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites)
-	childInformers := website.NewChildInformers(clients.watchKube)
+	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites, metav1.NamespaceAll)
+	childInformers := website.NewChildInformers(clients.watchKube, metav1.NamespaceAll)
+	pods, err := clients.pods(o)
+	if err != nil {
+		return err
+	}
 	controller, err := website.New(website.Config{
 		Websites:         clients.websites,
 		Kube:             clients.kube,
@@ -59,6 +64,9 @@ func Run(ctx context.Context, o *options.Options) error {
 		ChildInformers:   childInformers,
 		Recorder:         recorder,
 		Images:           resources.Images{Nginx: o.NginxImage, GitSync: o.GitSyncImage},
+
+		Pods:              pods,
+		ObservationPeriod: o.CommitObservationPeriod,
 	})
 	if err != nil {
 		return err

@@ -19,6 +19,8 @@ import (
 	configvalidation "k8s.io/component-base/config/validation"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 )
 
 const (
@@ -39,6 +41,10 @@ const (
 
 	defaultWorkers = 5
 	maxWorkers     = 1000
+
+	defaultObservationPeriod = 30 * time.Second
+	minObservationPeriod     = time.Second
+
 	// unlimited leaves the pace to the server's priority and fairness.
 	unlimited = -1
 )
@@ -56,6 +62,10 @@ type Options struct {
 	ConcurrentSyncs int
 	// NginxImage and GitSyncImage are what the pods run.
 	NginxImage, GitSyncImage string
+	// CommitObservation is how the pods are asked which commit they serve.
+	CommitObservation string
+	// CommitObservationPeriod is how often a pod is asked with which all is well.
+	CommitObservationPeriod time.Duration
 	// Profiling adds /debug/pprof to the secure port.
 	Profiling bool
 
@@ -75,6 +85,10 @@ func NewOptions() (*Options, error) {
 		ConcurrentSyncs: defaultWorkers,
 		NginxImage:      DefaultNginxImage,
 		GitSyncImage:    DefaultGitSyncImage,
+
+		CommitObservation:       string(observer.Direct),
+		CommitObservationPeriod: defaultObservationPeriod,
+
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:       true,
 			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
@@ -119,6 +133,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Image that serves the sites: an nginx that runs as user 101. Another image rolls all pods.")
 	fs.StringVar(&o.GitSyncImage, "git-sync-image", o.GitSyncImage,
 		"Image that fetches the repositories: git-sync v4.7 or compatible. Another image rolls all pods.")
+	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,
+		"How the pods of Websites are asked which commit they serve. Direct: at their addresses, ports 8081 and 8082. PodProxy: through the API server, which takes the right to get pods/proxy. None: not at all; the condition Synced is then Unknown.")
+	fs.DurationVar(&o.CommitObservationPeriod, "commit-observation-period", o.CommitObservationPeriod,
+		"How often each pod is asked with which all is well. One that has changed, or with which something is wrong, is asked sooner.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,
 		"Serve profiles at /debug/pprof/ of the secure port, to whoever is authorized.")
 
@@ -156,6 +174,14 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--kube-api-burst is %d: it must be at least 1 when --kube-api-qps sets a limit", o.KubeAPIBurst))
 	}
 	errs = append(errs, validateImage("--nginx-image", o.NginxImage), validateImage("--git-sync-image", o.GitSyncImage))
+	switch observer.Mode(o.CommitObservation) {
+	case observer.Direct, observer.PodProxy, observer.None:
+	default:
+		errs = append(errs, fmt.Errorf("--commit-observation is %q: it must be %s, %s or %s", o.CommitObservation, observer.Direct, observer.PodProxy, observer.None))
+	}
+	if o.CommitObservationPeriod < minObservationPeriod {
+		errs = append(errs, fmt.Errorf("--commit-observation-period is %v: it must be at least %v", o.CommitObservationPeriod, minObservationPeriod))
+	}
 	if o.LeaderElection.LeaderElect {
 		errs = append(errs, configvalidation.ValidateLeaderElectionConfiguration(&o.LeaderElection, field.NewPath("leader-elect")).ToAggregate())
 		if o.LeaderElection.ResourceLock != resourcelock.LeasesResourceLock {

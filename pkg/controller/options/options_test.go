@@ -1,6 +1,7 @@
 package options
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -23,6 +24,15 @@ func parse(t *testing.T, args ...string) *Options {
 	}
 	o.Complete()
 	return o
+}
+
+// TestFlagsOfDefaultGitSyncAreKnown: the builders are tested against the flags
+// of one version, which has to be the one that runs.
+func TestFlagsOfDefaultGitSyncAreKnown(t *testing.T) {
+	_, tag, _ := strings.Cut(DefaultGitSyncImage, ":")
+	if _, err := os.Stat("../website/resources/testdata/git-sync-" + tag + "-flags.txt"); err != nil {
+		t.Errorf("there is no list of the flags of %s: %v", DefaultGitSyncImage, err)
+	}
 }
 
 func TestDefaults(t *testing.T) {
@@ -73,6 +83,11 @@ func TestValidate(t *testing.T) {
 		"a limit":                {[]string{"--kube-api-qps=20", "--kube-api-burst=40"}, ""},
 		"json logs":              {[]string{"--logging-format=json"}, ""},
 		"no port":                {[]string{"--secure-port=0"}, ""},
+		"the pod proxy":          {[]string{"--commit-observation=PodProxy", "--commit-observation-period=5s"}, ""},
+		"no observation":         {[]string{"--commit-observation=None"}, ""},
+
+		"unknown observation":       {[]string{"--commit-observation=direct"}, "--commit-observation"},
+		"observation without pause": {[]string{"--commit-observation-period=0s"}, "--commit-observation-period"},
 
 		"no workers":                {[]string{"--concurrent-website-syncs=0"}, "--concurrent-website-syncs"},
 		"too many workers":          {[]string{"--concurrent-website-syncs=100000"}, "--concurrent-website-syncs"},

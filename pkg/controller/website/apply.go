@@ -12,11 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 // FieldManager is the name under which the controller writes.
 const FieldManager = "website-controller"
+
+// neverStored makes an apply create or do nothing. A plain apply would merge
+// into an object that somebody else created under this name a moment ago, if no
+// field of the two clashes. With a resource version the API server refuses with
+// a conflict when there is an object that has another one, and ignores it when
+// there is none. Every stored object has another one: the first revision of
+// etcd is that of the empty store.
+const neverStored = "1"
 
 // object is a child as the API server returns it.
 type object interface {
@@ -29,14 +36,15 @@ type applyConfiguration[A any] interface {
 	GetName() *string
 	GetNamespace() *string
 	WithUID(types.UID) A
+	WithResourceVersion(string) A
 }
 
 // childClient reads and writes the children of one kind.
 type childClient[T object, A applyConfiguration[A]] struct {
 	// kind is the name of the kind, for people and metrics.
 	kind string
-	// sites tells which owners still exist.
-	sites websitelisters.WebsiteLister
+	// owners tells what Websites there are.
+	owners owners
 	// cached reads the informer's store.
 	cached func(namespace, name string) (T, error)
 	// live reads the API server.
@@ -55,6 +63,9 @@ type observation[T object] struct {
 	// live tells an object that was read from the API server from one that was
 	// read from the cache.
 	live bool
+	// orphan is true when the object was a child of a Website of this name and
+	// has no controller now. It is adopted with the next write.
+	orphan bool
 }
 
 // outcome is what became of a child.
@@ -64,6 +75,8 @@ const (
 	unchanged outcome = "unchanged"
 	created   outcome = "created"
 	updated   outcome = "updated"
+	adopted   outcome = "adopted"
+	deleted   outcome = "deleted"
 )
 
 // observe looks for the child of a Website. The cache is trusted only when it
@@ -88,13 +101,18 @@ func (c *childClient[T, A]) observeLive(ctx context.Context, site *v1beta1.Websi
 		return observation[T]{live: true}, nil
 	case err != nil:
 		return observation[T]{}, fmt.Errorf("reading %s %q: %w", c.kind, name, err)
-	case !metav1.IsControlledBy(child, site):
+	case metav1.IsControlledBy(child, site):
+		return observation[T]{child: child, found: true, live: true}, nil
+	case isOrphanOf(site, child):
+		if err := c.mayAdopt(ctx, site, name); err != nil {
+			return observation[T]{}, err
+		}
+		return observation[T]{child: child, found: true, live: true, orphan: true}, nil
+	default:
 		owner := metav1.GetControllerOf(child)
 		return observation[T]{}, &nameTakenError{
-			kind: c.kind, name: name, owner: owner, passing: isGone(c.sites, site.Namespace, owner),
+			kind: c.kind, name: name, owner: owner, passing: isGone(c.owners.cached, site.Namespace, owner),
 		}
-	default:
-		return observation[T]{child: child, found: true, live: true}, nil
 	}
 }
 
@@ -121,9 +139,7 @@ func (c *childClient[T, A]) ensure(ctx context.Context, site *v1beta1.Website, s
 
 	options := metav1.ApplyOptions{FieldManager: FieldManager}
 	if !seen.found {
-		// Without force: when somebody else creates this name first, the answer
-		// is a conflict, and the next pass finds a foreign object.
-		child, err := c.apply(ctx, site.Namespace, desired, options)
+		child, err := c.apply(ctx, site.Namespace, desired.WithResourceVersion(neverStored), options)
 		if err != nil {
 			return seen, unchanged, fmt.Errorf("creating %s %q: %w", c.kind, name, err)
 		}
@@ -139,12 +155,16 @@ func (c *childClient[T, A]) ensure(ctx context.Context, site *v1beta1.Website, s
 	if err != nil {
 		return seen, unchanged, fmt.Errorf("updating %s %q: %w", c.kind, name, err)
 	}
-	if child.GetResourceVersion() == seen.child.GetResourceVersion() {
+	done := updated
+	switch {
+	case child.GetResourceVersion() == seen.child.GetResourceVersion():
 		// Admission put back what we wanted changed; nothing was written.
 		return observation[T]{child: child, found: true, live: true}, unchanged, nil
+	case seen.orphan:
+		done = adopted
 	}
-	recordChildWrite(c.kind, updated)
-	return observation[T]{child: child, found: true, live: true}, updated, nil
+	recordChildWrite(c.kind, done)
+	return observation[T]{child: child, found: true, live: true}, done, nil
 }
 
 // settled reports whether nothing is to be done to a child. One that is being

@@ -9,17 +9,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 type configMaps = childClient[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
 
-func newConfigMaps(client kubernetes.Interface, lister corev1listers.ConfigMapLister, sites websitelisters.WebsiteLister) *configMaps {
+func newConfigMaps(client kubernetes.Interface, lister corev1listers.ConfigMapLister, owners owners) *configMaps {
 	return &configMaps{
-		kind:  "ConfigMap",
-		sites: sites,
+		kind:   "ConfigMap",
+		owners: owners,
 		cached: func(namespace, name string) (*corev1.ConfigMap, error) {
 			return lister.ConfigMaps(namespace).Get(name)
 		},
@@ -37,21 +35,18 @@ func newConfigMaps(client kubernetes.Interface, lister corev1listers.ConfigMapLi
 // the Deployment, whose pods would otherwise wait for it, and a ConfigMap that
 // is not ours keeps the Deployment from being written: its pods would run with
 // whatever somebody else wrote in there.
-func (c *Controller) ensureConfigMap(ctx context.Context, site *v1beta1.Website) error {
-	desired, err := resources.ConfigMap(site)
+func (c *Controller) ensureConfigMap(ctx context.Context, p *pass) error {
+	seen, err := c.configMaps.observe(ctx, p.site, resources.ConfigMapName(p.site))
 	if err != nil {
 		return err
 	}
-	seen, err := c.configMaps.observe(ctx, site, resources.ConfigMapName(site))
+	seen, done, err := c.configMaps.ensure(ctx, p.site, seen, resources.ConfigMap(p.wanted, p.nginxConfig))
 	if err != nil {
 		return err
 	}
-	seen, done, err := c.configMaps.ensure(ctx, site, seen, desired)
-	if err != nil {
-		return err
-	}
-	if done == updated {
-		c.reporter.updated(site, seen.child, c.configMaps.kind)
+	// That it is created goes without saying: it is of no use by itself.
+	if done != created {
+		c.reporter.wrote(p.site, seen.child, c.configMaps.kind, done)
 	}
 	return nil
 }

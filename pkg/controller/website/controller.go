@@ -7,17 +7,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	oteltrace "go.opentelemetry.io/otel/trace"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/keymutex"
+	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
@@ -36,9 +40,8 @@ const (
 	nameTakenRetry  = time.Minute
 	nameTakenJitter = 0.2
 
-	// claimLocks is how many locks the claims to names share. Many more than
-	// there are workers, so that two names rarely meet on one lock.
-	claimLocks = 4096
+	// observationWorkers is how many pods are asked at once what they serve.
+	observationWorkers = 20
 
 	// passTimeout ends a pass over a Website that an API server keeps waiting.
 	passTimeout = time.Minute
@@ -58,6 +61,15 @@ type Config struct {
 	Recorder events.EventRecorder
 	// Images are what the pods run.
 	Images resources.Images
+	// Pods is how pods are asked which commit they serve. Nil: they are not
+	// asked.
+	Pods observer.Pods
+	// ObservationPeriod is how often a pod is asked with which all is well.
+	ObservationPeriod time.Duration
+	// Clock tells the time. Default: the real one.
+	Clock clock.WithTicker
+	// TracerProvider takes a span of every pass. Default: none are made.
+	TracerProvider oteltrace.TracerProvider
 }
 
 // Controller keeps the children and the status of every Website.
@@ -69,14 +81,22 @@ type Controller struct {
 	configMaps  *configMaps
 	deployments *deployments
 	services    *services
+	budgets     *podDisruptionBudgets
+	podIndex    cache.Indexer
+	// observer is nil when nobody asks the pods what they serve.
+	observer *observer.Observer
 
 	images   resources.Images
 	reporter *reporter
-	// claims serializes the work on one deployment name.
-	claims keymutex.KeyMutex
+	statuses statuses
+	tracer   oteltrace.Tracer
+	claims   claims
+	clock    clock.WithTicker
 
-	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
-	synced []cache.InformerSynced
+	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	priority *priorityQueue
+	backoff  workqueue.TypedRateLimiter[cache.ObjectName]
+	synced   []cache.InformerSynced
 	// running is false while another replica leads. Nothing is queued then, so
 	// that a standby does not look like a controller that is falling behind.
 	running atomic.Bool
@@ -90,21 +110,40 @@ func New(config Config) (*Controller, error) {
 	deploymentInformer := config.ChildInformers.Apps().V1().Deployments()
 	serviceInformer := config.ChildInformers.Core().V1().Services()
 
+	budgetInformer := config.ChildInformers.Policy().V1().PodDisruptionBudgets()
+	podInformer := config.ChildInformers.Core().V1().Pods()
+
 	c := &Controller{
-		websites:    config.Websites,
-		siteLister:  sites.Lister(),
-		siteIndex:   sites.Informer().GetIndexer(),
-		configMaps:  newConfigMaps(config.Kube, configMapInformer.Lister(), sites.Lister()),
-		deployments: newDeployments(config.Kube, deploymentInformer.Lister(), sites.Lister()),
-		services:    newServices(config.Kube, serviceInformer.Lister(), sites.Lister()),
-		images:      config.Images,
-		reporter:    newReporter(config.Recorder),
-		claims:      keymutex.NewHashed(claimLocks),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
-			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "websites"}),
+		websites:   config.Websites,
+		siteLister: sites.Lister(),
+		siteIndex:  sites.Informer().GetIndexer(),
+		podIndex:   podInformer.Informer().GetIndexer(),
+		images:     config.Images,
+		reporter:   newReporter(config.Recorder),
+		tracer:     tracerOf(config.TracerProvider),
+		clock:      config.Clock,
+		priority:   newPriorityQueue(),
+		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+	}
+	if c.clock == nil {
+		c.clock = clock.RealClock{}
+	}
+	c.statuses.delay = statusDelay
+	c.queue = newQueue(c.backoff, c.priority, c.clock)
+	owners := owners{cached: sites.Lister(), live: func(ctx context.Context, namespace, name string) (*v1beta1.Website, error) {
+		return config.Websites.WebsiteV1beta1().Websites(namespace).Get(ctx, name, metav1.GetOptions{})
+	}}
+	c.configMaps = newConfigMaps(config.Kube, configMapInformer.Lister(), owners)
+	c.deployments = newDeployments(config.Kube, deploymentInformer.Lister(), owners)
+	c.services = newServices(config.Kube, serviceInformer.Lister(), owners)
+	c.budgets = newPodDisruptionBudgets(config.Kube, budgetInformer.Lister(), owners)
+	if config.Pods != nil {
+		c.observer = c.newObserver(config, podInformer.Lister())
 	}
 
+	if err := podInformer.Informer().AddIndexers(podIndexers()); err != nil {
+		return nil, fmt.Errorf("indexing pods: %w", err)
+	}
 	if err := sites.Informer().AddIndexers(indexers()); err != nil {
 		return nil, fmt.Errorf("indexing Websites: %w", err)
 	}
@@ -117,6 +156,8 @@ func New(config Config) (*Controller, error) {
 		{"ConfigMaps", configMapInformer.Informer(), c.childHandler(resources.DeploymentNameOfConfigMap)},
 		{"Deployments", deploymentInformer.Informer(), c.childHandler(func(name string) (string, bool) { return name, true })},
 		{"Services", serviceInformer.Informer(), c.childHandler(resources.DeploymentNameOfService)},
+		{"PodDisruptionBudgets", budgetInformer.Informer(), c.childHandler(func(name string) (string, bool) { return name, true })},
+		{"Pods", podInformer.Informer(), c.podHandler()},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
 		if err != nil {
@@ -172,6 +213,20 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 		c.queue.Add(cache.MetaObjectToName(site))
 	}
 
+	if c.observer != nil {
+		for _, obj := range c.podIndex.List() {
+			if pod, ok := obj.(*corev1.Pod); ok {
+				c.observer.Poll(pod)
+			}
+		}
+		observation, stopObserving := context.WithCancel(ctx)
+		defer stopObserving()
+		background.Go(func() {
+			defer utilruntime.HandleCrashWithContext(ctx)
+			c.observer.Run(observation, observationWorkers)
+		})
+	}
+
 	logger.Info("Starting workers", "workers", workers, "websites", len(sites))
 	var pool sync.WaitGroup
 	for range workers {
@@ -207,8 +262,11 @@ func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	defer cancel()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
 	start := time.Now()
+	ctx, span := c.startPass(ctx, key)
 	problems := c.reconcile(ctx, key)
-	recordReconcile(c.settle(ctx, key, problems), time.Since(start))
+	outcome := c.settle(ctx, key, problems)
+	endPass(span, outcome, problems)
+	recordReconcile(outcome, time.Since(start))
 	return true
 }
 
@@ -219,6 +277,14 @@ func (c *Controller) enqueue(key cache.ObjectName) {
 	}
 }
 
-func (c *Controller) nameTakenRetry() time.Duration {
-	return wait.Jitter(nameTakenRetry, nameTakenJitter)
+// enqueueAs queues a Website, before those that are only looked at again when it
+// is urgent.
+func (c *Controller) enqueueAs(key cache.ObjectName, urgent bool) {
+	if !c.running.Load() {
+		return
+	}
+	if urgent {
+		c.priority.mark(key)
+	}
+	c.queue.Add(key)
 }

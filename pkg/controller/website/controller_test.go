@@ -194,7 +194,7 @@ func TestDrainFinishesWorkInFlight(t *testing.T) {
 	}
 	// The site that was being worked on is complete, the nine that were queued
 	// are left to the next leader.
-	want := []string{"create ConfigMap", "create Deployment", "create Service"}
+	want := []string{"create ConfigMap", "create Deployment", "create Service", "status "}
 	got := f.writes()
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("writes: %q, want %q", got, want)

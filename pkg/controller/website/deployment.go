@@ -2,15 +2,13 @@ package website
 
 import (
 	"context"
+	"errors"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/kubernetes"
 	appsv1listers "k8s.io/client-go/listers/apps/v1"
-
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 type (
@@ -18,10 +16,10 @@ type (
 	observedDeployment = observation[*appsv1.Deployment]
 )
 
-func newDeployments(client kubernetes.Interface, lister appsv1listers.DeploymentLister, sites websitelisters.WebsiteLister) *deployments {
+func newDeployments(client kubernetes.Interface, lister appsv1listers.DeploymentLister, owners owners) *deployments {
 	return &deployments{
-		kind:  "Deployment",
-		sites: sites,
+		kind:   "Deployment",
+		owners: owners,
 		cached: func(namespace, name string) (*appsv1.Deployment, error) {
 			return lister.Deployments(namespace).Get(name)
 		},
@@ -37,16 +35,16 @@ func newDeployments(client kubernetes.Interface, lister appsv1listers.Deployment
 
 // ensureDeployment keeps the Deployment of a Website, starting from what was
 // found under its name at the beginning of the pass.
-func (c *Controller) ensureDeployment(ctx context.Context, site *v1beta1.Website, seen observedDeployment, desired *appsv1ac.DeploymentApplyConfiguration) (observedDeployment, error) {
-	seen, done, err := c.deployments.ensure(ctx, site, seen, desired)
+func (c *Controller) ensureDeployment(ctx context.Context, p *pass) error {
+	seen, done, err := c.deployments.ensure(ctx, p.site, p.deployment, p.desiredDeployment)
 	if err != nil {
-		return seen, err
+		var taken *nameTakenError
+		if errors.As(err, &taken) {
+			p.deployment = observedDeployment{} // The cache showed one that is gone.
+		}
+		return err
 	}
-	switch done {
-	case created:
-		c.reporter.created(site, seen.child, c.deployments.kind)
-	case updated:
-		c.reporter.updated(site, seen.child, c.deployments.kind)
-	}
-	return seen, nil
+	p.deployment = seen
+	c.reporter.wrote(p.site, seen.child, c.deployments.kind, done)
+	return nil
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// The reasons of the events on a Website.
+// The reasons of the events on a Website. Those of warnings are the
+// reasons of conditions.
 const (
-	reasonCreated    = "Created"
-	reasonUpdated    = "Updated"
-	reasonNameTaken  = "NameTaken"
-	reasonSyncFailed = "SyncFailed"
+	reasonCreated = "Created"
+	reasonUpdated = "Updated"
+	reasonAdopted = "Adopted"
 )
 
 // The actions of the events on a Website.
@@ -92,26 +92,27 @@ func (r *reporter) mayReportWrite(site *v1beta1.Website) bool {
 	return r.remember(site).writes.TryAccept()
 }
 
-// created tells that a child was created.
-func (r *reporter) created(site *v1beta1.Website, child object, kind string) {
-	if r.mayReportWrite(site) {
-		r.recorder.Eventf(site, child, corev1.EventTypeNormal, reasonCreated, actionCreate,
-			"Created %s %q", kind, child.GetName())
+// wrote tells what was done to a child: it was created, had drifted, was an
+// orphan, or the spec changed.
+func (r *reporter) wrote(site *v1beta1.Website, child object, kind string, done outcome) {
+	reason, action := reasonUpdated, actionApply
+	switch done {
+	case created:
+		reason, action = reasonCreated, actionCreate
+	case updated:
+	case adopted:
+		reason = reasonAdopted
+	default:
+		return
 	}
-}
-
-// updated tells that a child was changed: it had drifted, or the spec changed.
-func (r *reporter) updated(site *v1beta1.Website, child object, kind string) {
 	if r.mayReportWrite(site) {
-		r.recorder.Eventf(site, child, corev1.EventTypeNormal, reasonUpdated, actionApply,
-			"Updated %s %q", kind, child.GetName())
+		r.recorder.Eventf(site, child, corev1.EventTypeNormal, reason, action, "%s %s %q", reason, kind, child.GetName())
 	}
 }
 
 // problem is something that the user of a Website should know.
 type problem struct {
-	key, reason string
-	err         error
+	key, reason, message string
 }
 
 // report tells the problems of a pass that were not there in the one before.
@@ -120,14 +121,14 @@ func (r *reporter) report(ctx context.Context, site *v1beta1.Website, errs []err
 	conclusive := true
 	for _, err := range errs {
 		var taken *nameTakenError
-		switch {
+		switch found := causeOf(err); {
 		case errors.As(err, &taken) && taken.passing:
 			klog.FromContext(ctx).V(2).Info("Waiting for the children of a deleted Website to go", "err", err)
 		case errors.As(err, &taken):
-			problems = append(problems, problem{key: taken.key(), reason: reasonNameTaken, err: taken})
-		case isActionable(err):
+			problems = append(problems, problem{key: taken.key(), reason: found.reason, message: found.message})
+		case found != nil:
 			problems = append(problems, problem{
-				key: fmt.Sprintf("%s/%s/%s", reasonSyncFailed, apierrors.ReasonForError(err), affected(err)), reason: reasonSyncFailed, err: err,
+				key: fmt.Sprintf("%s/%s/%s", found.reason, apierrors.ReasonForError(err), affected(err)), reason: found.reason, message: found.message,
 			})
 		default:
 			// A pass that was cut short does not show that an older problem is
@@ -136,7 +137,7 @@ func (r *reporter) report(ctx context.Context, site *v1beta1.Website, errs []err
 		}
 	}
 	for _, p := range r.news(site, problems, conclusive) {
-		r.recorder.Eventf(site, nil, corev1.EventTypeWarning, p.reason, actionApply, "%s", shorten(p.err.Error()))
+		r.recorder.Eventf(site, nil, corev1.EventTypeWarning, p.reason, actionApply, "%s", p.message)
 	}
 }
 

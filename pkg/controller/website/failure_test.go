@@ -45,6 +45,12 @@ func TestErrors(t *testing.T) {
 	quota := apierrors.NewForbidden(deploymentResource, testDeployment, errors.New("exceeded quota: used 10, limited 10"))
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, testDeployment, field.ErrorList{field.Invalid(field.NewPath("spec"), "x", "bad")})
 
+	denied := apierrors.NewForbidden(deploymentResource, testDeployment, errors.New(`violates PodSecurity "restricted:latest"`))
+	policy := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, testDeployment, nil)
+	policy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"}}
+	nodePortTaken := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, testDeployment+"-npsvc",
+		field.ErrorList{field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 30080, "provided port is already allocated")})
+
 	for name, test := range map[string]struct {
 		verb, resource string
 		err            error
@@ -53,20 +59,23 @@ func TestErrors(t *testing.T) {
 		wantRetry bool
 		wantEvent string
 	}{
-		"conflict on create is silent":         {"patch", "deployments", apierrors.NewConflict(deploymentResource, testDeployment, errors.New("somebody was first")), resultConflict, true, ""},
-		"server error is retried":              {"patch", "deployments", errBroken, resultError, true, ""},
-		"server error on read is retried":      {"get", "deployments", errBroken, resultError, true, ""},
-		"timeout is retried":                   {"patch", "services", apierrors.NewTimeoutError("slow", 1), resultError, true, ""},
-		"no connection is retried":             {"patch", "configmaps", errors.New("connection refused"), resultError, true, ""},
-		"quota is told and retried":            {"patch", "deployments", quota, resultError, true, `Warning SyncFailed creating Deployment "kubia-website"`},
-		"invalid child is told and retried":    {"patch", "deployments", invalid, resultError, true, `Warning SyncFailed creating Deployment "kubia-website"`},
-		"terminating namespace is left to go":  {"patch", "deployments", terminating(), resultSuccess, false, ""},
-		"forbidden read is told and retried":   {"get", "configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("no rights")), resultError, true, "Warning SyncFailed reading ConfigMap"},
-		"UID of another object is a conflict":  {"patch", "deployments", uidMismatch(), resultConflict, true, ""},
-		"missing object with UID a conflict":   {"patch", "services", apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "x", errors.New("uid mismatch")), resultConflict, true, ""},
-		"unavailable API server is retried":    {"patch", "deployments", apierrors.NewServiceUnavailable("later"), resultError, true, ""},
-		"too many requests is retried":         {"patch", "deployments", apierrors.NewTooManyRequests("later", 1), resultError, true, ""},
-		"unauthorized is retried and not told": {"patch", "deployments", apierrors.NewUnauthorized("who are you"), resultError, true, ""},
+		"conflict on create is silent":           {"patch", "deployments", apierrors.NewConflict(deploymentResource, testDeployment, errors.New("somebody was first")), resultConflict, true, ""},
+		"server error is retried":                {"patch", "deployments", errBroken, resultError, true, ""},
+		"server error on read is retried":        {"get", "deployments", errBroken, resultError, true, ""},
+		"timeout is retried":                     {"patch", "services", apierrors.NewTimeoutError("slow", 1), resultError, true, ""},
+		"no connection is retried":               {"patch", "configmaps", errors.New("connection refused"), resultError, true, ""},
+		"quota is told and retried":              {"patch", "deployments", quota, resultError, true, `Warning QuotaExceeded creating Deployment "kubia-website"`},
+		"refused pod security is told":           {"patch", "deployments", denied, resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"policy's refusal is told and retried":   {"patch", "deployments", policy, resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"invalid child is told, not retried":     {"patch", "deployments", invalid, resultError, false, `Warning SpecInvalid creating Deployment "kubia-website"`},
+		"taken node port is told and waited for": {"patch", "services", nodePortTaken, resultNameTaken, false, `Warning NodePortTaken creating Service "kubia-website-npsvc"`},
+		"terminating namespace is left to go":    {"patch", "deployments", terminating(), resultSuccess, false, ""},
+		"forbidden read is told and retried":     {"get", "configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New(`User "us" cannot get resource "configmaps"`)), resultError, true, "Warning AccessDenied reading ConfigMap"},
+		"UID of another object is a conflict":    {"patch", "deployments", uidMismatch(), resultConflict, true, ""},
+		"missing object with UID a conflict":     {"patch", "services", apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "x", errors.New("uid mismatch")), resultConflict, true, ""},
+		"unavailable API server is retried":      {"patch", "deployments", apierrors.NewServiceUnavailable("later"), resultError, true, ""},
+		"too many requests is retried":           {"patch", "deployments", apierrors.NewTooManyRequests("later", 1), resultError, true, ""},
+		"unauthorized is retried and not told":   {"patch", "deployments", apierrors.NewUnauthorized("who are you"), resultError, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, newWebsite())
@@ -74,7 +83,7 @@ func TestErrors(t *testing.T) {
 
 			for pass := range 3 {
 				if got := f.settle(testKey); got != test.wantResult {
-					t.Errorf("pass %d: result %q, want %q", pass, got, test.wantResult)
+					t.Errorf("pass %d: result %v, want %v", pass, got, test.wantResult)
 				}
 			}
 			if got := f.controller.queue.NumRequeues(testKey) > 0; got != test.wantRetry {
@@ -108,7 +117,7 @@ func uidMismatch() error {
 		field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "a", "field is immutable")})
 }
 
-func TestSyncFailedIsToldAgainAfterASuccess(t *testing.T) {
+func TestRefusalIsToldAgainAfterASuccess(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	quota := apierrors.NewForbidden(deploymentResource, testDeployment, errors.New("exceeded quota"))
 	for range 2 {
@@ -119,8 +128,8 @@ func TestSyncFailedIsToldAgainAfterASuccess(t *testing.T) {
 		f.reconcile(testKey)
 		stopReads()
 		f.reconcile(testKey)
-		if got := f.events(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning SyncFailed") {
-			t.Fatalf("events: %q, want one SyncFailed", got)
+		if got := f.events(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning QuotaExceeded") {
+			t.Fatalf("events: %q, want one QuotaExceeded", got)
 		}
 		stop()
 		f.converge(newWebsite())
@@ -134,7 +143,7 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 	f.store(foreignDeployment())
 	for range 5 {
 		if got := f.settle(testKey); got != resultNameTaken {
-			t.Fatalf("result %q", got)
+			t.Fatalf("result %v", got)
 		}
 	}
 	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
@@ -150,7 +159,7 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 func TestInvalidSpecIsNotRetried(t *testing.T) {
 	f := newFixture(t, newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = "-x" }))
 	if got := f.settle(testKey); got != resultError {
-		t.Errorf("result %q", got)
+		t.Errorf("result %v", got)
 	}
 	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
 		t.Errorf("retried %d times", got)
@@ -175,7 +184,7 @@ func TestStatusErrors(t *testing.T) {
 			f.addWebsite(newWebsite(withStatus(7)))
 			fail(&f.sites.Fake, "update", "websites", test.err)
 			if got := f.settle(testKey); got != test.wantResult {
-				t.Errorf("result %q, want %q", got, test.wantResult)
+				t.Errorf("result %v, want %v", got, test.wantResult)
 			}
 			if got := f.controller.queue.NumRequeues(testKey) > 0; got != test.wantRetry {
 				t.Errorf("retried: %t, want %t", got, test.wantRetry)
@@ -229,9 +238,9 @@ func TestReplacedBetweenReadAndWrite(t *testing.T) {
 				return false, nil, nil
 			})
 			if got := f.settle(testKey); got != resultConflict {
-				t.Errorf("result %q, want a conflict", got)
+				t.Errorf("result %v, want a conflict", got)
 			}
-			if got := f.writes(); !slices.Equal(got, []string{"update Deployment kubia-website"}) {
+			if got := f.writes(); !slices.Equal(got, []string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"}) {
 				t.Errorf("writes: %q", got)
 			}
 			if got := f.events(); len(got) > 0 {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -107,8 +109,8 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 		recorder: events.NewFakeRecorder(1000),
 	}
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
-	f.websiteInformers = NewWebsiteInformers(f.sites)
-	f.childInformers = NewChildInformers(f.kube)
+	f.websiteInformers = NewWebsiteInformers(f.sites, metav1.NamespaceAll)
+	f.childInformers = NewChildInformers(f.kube, metav1.NamespaceAll)
 	controller, err := New(Config{
 		Websites: f.sites, Kube: f.kube,
 		WebsiteInformers: f.websiteInformers, ChildInformers: f.childInformers,
@@ -118,6 +120,7 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(controller.queue.ShutDown)
+	controller.statuses.delay = 0
 	f.controller = controller
 	for _, site := range sites {
 		f.addWebsite(site)
@@ -154,6 +157,21 @@ func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.O
 			return true, nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: "Child"}, patch.Name,
 				field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), sent.Metadata.UID, "field is immutable")})
 		}
+	}
+	if sent.Metadata.ResourceVersion != "" {
+		if exists {
+			return true, nil, apierrors.NewConflict(resource.GroupResource(), patch.Name, fmt.Errorf("the object has been modified"))
+		}
+		// A resource version plays no part where there is nothing yet.
+		var content map[string]any
+		if err := json.Unmarshal(patch.Patch, &content); err != nil {
+			return true, nil, err
+		}
+		delete(content["metadata"].(map[string]any), "resourceVersion")
+		if patch.Patch, err = json.Marshal(content); err != nil {
+			return true, nil, err
+		}
+		action = patch
 	}
 	_, after, err := clienttesting.ObjectReaction(f.kube.Tracker())(action)
 	if err != nil {
@@ -195,6 +213,10 @@ func resourceOf(obj runtime.Object) schema.GroupVersionResource {
 		return corev1.SchemeGroupVersion.WithResource("services")
 	case *corev1.ConfigMap:
 		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	case *corev1.Pod:
+		return corev1.SchemeGroupVersion.WithResource("pods")
+	case *policyv1.PodDisruptionBudget:
+		return policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 	default:
 		panic(fmt.Sprintf("no resource for %T", obj))
 	}
@@ -330,6 +352,16 @@ func (f *fixture) syncCaches() {
 	if err != nil {
 		f.Fatal(err)
 	}
+	budgets, err := f.kube.PolicyV1().PodDisruptionBudgets("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	pods, err := f.kube.CoreV1().Pods("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	replaceCache(f, f.childInformers.Policy().V1().PodDisruptionBudgets().Informer(), budgets.Items)
+	replaceCache(f, f.childInformers.Core().V1().Pods().Informer(), pods.Items)
 	replaceCache(f, f.childInformers.Apps().V1().Deployments().Informer(), deployments.Items)
 	replaceCache(f, f.childInformers.Core().V1().Services().Informer(), services.Items)
 	replaceCache(f, f.childInformers.Core().V1().ConfigMaps().Informer(), configMaps.Items)
@@ -347,7 +379,7 @@ func replaceCache[T any, P interface {
 		if obj.GetLabels()[resources.LabelManagedBy] != resources.ManagedBy {
 			continue
 		}
-		trimmed, err := keepOwnManagedFields(obj)
+		trimmed, err := trim(obj)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -362,10 +394,13 @@ func replaceCache[T any, P interface {
 func (f *fixture) converge(sites ...*v1beta1.Website) {
 	f.Helper()
 	for _, site := range sites {
-		if problems := f.reconcile(cache.MetaObjectToName(site)); len(problems) > 0 {
-			f.Fatalf("setting up %s: %v", site.Name, problems)
+		for range 2 { // The second pass sees in the caches what the first created.
+			if problems := f.reconcile(cache.MetaObjectToName(site)); len(problems) > 0 {
+				f.Fatalf("setting up %s: %v", site.Name, problems)
+			}
+			f.syncCaches()
+			f.refreshWebsites()
 		}
-		f.syncCaches()
 	}
 	f.forgetHistory()
 }
@@ -409,6 +444,13 @@ func (f *fixture) writes() []string {
 		if slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
 			continue
 		}
+		if deletion, ok := action.(clienttesting.DeleteActionImpl); ok {
+			if conditions := deletion.DeleteOptions.Preconditions; conditions == nil || conditions.UID == nil {
+				f.Errorf("%s %s is deleted whatever its UID", action.GetResource().Resource, deletion.Name)
+			}
+			all = append(all, fmt.Sprintf("delete %s %s", action.GetResource().Resource, deletion.Name))
+			continue
+		}
 		patch, ok := action.(clienttesting.PatchActionImpl)
 		if !ok {
 			f.Errorf("unexpected %s of %s", action.GetVerb(), action.GetResource().Resource)
@@ -427,6 +469,9 @@ func (f *fixture) writes() []string {
 		force := ptr.Deref(patch.PatchOptions.Force, false)
 		if force != (sent.Metadata.UID != "") {
 			f.Errorf("%s %s: force is %t and the UID is %q; they belong together", sent.Kind, patch.Name, force, sent.Metadata.UID)
+		}
+		if force == (sent.Metadata.ResourceVersion != "") {
+			f.Errorf("%s %s: force is %t and the resource version is %q; a create must be nothing but a create", sent.Kind, patch.Name, force, sent.Metadata.ResourceVersion)
 		}
 		verb := "create"
 		if force {
@@ -470,6 +515,8 @@ func (f *fixture) snapshot() map[string]runtime.Object {
 		f.childInformers.Apps().V1().Deployments().Informer(),
 		f.childInformers.Core().V1().Services().Informer(),
 		f.childInformers.Core().V1().ConfigMaps().Informer(),
+		f.childInformers.Policy().V1().PodDisruptionBudgets().Informer(),
+		f.childInformers.Core().V1().Pods().Informer(),
 	} {
 		for _, obj := range informer.GetIndexer().List() {
 			all[fmt.Sprintf("%T %s", obj, obj.(metav1.Object).GetName())] = obj.(runtime.Object).DeepCopyObject()
@@ -488,4 +535,33 @@ func (f *fixture) refreshWebsites() {
 	for i := range list.Items {
 		f.cacheWebsite(&list.Items[i])
 	}
+}
+
+// changeWebsite gives a Website that is there the spec and the metadata of
+// another, and leaves its status, as an update does.
+func (f *fixture) changeWebsite(site *v1beta1.Website) {
+	f.Helper()
+	current := f.website(site.Name)
+	site = site.DeepCopy()
+	site.Status, site.Generation = current.Status, current.Generation
+	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, site.Namespace); err != nil {
+		f.Fatal(err)
+	}
+	f.cacheWebsite(site)
+}
+
+// website returns a Website as it is on the API server.
+func (f *fixture) website(name string) *v1beta1.Website {
+	f.Helper()
+	obj, err := f.sites.Tracker().Get(v1beta1.SchemeGroupVersion.WithResource("websites"), testNamespace, name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return obj.(*v1beta1.Website)
+}
+
+// childWrites is writes without those of statuses.
+func (f *fixture) childWrites() []string {
+	f.Helper()
+	return slices.DeleteFunc(f.writes(), func(write string) bool { return strings.HasPrefix(write, "status ") })
 }

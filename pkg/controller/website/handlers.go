@@ -6,20 +6,42 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// websiteHandler queues every Website that changes. One that is deleted is
-// queued too, so that what is remembered about it goes with it.
+// websiteHandler queues every Website that changes: in front of others when
+// somebody asks for something. One that is deleted is queued too, so that what is
+// remembered about it goes with it, together with those that wait for its name.
 func (c *Controller) websiteHandler() cache.ResourceEventHandler {
-	enqueue := func(obj any) {
-		if site, ok := withoutTombstone(obj); ok {
-			c.enqueue(cache.MetaObjectToName(site))
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    enqueue,
-		UpdateFunc: func(_, obj any) { enqueue(obj) },
-		DeleteFunc: enqueue,
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if site, ok := withoutTombstone(obj); ok {
+				c.enqueueAs(cache.MetaObjectToName(site), !initial)
+			}
+		},
+		UpdateFunc: func(previous, obj any) {
+			before, wasSite := previous.(*v1beta1.Website)
+			site, isSite := obj.(*v1beta1.Website)
+			if !wasSite || !isSite {
+				return
+			}
+			asked := before.Generation != site.Generation || before.UID != site.UID ||
+				!before.DeletionTimestamp.Equal(site.DeletionTimestamp)
+			c.enqueueAs(cache.MetaObjectToName(site), asked)
+			if !site.DeletionTimestamp.IsZero() {
+				c.enqueueClaimants(site, func(string) (string, bool) { return resources.DeploymentName(site), true })
+			}
+		},
+		DeleteFunc: func(obj any) {
+			object, ok := withoutTombstone(obj)
+			if !ok {
+				return
+			}
+			c.enqueue(cache.MetaObjectToName(object))
+			if site, ok := object.(*v1beta1.Website); ok {
+				c.enqueueClaimants(site, func(string) (string, bool) { return resources.DeploymentName(site), true })
+			}
+		},
 	}
 }
 
@@ -30,7 +52,7 @@ func (c *Controller) childHandler(deploymentName func(name string) (string, bool
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				c.enqueueOwner(child)
+				c.enqueueOwner(child, false)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -38,20 +60,21 @@ func (c *Controller) childHandler(deploymentName func(name string) (string, bool
 			if !ok {
 				return
 			}
-			c.enqueueOwner(child)
 			before, ok := withoutTombstone(previous)
 			if !ok {
 				return
 			}
+			// A generation counts changes of the spec: somebody has been there.
+			c.enqueueOwner(child, before.GetGeneration() != child.GetGeneration())
 			_, oldOwner, _ := websiteOf(before)
 			if _, owner, _ := websiteOf(child); owner != oldOwner {
-				c.enqueueOwner(before)
+				c.enqueueOwner(before, true)
 				c.enqueueClaimants(child, deploymentName)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				c.enqueueOwner(child)
+				c.enqueueOwner(child, true)
 				c.enqueueClaimants(child, deploymentName)
 			}
 		},
@@ -60,7 +83,7 @@ func (c *Controller) childHandler(deploymentName func(name string) (string, bool
 
 // enqueueOwner queues the Website that controls a child. The UID tells it from
 // a later one of the same name, which has nothing to do with this child.
-func (c *Controller) enqueueOwner(child metav1.Object) {
+func (c *Controller) enqueueOwner(child metav1.Object, urgent bool) {
 	key, uid, ok := websiteOf(child)
 	if !ok {
 		return
@@ -69,7 +92,7 @@ func (c *Controller) enqueueOwner(child metav1.Object) {
 	if err != nil || site.UID != uid {
 		return
 	}
-	c.enqueue(key)
+	c.enqueueAs(key, urgent)
 }
 
 // enqueueClaimants queues the Websites that want the name of a child.

@@ -3,6 +3,7 @@ package website
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,20 +21,24 @@ import (
 // claim one; whoever lost is looked up here when the name comes free.
 const byDeploymentName = "namespace/deploymentName"
 
-// NewWebsiteInformers returns informers for the Websites of all namespaces.
-func NewWebsiteInformers(client versioned.Interface) websiteinformers.SharedInformerFactory {
+// NewWebsiteInformers returns informers for the Websites of a namespace, or of
+// all (metav1.NamespaceAll).
+func NewWebsiteInformers(client versioned.Interface, namespace string) websiteinformers.SharedInformerFactory {
 	return websiteinformers.NewSharedInformerFactoryWithOptions(client, 0,
+		websiteinformers.WithNamespace(namespace),
 		websiteinformers.WithTransform(dropManagedFields))
 }
 
-// NewChildInformers returns informers for the children of all Websites. They
-// see only what carries the label of the controller, which keeps the rest of a
-// cluster's Deployments, Services and ConfigMaps out of memory.
-func NewChildInformers(client kubernetes.Interface) kubeinformers.SharedInformerFactory {
+// NewChildInformers returns informers for the children of the Websites of a
+// namespace, or of all (metav1.NamespaceAll), and for their pods. They see only
+// what carries the label of the controller, which keeps the rest of a cluster's
+// Deployments, Services, ConfigMaps and pods out of memory.
+func NewChildInformers(client kubernetes.Interface, namespace string) kubeinformers.SharedInformerFactory {
 	selector := labels.SelectorFromSet(labels.Set{resources.LabelManagedBy: resources.ManagedBy}).String()
 	return kubeinformers.NewSharedInformerFactoryWithOptions(client, 0,
+		kubeinformers.WithNamespace(namespace),
 		kubeinformers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector }),
-		kubeinformers.WithTransform(keepOwnManagedFields))
+		kubeinformers.WithTransform(trim))
 }
 
 // dropManagedFields is for objects whose managed fields nobody here reads.
@@ -44,6 +49,15 @@ func dropManagedFields(obj any) (any, error) {
 		accessor.SetManagedFields(nil)
 	}
 	return obj, nil
+}
+
+// trim keeps of an object in the cache what is read here.
+func trim(obj any) (any, error) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		stripPod(pod)
+		return pod, nil
+	}
+	return keepOwnManagedFields(obj)
 }
 
 // keepOwnManagedFields keeps of a child's managed fields the entry from which
@@ -69,6 +83,19 @@ func indexers() cache.Indexers {
 				return nil, nil
 			}
 			return []string{claimOf(site.Namespace, resources.DeploymentName(site))}, nil
+		},
+	}
+}
+
+// podIndexers are those of the pod informer.
+func podIndexers() cache.Indexers {
+	return cache.Indexers{
+		byWebsite: func(obj any) ([]string, error) {
+			pod, ok := obj.(*corev1.Pod)
+			if !ok {
+				return nil, nil
+			}
+			return []string{websiteOfPod(pod).String()}, nil
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -10,15 +11,20 @@ import (
 
 const subsystem = "website_controller"
 
-// result is how a pass over a Website ended.
-type result string
+// result is how a pass over a Website ended. A larger one outweighs a smaller.
+type result int
 
 const (
-	resultSuccess   result = "success"
-	resultNameTaken result = "name_taken"
-	resultConflict  result = "conflict"
-	resultError     result = "error"
+	resultSuccess result = iota
+	resultNameTaken
+	resultConflict
+	resultError
 )
+
+// String returns the result as metrics and traces name it.
+func (r result) String() string {
+	return [...]string{"success", "name_taken", "conflict", "error"}[r]
+}
 
 var (
 	reconciles = metrics.NewCounterVec(&metrics.CounterOpts{
@@ -36,10 +42,18 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
+	stepSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      subsystem,
+		Name:           "reconcile_step_duration_seconds",
+		Help:           "How long a step of a pass over a Website took, by step and result (success, name_taken, conflict or error).",
+		Buckets:        metrics.ExponentialBuckets(0.0001, 5, 8),
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"step", "result"})
+
 	childWrites = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "child_writes_total",
-		Help:           "Children written, by kind and operation (created or updated). It stands still while nothing changes.",
+		Help:           "Children written, by kind and operation (created, updated, adopted or deleted). It stands still while nothing changes.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind", "operation"})
 
@@ -57,13 +71,32 @@ var registerMetricsOnce sync.Once
 // component-base serves.
 func RegisterMetrics() {
 	registerMetricsOnce.Do(func() {
-		legacyregistry.MustRegister(reconciles, reconcileSeconds, childWrites, statusWrites)
+		legacyregistry.MustRegister(reconciles, reconcileSeconds, stepSeconds, childWrites, statusWrites)
 	})
 }
 
 func recordReconcile(r result, took time.Duration) {
-	reconciles.WithLabelValues(string(r)).Inc()
-	reconcileSeconds.WithLabelValues(string(r)).Observe(took.Seconds())
+	reconciles.WithLabelValues(r.String()).Inc()
+	reconcileSeconds.WithLabelValues(r.String()).Observe(took.Seconds())
+}
+
+func recordStep(name step, err error, took time.Duration) {
+	stepSeconds.WithLabelValues(string(name), resultOf(err).String()).Observe(took.Seconds())
+}
+
+// resultOf is the result of one step.
+func resultOf(err error) result {
+	var taken *nameTakenError
+	switch {
+	case err == nil || isNamespaceTerminating(err):
+		return resultSuccess
+	case errors.As(err, &taken):
+		return resultNameTaken
+	case isConflict(err):
+		return resultConflict
+	default:
+		return resultError
+	}
 }
 
 func recordChildWrite(kind string, done outcome) {

@@ -24,10 +24,17 @@ type nameTakenError struct {
 	// passing is true when that owner is a Website that is gone: garbage
 	// collection is about to remove the object, and nobody needs to act.
 	passing bool
+	// claimed is true when the object does not exist, and an older Website, the
+	// owner, asks for its name too.
+	claimed bool
 }
 
 // Error tells the user what is in the way and how to go on.
 func (e *nameTakenError) Error() string {
+	if e.claimed {
+		return fmt.Sprintf("the older %s %q asks for the name %q too and comes first; "+
+			"create this Website again with another deploymentName, or delete the other one", e.owner.Kind, e.owner.Name, e.name)
+	}
 	belongs := "has no owner"
 	if e.owner != nil {
 		belongs = fmt.Sprintf("belongs to %s %q", e.owner.Kind, e.owner.Name)
@@ -43,7 +50,7 @@ func (e *nameTakenError) key() string {
 	if e.owner != nil {
 		owner = e.owner.UID
 	}
-	return fmt.Sprintf("%s/%s/%s/%s", reasonNameTaken, e.kind, e.name, owner)
+	return fmt.Sprintf("%s/%s/%s/%s", v1beta1.WebsiteReasonNameTaken, e.kind, e.name, owner)
 }
 
 // isWebsite reports whether a reference names a Website of any version.

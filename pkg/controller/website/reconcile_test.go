@@ -138,14 +138,14 @@ func TestReconcile(t *testing.T) {
 			converged: true,
 			given: func(f *fixture) {
 				deployment := f.deployment()
-				deployment.Spec.Template.Spec.Containers = deployment.Spec.Template.Spec.Containers[:1]
+				deployment.Spec.Template.Spec.InitContainers = nil
 				f.store(deployment)
 			},
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				if got := len(f.deployment().Spec.Template.Spec.Containers); got != 2 {
-					f.Errorf("%d containers", got)
+				if got := len(f.deployment().Spec.Template.Spec.InitContainers); got != 1 {
+					f.Errorf("%d init containers", got)
 				}
 			},
 		},
@@ -189,7 +189,7 @@ func TestReconcile(t *testing.T) {
 		"scaled up": {
 			site:       newWebsite(withReplicas(3)),
 			converged:  true,
-			wantWrites: []string{"update Deployment kubia-website"},
+			wantWrites: []string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
 				if got := *f.deployment().Spec.Replicas; got != 3 {
@@ -216,7 +216,7 @@ func TestReconcile(t *testing.T) {
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				args := f.deployment().Spec.Template.Spec.Containers[1].Args
+				args := f.deployment().Spec.Template.Spec.InitContainers[0].Args
 				if !slices.Contains(args, "--repo=https://example.com/other.git") {
 					f.Errorf("args = %q", args)
 				}
@@ -249,12 +249,10 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"cache that shows a deployment deleted since": {
-			site:      newWebsite(withReplicas(2)),
-			converged: true,
-			stale:     func(f *fixture) { f.remove(f.deployment()) },
-			wantWrites: []string{
-				"create Deployment kubia-website",
-			},
+			site:       newWebsite(withReplicas(2)),
+			converged:  true,
+			stale:      func(f *fixture) { f.remove(f.deployment()) },
+			wantWrites: []string{"create Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
 			wantEvents: []string{createdDeployment},
 		},
 		"cache that shows a deployment replaced by a foreign one since": {
@@ -311,7 +309,6 @@ func TestReconcile(t *testing.T) {
 			wantEvents: []string{`Warning NameTaken ConfigMap "kubia-website-nginx" exists already and has no owner`},
 		},
 		"configuration name taken later: pods stay, their service is repaired": {
-			site:      newWebsite(withReplicas(2)),
 			converged: true,
 			given: func(f *fixture) {
 				f.remove(f.configMap())
@@ -333,44 +330,7 @@ func TestReconcile(t *testing.T) {
 			site: newWebsite(func(site *v1beta1.Website) {
 				site.Spec.Source.Repository = "--upload-pack=id"
 			}),
-			wantEvents: []string{`Warning SyncFailed the Deployment of Website "kubia" cannot be built: spec.source.repository "--upload-pack=id" begins with a hyphen`},
-		},
-
-		"status follows the deployment": {
-			converged: true,
-			given: func(f *fixture) {
-				deployment := f.deployment()
-				deployment.Status.AvailableReplicas = 1
-				f.store(deployment)
-			},
-			wantWrites: []string{"status kubia 1"},
-		},
-		"status is right already": {
-			site:      newWebsite(withStatus(1)),
-			converged: true,
-			given: func(f *fixture) {
-				deployment := f.deployment()
-				deployment.Status.AvailableReplicas = 1
-				f.store(deployment)
-			},
-			wantQuiet: true,
-		},
-		"status goes back to zero with the deployment": {
-			site:       newWebsite(withStatus(1)),
-			converged:  true,
-			given:      func(f *fixture) { f.remove(f.deployment()) },
-			wantWrites: []string{"create Deployment kubia-website", "status kubia 0"},
-			wantEvents: []string{createdDeployment},
-		},
-		"status does not count the pods of a foreign deployment": {
-			site: newWebsite(withStatus(1)),
-			given: func(f *fixture) {
-				deployment := foreignDeployment()
-				deployment.Status.AvailableReplicas = 3
-				f.store(deployment)
-			},
-			wantWrites: []string{"status kubia 0"},
-			wantEvents: []string{"Warning NameTaken"},
+			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source.repository "--upload-pack=id" begins with a hyphen`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -380,10 +340,12 @@ func TestReconcile(t *testing.T) {
 				site = newWebsite()
 			}
 			if test.converged {
-				f.cacheWebsite(newWebsite())
+				f.addWebsite(newWebsite())
 				f.converge(newWebsite())
+				f.changeWebsite(site)
+			} else {
+				f.addWebsite(site)
 			}
-			f.addWebsite(site)
 			if test.given != nil {
 				test.given(f)
 			}
@@ -396,7 +358,7 @@ func TestReconcile(t *testing.T) {
 			cached := f.snapshot()
 			f.reconcile(testKey)
 
-			if got := f.writes(); !slices.Equal(got, test.wantWrites) {
+			if got := f.childWrites(); !slices.Equal(got, test.wantWrites) {
 				t.Errorf("writes:\n got %q\nwant %q", got, test.wantWrites)
 			}
 			if got := f.events(); !slices.EqualFunc(got, test.wantEvents, strings.HasPrefix) {
@@ -420,7 +382,7 @@ func TestReconcile(t *testing.T) {
 			f.syncCaches()
 			f.forgetHistory()
 			f.reconcile(testKey)
-			if got := f.writes(); len(got) > 0 {
+			if got := f.childWrites(); len(got) > 0 {
 				t.Errorf("the next pass wrote again: %q", got)
 			}
 			if got := f.events(); len(got) > 0 {
@@ -525,7 +487,7 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	if problems := f.reconcile(keyOf(second)); len(problems) != 1 {
 		t.Fatalf("problems of %s: %v", key, problems)
 	}
-	if got := f.writes(); len(got) > 0 {
+	if got := f.childWrites(); len(got) > 0 {
 		t.Errorf("the second Website wrote: %q", got)
 	}
 	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `belongs to Website "first"`) {
@@ -541,6 +503,10 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	f.remove(f.service())
 	f.remove(f.configMap())
 	f.syncCaches()
+	f.uncacheWebsite(first)
+	if err := f.sites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
+		t.Fatal(err)
+	}
 	f.converge(second)
 	for _, child := range []metav1.Object{f.deployment(), f.service(), f.configMap()} {
 		if !metav1.IsControlledBy(child, second) {

@@ -156,12 +156,12 @@ func TestWriteEventsAreBounded(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
 	for range 10 * writeEventBurst {
-		f.controller.reporter.updated(newWebsite(), service, "Service")
+		f.controller.reporter.wrote(newWebsite(), service, "Service", updated)
 	}
 	if got := len(f.events()); got != writeEventBurst {
 		t.Errorf("%d events about one fight, want %d", got, writeEventBurst)
 	}
-	f.controller.reporter.updated(newWebsite(withName("other")), service, "Service")
+	f.controller.reporter.wrote(newWebsite(withName("other")), service, "Service", updated)
 	if got := len(f.events()); got != 1 {
 		t.Error("one Website's fight silences another's events")
 	}

@@ -9,17 +9,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 type services = childClient[*corev1.Service, *corev1ac.ServiceApplyConfiguration]
 
-func newServices(client kubernetes.Interface, lister corev1listers.ServiceLister, sites websitelisters.WebsiteLister) *services {
+func newServices(client kubernetes.Interface, lister corev1listers.ServiceLister, owners owners) *services {
 	return &services{
-		kind:  "Service",
-		sites: sites,
+		kind:   "Service",
+		owners: owners,
 		cached: func(namespace, name string) (*corev1.Service, error) {
 			return lister.Services(namespace).Get(name)
 		},
@@ -33,22 +31,17 @@ func newServices(client kubernetes.Interface, lister corev1listers.ServiceLister
 	}
 }
 
-// ensureService keeps the Service of a Website and returns it, or nil when it
-// could not be brought to what it should be.
-func (c *Controller) ensureService(ctx context.Context, site *v1beta1.Website) (*corev1.Service, error) {
-	seen, err := c.services.observe(ctx, site, resources.ServiceName(site))
+// ensureService keeps the Service of a Website.
+func (c *Controller) ensureService(ctx context.Context, p *pass) error {
+	seen, err := c.services.observe(ctx, p.site, resources.ServiceName(p.site))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	seen, done, err := c.services.ensure(ctx, site, seen, resources.Service(site))
+	seen, done, err := c.services.ensure(ctx, p.site, seen, resources.Service(p.wanted))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	switch done {
-	case created:
-		c.reporter.created(site, seen.child, c.services.kind)
-	case updated:
-		c.reporter.updated(site, seen.child, c.services.kind)
-	}
-	return seen.child, nil
+	p.service = seen.child
+	c.reporter.wrote(p.site, seen.child, c.services.kind, done)
+	return nil
 }

@@ -1029,7 +1029,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend keeps the site on the commit that it serves: its pods go on, and stop following the repository until suspend is false again. It is not supported yet, so true is refused. Defaults to false.",
+							Description: "suspend keeps the site on the commit that it serves: its pods go on, and stop following the repository until suspend is false again. Pods that are added or replaced meanwhile fetch that commit. Changes of the rest of the spec are acted on, except for those of source.ref. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1136,7 +1136,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 					},
 					"commit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "commit is the git commit that every ready pod serves: 40 or 64 hexadecimal digits. It is empty while they differ.",
+							Description: "commit is the git commit that every ready pod serves: 40 or 64 hexadecimal digits. It is empty while they differ, and what they served last while the condition Synced is Unknown because they do not answer.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -63,7 +63,7 @@ var specCases = map[string]specCase{
 	"no pods":              {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }},
 	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
 	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = false }},
-	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }, want: []string{"spec.suspend: Forbidden: is not supported yet"}},
+	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }},
 }
 
 // allSpecCases has, for every field of the spec, what is accepted and what is

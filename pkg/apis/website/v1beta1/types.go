@@ -58,8 +58,9 @@ type WebsiteSpec struct {
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
 	// suspend keeps the site on the commit that it serves: its pods go on, and
-	// stop following the repository until suspend is false again. It is not
-	// supported yet, so true is refused. Defaults to false.
+	// stop following the repository until suspend is false again. Pods that are
+	// added or replaced meanwhile fetch that commit. Changes of the rest of the
+	// spec are acted on, except for those of source.ref. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`
 
@@ -131,7 +132,8 @@ type WebsiteStatus struct {
 	Selector string `json:"selector,omitempty" protobuf:"bytes,6,opt,name=selector"`
 
 	// commit is the git commit that every ready pod serves: 40 or 64
-	// hexadecimal digits. It is empty while they differ.
+	// hexadecimal digits. It is empty while they differ, and what they served
+	// last while the condition Synced is Unknown because they do not answer.
 	// +optional
 	Commit string `json:"commit,omitempty" protobuf:"bytes,7,opt,name=commit"`
 
@@ -165,13 +167,17 @@ type WebsiteStatus struct {
 
 // Types of the conditions of a Website.
 const (
-	// WebsiteReady is true when the site is served as the spec says.
+	// WebsiteReady is true when the site is served as the spec says, by pods of
+	// the shape that it asks for. It stays true while the repository is away.
 	WebsiteReady = "Ready"
-	// WebsiteAvailable is true when enough pods serve the site.
+	// WebsiteAvailable is true when enough pods serve the site: all that are
+	// asked for but one, and at least one.
 	WebsiteAvailable = "Available"
 	// WebsiteProgressing is true while pods are replaced or started.
 	WebsiteProgressing = "Progressing"
-	// WebsiteSynced is true when all pods have published the same commit.
+	// WebsiteSynced is true when all ready pods serve the same commit, and the
+	// repository could be reached when it was last looked at. It is Unknown
+	// while the site is suspended.
 	WebsiteSynced = "Synced"
 )
 

@@ -67,13 +67,6 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 		}
 	}
 
-	check(spec.Suspend, old.Suspend, func() field.ErrorList {
-		if !spec.Suspend {
-			return nil
-		}
-		// Better refused than ignored: nobody observes yet which commit it would have to be kept on.
-		return field.ErrorList{field.Forbidden(path.Child("suspend"), "is not supported yet")}
-	})
 	source := path.Child("source")
 	check(spec.Source.Repository, old.Source.Repository, func() field.ErrorList {
 		return validateRepository(spec.Source.Repository, source.Child("repository"))

@@ -35,9 +35,18 @@ func typed[T any](t *testing.T, applyConfiguration any) *T {
 	return object
 }
 
+func mustNginxConfig(t *testing.T, site *v1beta1.Website) string {
+	t.Helper()
+	config, err := NginxConfig(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 func buildDeployment(t *testing.T, site *v1beta1.Website) *appsv1.Deployment {
 	t.Helper()
-	desired, err := Deployment(site, testImages)
+	desired, err := Deployment(site, testImages, mustNginxConfig(t, site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,15 +95,7 @@ func TestService(t *testing.T) {
 }
 
 func TestConfigMap(t *testing.T) {
-	desired, err := ConfigMap(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := typed[corev1.ConfigMap](t, desired)
-	config, err := nginxConfig(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := typed[corev1.ConfigMap](t, ConfigMap(newWebsite(), "the configuration"))
 	want := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -103,7 +104,11 @@ func TestConfigMap(t *testing.T) {
 			Labels:          supportLabels(newWebsite()),
 			OwnerReferences: wantOwner(),
 		},
-		Data: map[string]string{"nginx.conf": config},
+		Data: map[string]string{
+			"nginx.conf":      "the configuration",
+			"http-ipv6.conf":  "listen [::]:8080 default_server;\n",
+			"admin-ipv6.conf": "listen [::]:8081 default_server;\n",
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("unexpected ConfigMap:\n%s", diff.Diff(want, got))
@@ -138,6 +143,18 @@ func TestDeployment(t *testing.T) {
 	emptyDir := func(limit string) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(limit))}}
 	}
+	adminProbe := func(path string) corev1.ProbeHandler {
+		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intstr.FromString("admin"), Scheme: corev1.URISchemeHTTP,
+		}}
+	}
+	spread := func(topologyKey string) corev1.TopologySpreadConstraint {
+		return corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: topologyKey, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"}},
+			MatchLabelKeys: []string{"pod-template-hash"},
+		}
+	}
 	want := &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -148,6 +165,12 @@ func TestDeployment(t *testing.T) {
 			RevisionHistoryLimit: ptr.To[int32](3),
 			Selector: &metav1.LabelSelector{
 				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"},
+			},
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromString("25%")),
+				},
 			},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
@@ -164,34 +187,11 @@ func TestDeployment(t *testing.T) {
 						FSGroup:        ptr.To[int64](65533),
 						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 					},
-					Containers: []corev1.Container{{
-						Name:    "nginx",
-						Image:   "example.com/nginx:1",
-						Command: []string{"nginx"},
-						Args:    []string{"-e", "stderr", "-c", "/etc/website/nginx.conf"},
-						Ports: []corev1.ContainerPort{
-							{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
-							{Name: "admin", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
-						},
-						ReadinessProbe: &corev1.Probe{
-							ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-								Path: "/readyz", Port: intstr.FromString("admin"), Scheme: corev1.URISchemeHTTP,
-							}},
-							PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 3,
-						},
-						Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
-						Resources: corev1.ResourceRequirements{
-							Requests: resourceList("10m", "32Mi"), Limits: resourceList("1", "128Mi"),
-						},
-						SecurityContext: securityContext(101),
-						VolumeMounts: []corev1.VolumeMount{
-							{Name: "git", MountPath: "/git", ReadOnly: true},
-							{Name: "nginx-config", MountPath: "/etc/website", ReadOnly: true},
-							{Name: "nginx-tmp", MountPath: "/tmp"},
-						},
-					}, {
+					InitContainers: []corev1.Container{{
 						Name:  "git-sync",
 						Image: "example.com/git-sync:2",
+						// A sidecar.
+						RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 						Args: []string{
 							"--repo=https://github.com/nevermosby/kubia-website-example.git",
 							"--ref=HEAD",
@@ -205,7 +205,16 @@ func TestDeployment(t *testing.T) {
 							"--http-bind=:8082",
 							"--http-metrics=true",
 						},
-						Env:   []corev1.EnvVar{{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"}},
+						Env: []corev1.EnvVar{
+							{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"},
+							{Name: "GIT_CONFIG_COUNT", Value: "3"},
+							{Name: "GIT_CONFIG_KEY_0", Value: "core.bigFileThreshold"},
+							{Name: "GIT_CONFIG_VALUE_0", Value: "16m"},
+							{Name: "GIT_CONFIG_KEY_1", Value: "pack.threads"},
+							{Name: "GIT_CONFIG_VALUE_1", Value: "1"},
+							{Name: "GIT_CONFIG_KEY_2", Value: "pack.windowMemory"},
+							{Name: "GIT_CONFIG_VALUE_2", Value: "32m"},
+						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{
 							Requests: resourceList("10m", "64Mi"), Limits: resourceList("1", "256Mi"),
@@ -216,6 +225,37 @@ func TestDeployment(t *testing.T) {
 							{Name: "git-sync-tmp", MountPath: "/tmp"},
 						},
 					}},
+					Containers: []corev1.Container{{
+						Name:    "nginx",
+						Image:   "example.com/nginx:1",
+						Command: []string{"nginx"},
+						Args:    []string{"-e", "stderr", "-c", "/etc/website/nginx.conf"},
+						Ports: []corev1.ContainerPort{
+							{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+							{Name: "admin", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
+						},
+						StartupProbe: &corev1.Probe{
+							ProbeHandler:  adminProbe("/startupz"),
+							PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3600,
+						},
+						ReadinessProbe: &corev1.Probe{
+							ProbeHandler:  adminProbe("/readyz"),
+							PeriodSeconds: 5, TimeoutSeconds: 2, FailureThreshold: 3,
+						},
+						Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
+						Resources: corev1.ResourceRequirements{
+							Requests: resourceList("10m", "32Mi"), Limits: resourceList("1", "128Mi"),
+						},
+						SecurityContext: securityContext(101),
+						VolumeMounts: []corev1.VolumeMount{
+							{Name: "git", MountPath: "/git", ReadOnly: true},
+							{Name: "nginx-config", MountPath: "/etc/website", ReadOnly: true},
+							{Name: "nginx-tmp", MountPath: "/tmp"},
+						},
+					}},
+					TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+						spread("kubernetes.io/hostname"), spread("topology.kubernetes.io/zone"),
+					},
 					Volumes: []corev1.Volume{
 						{Name: "git", VolumeSource: emptyDir("2Gi")},
 						{Name: "nginx-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -263,10 +303,7 @@ func TestDeploymentReplicas(t *testing.T) {
 }
 
 func TestPodTemplateFollowsNginxConfig(t *testing.T) {
-	config, err := nginxConfig(newWebsite())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := mustNginxConfig(t, newWebsite())
 	annotation := buildDeployment(t, newWebsite()).Spec.Template.Annotations[NginxConfigHashAnnotation]
 	if annotation != hash(config) {
 		t.Errorf("the annotation is %q, want the hash of the configuration, %q", annotation, hash(config))
@@ -298,12 +335,11 @@ func TestAdminPortIsInNoService(t *testing.T) {
 
 func TestBuildersDoNotChangeTheirInput(t *testing.T) {
 	site, before := newWebsite(), newWebsite()
-	if _, err := Deployment(site, testImages); err != nil {
+	config := mustNginxConfig(t, site)
+	if _, err := Deployment(site, testImages, config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ConfigMap(site); err != nil {
-		t.Fatal(err)
-	}
+	ConfigMap(site, config)
 	Service(site)
 	if !reflect.DeepEqual(site, before) {
 		t.Error("building the children changed the Website")
@@ -322,7 +358,7 @@ func TestUnsafeRepositories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
-			if _, err := Deployment(site, testImages); err == nil {
+			if _, err := Deployment(site, testImages, ""); err == nil {
 				t.Errorf("a Deployment was built for %q", repository)
 			} else if !strings.Contains(err.Error(), "spec.source.repository") {
 				t.Errorf("the error does not say which field to change: %v", err)
@@ -344,8 +380,8 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
-			if !slices.Contains(pod.Containers[1].Args, "--repo="+repository) {
-				t.Errorf("--repo is not one argument: %q", pod.Containers[1].Args)
+			if !slices.Contains(pod.InitContainers[0].Args, "--repo="+repository) {
+				t.Errorf("--repo is not one argument: %q", pod.InitContainers[0].Args)
 			}
 		})
 	}

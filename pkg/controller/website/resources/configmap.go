@@ -6,18 +6,24 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// nginxConfigKey is the key of the configuration in the ConfigMap, and the name
-// of the file in the container.
-const nginxConfigKey = "nginx.conf"
+// The keys of the ConfigMap are the names of the files in the container.
+const (
+	// nginxConfigKey is the configuration.
+	nginxConfigKey = "nginx.conf"
+	// httpIPv6Key and adminIPv6Key are included where the kernel has IPv6.
+	httpIPv6Key  = "http-ipv6.conf"
+	adminIPv6Key = "admin-ipv6.conf"
+)
 
-// ConfigMap builds the ConfigMap with the nginx configuration of a Website.
-func ConfigMap(site *v1beta1.Website) (*corev1ac.ConfigMapApplyConfiguration, error) {
-	config, err := nginxConfig(site)
-	if err != nil {
-		return nil, err
-	}
+// ConfigMap builds the ConfigMap with the nginx configuration of a Website,
+// which is what NginxConfig returned for it.
+func ConfigMap(site *v1beta1.Website, nginxConfig string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(ConfigMapName(site), site.Namespace).
 		WithLabels(supportLabels(site)).
 		WithOwnerReferences(ownerReference(site)).
-		WithData(map[string]string{nginxConfigKey: config}), nil
+		WithData(map[string]string{
+			nginxConfigKey: nginxConfig,
+			httpIPv6Key:    listenIPv6(httpPort),
+			adminIPv6Key:   listenIPv6(adminPort),
+		})
 }

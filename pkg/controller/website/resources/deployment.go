@@ -3,6 +3,7 @@ package resources
 import (
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -40,6 +41,9 @@ const (
 	// gitSyncUser is the user of the git-sync image.
 	gitSyncUser = 65533
 
+	// startSeconds is how long nginx may wait for a first commit before it is
+	// restarted: longer than any clone, since a restart brings nothing.
+	startSeconds = 3600
 	// drainSeconds is how long nginx goes on accepting requests after its pod
 	// began to terminate: the time that the news takes to reach every node.
 	drainSeconds = 5
@@ -62,14 +66,11 @@ type Images struct {
 	GitSync string
 }
 
-// Deployment builds the Deployment of a Website. It returns an error when the
-// spec cannot be turned into a command line safely; the API server refuses such
-// a spec as well, so this is the second fence.
-func Deployment(site *v1beta1.Website, images Images) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	config, err := nginxConfig(site)
-	if err != nil {
-		return nil, err
-	}
+// Deployment builds the Deployment of a Website, whose pods roll whenever the
+// nginx configuration, which is what NginxConfig returned for it, changes. It
+// returns an error when the spec cannot be turned into a command line safely;
+// the API server refuses such a spec as well, so this is the second fence.
+func Deployment(site *v1beta1.Website, images Images, nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	gitSync, err := gitSyncContainer(site, images.GitSync)
 	if err != nil {
 		return nil, err
@@ -88,9 +89,16 @@ func Deployment(site *v1beta1.Website, images Images) (*appsv1ac.DeploymentApply
 			WithRunAsNonRoot(true).
 			WithFSGroup(gitSyncUser).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		WithContainers(nginxContainer(site, images.Nginx), gitSync).
+		// A sidecar: it starts first, and it ends when nginx has answered the
+		// requests in flight.
+		WithInitContainers(gitSync).
+		WithContainers(nginxContainer(site, images.Nginx)).
 		WithNodeSelector(site.Spec.Scheduling.NodeSelector).
 		WithTolerations(tolerations(site.Spec.Scheduling.Tolerations)...).
+		WithTopologySpreadConstraints(
+			spread(site, corev1.LabelHostname),
+			spread(site, corev1.LabelTopologyZone),
+		).
 		WithVolumes(
 			emptyDir(gitVolume, "2Gi"),
 			corev1ac.Volume().WithName(nginxConfigVolume).
@@ -106,11 +114,33 @@ func Deployment(site *v1beta1.Website, images Images) (*appsv1ac.DeploymentApply
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithReplicas(replicas).
 			WithRevisionHistoryLimit(keptRevisions).
+			WithStrategy(rollingUpdate()).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))).
 			WithTemplate(corev1ac.PodTemplateSpec().
 				WithLabels(podLabels(site)).
-				WithAnnotations(map[string]string{NginxConfigHashAnnotation: hash(config)}).
+				WithAnnotations(map[string]string{NginxConfigHashAnnotation: hash(nginxConfig)}).
 				WithSpec(pod))), nil
+}
+
+// rollingUpdate never has fewer pods that serve than are asked for: a new one
+// is ready before an old one goes, and one that never gets ready replaces none.
+func rollingUpdate() *appsv1ac.DeploymentStrategyApplyConfiguration {
+	return appsv1ac.DeploymentStrategy().
+		WithType(appsv1.RollingUpdateDeploymentStrategyType).
+		WithRollingUpdate(appsv1ac.RollingUpdateDeployment().
+			WithMaxUnavailable(intstr.FromInt32(0)).
+			WithMaxSurge(intstr.FromString("25%")))
+}
+
+// spread asks the scheduler for an even spread of the pods of one revision. It
+// is a wish: a cluster with one node or zone runs all of them there.
+func spread(site *v1beta1.Website, topologyKey string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
+	return corev1ac.TopologySpreadConstraint().
+		WithMaxSkew(1).
+		WithTopologyKey(topologyKey).
+		WithWhenUnsatisfiable(corev1.ScheduleAnyway).
+		WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))).
+		WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey)
 }
 
 // nginxContainer has no liveness probe: nginx replaces a worker that dies, a
@@ -128,11 +158,13 @@ func nginxContainer(site *v1beta1.Website, image string) *corev1ac.ContainerAppl
 			containerPort(httpPortName, httpPort),
 			containerPort(adminPortName, adminPort),
 		).
-		WithReadinessProbe(corev1ac.Probe().
-			WithHTTPGet(corev1ac.HTTPGetAction().
-				WithPath("/readyz").
-				WithPort(intstr.FromString(adminPortName)).
-				WithScheme(corev1.URISchemeHTTP)).
+		// A rollout to a folder that the repository does not have stops here,
+		// with the pods that serve still serving.
+		WithStartupProbe(adminProbe("/startupz").
+			WithPeriodSeconds(1).
+			WithTimeoutSeconds(2).
+			WithFailureThreshold(startSeconds)).
+		WithReadinessProbe(adminProbe("/readyz").
 			WithPeriodSeconds(5).
 			WithTimeoutSeconds(2).
 			WithFailureThreshold(3)).
@@ -147,6 +179,15 @@ func nginxContainer(site *v1beta1.Website, image string) *corev1ac.ContainerAppl
 			corev1ac.VolumeMount().WithName(nginxConfigVolume).WithMountPath(nginxConfigPath).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxTempVolume).WithMountPath(tempDir),
 		)
+}
+
+// adminProbe asks nginx itself, on the port that is in no Service.
+func adminProbe(path string) *corev1ac.ProbeApplyConfiguration {
+	return corev1ac.Probe().
+		WithHTTPGet(corev1ac.HTTPGetAction().
+			WithPath(path).
+			WithPort(intstr.FromString(adminPortName)).
+			WithScheme(corev1.URISchemeHTTP))
 }
 
 // emptyDir is a volume that lives as long as its pod and cannot fill the node.
@@ -226,8 +267,9 @@ func restricted(user int64) *corev1ac.SecurityContextApplyConfiguration {
 		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
 }
 
-// gitSyncContainer has no probes: whether git-sync reaches its remote says
-// nothing about whether the site can be served.
+// gitSyncContainer is a sidecar without probes: whether git-sync reaches its
+// remote says nothing about whether the site can be served, and a startup probe
+// would keep nginx from starting over content that is there already.
 func gitSyncContainer(site *v1beta1.Website, image string) (*corev1ac.ContainerApplyConfiguration, error) {
 	args, err := gitSyncArgs(site)
 	if err != nil {
@@ -236,9 +278,9 @@ func gitSyncContainer(site *v1beta1.Website, image string) (*corev1ac.ContainerA
 	return corev1ac.Container().
 		WithName(GitSyncContainer).
 		WithImage(image).
+		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithArgs(args...).
-		// git itself would also take file:// and helper programs.
-		WithEnv(corev1ac.EnvVar().WithName("GIT_ALLOW_PROTOCOL").WithValue("http:https:ssh")).
+		WithEnv(gitVariables()...).
 		WithEnv(credentialVariables(&site.Spec.Source)...).
 		WithPorts(containerPort(metricsPortName, gitSyncMetricsPort)).
 		WithResources(requirements(site.Spec.Resources.Sync, "10m", "64Mi", "1", "256Mi")).

@@ -2,8 +2,11 @@ package resources
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -26,7 +29,7 @@ func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
 	}
 	args := []string{
 		"--repo=" + repository,
-		"--ref=" + ref,
+		refFlag + ref,
 		"--root=" + gitRoot,
 		"--link=" + gitLink,
 		fmt.Sprintf("--period=%ds", site.Spec.Sync.PeriodSeconds),
@@ -90,4 +93,30 @@ func checkGitArgument(what, value string) error {
 	default:
 		return nil
 	}
+}
+
+// gitSettings keep git within the memory of its container: by default it holds
+// files of up to 512 MiB whole, and as many deltas as there are processors.
+var gitSettings = []struct{ key, value string }{
+	{"core.bigFileThreshold", "16m"},
+	{"pack.threads", "1"},
+	{"pack.windowMemory", "32m"},
+}
+
+// gitVariables is the environment of git, which git-sync has no flags for.
+func gitVariables() []*corev1ac.EnvVarApplyConfiguration {
+	variable := func(name, value string) *corev1ac.EnvVarApplyConfiguration {
+		return corev1ac.EnvVar().WithName(name).WithValue(value)
+	}
+	variables := []*corev1ac.EnvVarApplyConfiguration{
+		// git itself would also take file:// and helper programs.
+		variable("GIT_ALLOW_PROTOCOL", "http:https:ssh"),
+		variable("GIT_CONFIG_COUNT", strconv.Itoa(len(gitSettings))),
+	}
+	for i, setting := range gitSettings {
+		variables = append(variables,
+			variable(fmt.Sprintf("GIT_CONFIG_KEY_%d", i), setting.key),
+			variable(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), setting.value))
+	}
+	return variables
 }

@@ -25,6 +25,10 @@ const (
 	httpPort  = 8080
 	adminPort = 8081
 	tempDir   = "/tmp"
+
+	// shutdownSeconds is how long requests in flight may go on after nginx was
+	// told to end: what is left of the grace period, less a little for git-sync.
+	shutdownSeconds = terminationGraceSeconds - drainSeconds - 3
 )
 
 //go:embed nginx.conf.tmpl
@@ -39,6 +43,12 @@ type nginxParameters struct {
 	Link string
 	// HTTPListen and AdminListen are the addresses of the two servers.
 	HTTPListen, AdminListen string
+	// HTTPListenIPv6 and AdminListenIPv6 are files that may add others.
+	HTTPListenIPv6, AdminListenIPv6 string
+	// ShutdownSeconds is how long requests may take to end.
+	ShutdownSeconds int
+	// Revision is part of every ETag. See revision.
+	Revision string
 	// TempDir is the only folder that nginx writes to.
 	TempDir string
 	// AccessLog is where requests are logged.
@@ -47,22 +57,28 @@ type nginxParameters struct {
 	Serving serving
 }
 
-// nginxConfig renders the configuration that the nginx container of a Website
-// runs with. It returns an error when a value could not be written into it
-// without becoming something else.
-func nginxConfig(site *v1beta1.Website) (string, error) {
+// NginxConfig renders the configuration that the nginx container of a Website
+// runs with. ConfigMap holds it and Deployment rolls the pods by it, so it is
+// rendered once for both. It returns an error when a value could not be written
+// into it without becoming something else; the API server refuses such a value
+// as well, so this is the second fence.
+func NginxConfig(site *v1beta1.Website) (string, error) {
 	serving, err := newServing(site)
 	if err != nil {
 		return "", err
 	}
 	return renderNginx(nginxParameters{
-		Root:        gitRoot,
-		Link:        gitLink,
-		HTTPListen:  fmt.Sprint(httpPort),
-		AdminListen: fmt.Sprint(adminPort),
-		TempDir:     tempDir,
-		AccessLog:   "/dev/stdout",
-		Serving:     serving,
+		Root:            gitRoot,
+		Link:            gitLink,
+		HTTPListen:      fmt.Sprint(httpPort),
+		AdminListen:     fmt.Sprint(adminPort),
+		HTTPListenIPv6:  ipv6Include(httpIPv6Key),
+		AdminListenIPv6: ipv6Include(adminIPv6Key),
+		ShutdownSeconds: shutdownSeconds,
+		TempDir:         tempDir,
+		AccessLog:       "/dev/stdout",
+		Revision:        revision(serving),
+		Serving:         serving,
 	})
 }
 
@@ -83,6 +99,30 @@ func renderNginx(parameters nginxParameters) (string, error) {
 		return "", fmt.Errorf("rendering the nginx configuration: %w", err)
 	}
 	return config.String(), nil
+}
+
+// ipv6Include is where nginx finds a file of the ConfigMap that listens on IPv6.
+// Listening there fails, and nginx with it, on a kernel without IPv6, and a
+// configuration cannot ask for that. But the way to the file leads through a
+// folder that such a kernel lacks, and a pattern that matches nothing includes
+// nothing.
+func ipv6Include(key string) string {
+	const kernelHasIPv6 = "/proc/net/dev_snmp6"
+	// /proc/net leads to /proc/<pid>/net, so the root is four levels up.
+	return kernelHasIPv6 + "/../../../.." + nginxConfigPath + "/" + strings.Replace(key, "ipv6", "ipv[6]", 1)
+}
+
+// listenIPv6 is the content of such a file.
+func listenIPv6(port int) string {
+	return fmt.Sprintf("listen [::]:%d default_server;\n", port)
+}
+
+// revision identifies what a commit is turned into: with another folder, index
+// or set of redirects, the same path of the same commit is something else, and
+// what a browser holds of it is no longer current.
+func revision(serving serving) string {
+	sum := sha256.Sum256(fmt.Append(nil, nginxTemplate, serving))
+	return hex.EncodeToString(sum[:4])
 }
 
 // hash identifies a configuration in the annotation of a pod template: another

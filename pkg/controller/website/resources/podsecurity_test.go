@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"testing"
 
 	podsecurityapi "k8s.io/pod-security-admission/api"
@@ -26,7 +27,7 @@ func TestPodSecurityRestricted(t *testing.T) {
 	}
 
 	// What restricted does not ask for, and the design does.
-	for _, container := range template.Spec.Containers {
+	for _, container := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
 			t.Errorf("%s can write to its root file system", container.Name)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -38,10 +40,33 @@ type redirect struct {
 type header struct {
 	// Name is the name of the header.
 	Name string
-	// Variable carries the value, and is empty where the header is not sent.
+	// Variable is for the value, which is empty where the header is not sent.
+	Variable string
+	// Maps choose the value, each a part of it: nginx reads no longer words
+	// than maxWord, but may put several together.
+	Maps []headerMap
+	// Caching says that the header tells how long an answer may be kept. It
+	// is not for errors, which may be over sooner than the content changes.
+	Caching bool
+}
+
+// Value is the whole value.
+func (h header) Value() string {
+	var value strings.Builder
+	for _, m := range h.Maps {
+		value.WriteString(m.Variable)
+	}
+	return value.String()
+}
+
+// headerMap chooses one part of a header's value by the path.
+type headerMap struct {
+	// Variable carries the part.
 	Variable string
 	// Values are tried in this order.
 	Values []headerValue
+	// Default is the part where none of Values matches.
+	Default string
 }
 
 type headerValue struct {
@@ -49,6 +74,14 @@ type headerValue struct {
 	Pattern string
 	Value   string
 }
+
+const (
+	// maxWord is how long a word may be that nginx reads, quotes included.
+	maxWord = 4000
+	// maxPart is how long a part of a header's value is: half of a word,
+	// because every character may need an escape.
+	maxPart = maxWord/2 - 1
+)
 
 // newServing returns what the template needs. The API server has validated all
 // of it, so an error here is the second fence.
@@ -85,7 +118,21 @@ func (q *quoter) quote(what, value string) string {
 	if strings.Contains(value, "$") || strings.ContainsFunc(value, unicode.IsControl) {
 		q.fail(fmt.Errorf("%s %q contains '$' or control characters, which nginx cannot take literally: remove them", what, value))
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+	if len(quoted) > maxWord {
+		q.fail(fmt.Errorf("%s %.40q... is longer than nginx reads: shorten it", what, value))
+	}
+	return quoted
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+// header passes the name of a header, which nginx takes without quotes.
+func (q *quoter) header(name string) string {
+	if !headerName.MatchString(name) {
+		q.fail(fmt.Errorf("the name of the header %q contains characters other than letters, digits and '-': remove them", name))
+	}
+	return name
 }
 
 var bareWord = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
@@ -105,29 +152,79 @@ func (q *quoter) fail(err error) {
 	}
 }
 
+// defaultHeaders are sent unless the Website says otherwise for a path. Pages
+// are kept but asked for again each time, which costs a 304 as long as the
+// commit is the same, and files are taken for what they are called.
+var defaultHeaders = []v1beta1.ResponseHeader{
+	{Name: "Cache-Control", Value: "public, max-age=0, must-revalidate"},
+	{Name: "X-Content-Type-Options", Value: "nosniff"},
+}
+
+// cachingHeaders, in lower case, tell browsers and proxies how long to keep an
+// answer.
+var cachingHeaders = sets.New("cache-control", "cdn-cache-control", "expires", "surrogate-control")
+
 // headers gathers the values of each header. Where several paths match, the
 // longest wins, as with nginx's own locations.
 func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
-	var headers []header
+	defaults := map[string]string{}
+	var names []string
+	for _, h := range defaultHeaders {
+		names = append(names, h.Name)
+		defaults[strings.ToLower(h.Name)] = h.Value
+	}
 	ordered := slices.Clone(wanted)
 	slices.SortStableFunc(ordered, func(a, b v1beta1.ResponseHeader) int {
 		return cmp.Compare(len(b.Path), len(a.Path))
 	})
+	rules := map[string][]v1beta1.ResponseHeader{}
 	for _, h := range ordered {
-		i := slices.IndexFunc(headers, func(known header) bool { return strings.EqualFold(known.Name, h.Name) })
-		if i < 0 {
-			i = len(headers)
-			headers = append(headers, header{Name: h.Name, Variable: fmt.Sprintf("$header_%d", i)})
+		name := strings.ToLower(h.Name)
+		if _, known := defaults[name]; !known && rules[name] == nil {
+			names = append(names, h.Name)
 		}
-		headers[i].Values = append(headers[i].Values, headerValue{
-			Pattern: q.pattern(cmp.Or(h.Path, "/")),
-			Value:   q.quote("the value of the header "+h.Name, h.Value),
+		rules[name] = append(rules[name], h)
+	}
+	var headers []header
+	for i, name := range names {
+		lower := strings.ToLower(name)
+		headers = append(headers, header{
+			Name:     q.header(name),
+			Variable: fmt.Sprintf("$header_%d", i),
+			Maps:     q.headerMaps(i, rules[lower], defaults[lower]),
+			Caching:  cachingHeaders.Has(lower),
 		})
 	}
 	return headers
 }
 
+// headerMaps returns a map for each part that the longest value is made of.
+func (q *quoter) headerMaps(header int, rules []v1beta1.ResponseHeader, otherwise string) []headerMap {
+	parts := 1
+	for _, rule := range rules {
+		parts = max(parts, (len(rule.Value)+maxPart-1)/maxPart)
+	}
+	var maps []headerMap
+	for i := range parts {
+		m := headerMap{Variable: fmt.Sprintf("$site_header_%d_%d", header, i), Default: q.quote("a default", part(otherwise, i))}
+		for _, rule := range rules {
+			m.Values = append(m.Values, headerValue{
+				Pattern: q.pattern(cmp.Or(rule.Path, "/")),
+				Value:   q.quote("the value of the header "+rule.Name, part(rule.Value, i)),
+			})
+		}
+		maps = append(maps, m)
+	}
+	return maps
+}
+
+// part is the i-th part of a value, empty beyond its end.
+func part(value string, i int) string {
+	start := min(i*maxPart, len(value))
+	return value[start:min(start+maxPart, len(value))]
+}
+
 // pattern is a regular expression for the paths that begin with prefix.
 func (q *quoter) pattern(prefix string) string {
-	return `"~^` + strings.Trim(q.quote("the path of a header", regexp.QuoteMeta(prefix)), `"`) + `"`
+	return q.quote("the path of a header", "~^"+regexp.QuoteMeta(prefix))
 }

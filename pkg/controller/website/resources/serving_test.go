@@ -83,9 +83,10 @@ func TestNginxHeaders(t *testing.T) {
 	s.publish(".worktrees/" + commitA)
 
 	tests := map[string]string{
-		"/":                     "no-cache",
-		"/assets/v1.0/app.js":   "public, max-age=31536000, immutable",
-		"/assets/v1.0/missing":  "public, max-age=31536000, immutable",
+		"/":                   "no-cache",
+		"/assets/v1.0/app.js": "public, max-age=31536000, immutable",
+		// An error is not kept, whatever is said of the files around it.
+		"/assets/v1.0/missing":  "public, max-age=0, must-revalidate",
 		"/assets/v1x0/app.js":   "no-cache",
 		"/%61ssets/v1.0/app.js": "public, max-age=31536000, immutable",
 	}
@@ -110,12 +111,21 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	for i := range 100 {
 		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: fmt.Sprintf("X-Header-%d", i), Value: strings.Repeat("v", 20)})
 	}
+	// And each of them as long as it may be, with what takes an escape to write.
+	longest := func(length int) string { return "/" + strings.Repeat(".", length-1) }
+	serving.NotFoundPath = longest(1024)
+	serving.Redirects[0] = v1beta1.Redirect{From: longest(1024), To: longest(2048), Code: 302}
+	serving.Headers[0] = v1beta1.ResponseHeader{Path: longest(1024), Name: "X-" + strings.Repeat("h", 126), Value: strings.Repeat(`"`, 4096)}
+	serving.Headers[1] = v1beta1.ResponseHeader{Path: "/", Name: "X-Longest", Value: strings.Repeat(`"`, 4096)}
 	s := startNginx(t, withServing(serving))
 	s.write(commitA, "index.html", "home")
 	s.publish(".worktrees/" + commitA)
 	response, _ := s.get(s.http, "/from/1999")
 	if response.StatusCode != 302 || response.Header.Get("Location") != "/to/1999" {
 		t.Errorf("the last redirect: %d to %q", response.StatusCode, response.Header.Get("Location"))
+	}
+	if got := response.Header.Get("X-Longest"); got != strings.Repeat(`"`, 4096) {
+		t.Errorf("the longest value arrives with %d bytes: %.40q", len(got), got)
 	}
 	if got := response.Header.Get("X-Header-99"); got == "" {
 		t.Error("the last header is missing")
@@ -126,18 +136,19 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 // the API server let them through.
 func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 	tests := map[string]func(*v1beta1.Website){
-		"path with a variable":          withPath("a$document_root"),
-		"path that ends the directive":  withPath("a; root /"),
-		"path out of the repository":    withPath("a/../../etc"),
-		"index with a space":            withServing(v1beta1.WebsiteServing{Index: "a b"}),
-		"not found page of a variable":  withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
-		"redirect with a variable":      withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", Code: 301}}}),
-		"redirect with a line feed":     withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", Code: 301}}}),
-		"header with a carriage return": withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X", Value: "a\rb"}}}),
+		"path with a variable":           withPath("a$document_root"),
+		"path that ends the directive":   withPath("a; root /"),
+		"path out of the repository":     withPath("a/../../etc"),
+		"index with a space":             withServing(v1beta1.WebsiteServing{Index: "a b"}),
+		"not found page of a variable":   withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
+		"redirect with a variable":       withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", Code: 301}}}),
+		"redirect with a line feed":      withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", Code: 301}}}),
+		"header that ends the directive": withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X a; autoindex on; #", Value: "a"}}}),
+		"header with a carriage return":  withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X", Value: "a\rb"}}}),
 	}
 	for name, tweak := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ConfigMap(newWebsite(tweak)); err == nil {
+			if _, err := NginxConfig(newWebsite(tweak)); err == nil {
 				t.Error("it was written into the configuration")
 			}
 		})

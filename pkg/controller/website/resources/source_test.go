@@ -16,14 +16,16 @@ const longCommit = "0123456789abcdef0123456789abcdef01234567"
 // mustContainer builds the Deployment of a Website and returns one container.
 func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) (*corev1ac.PodSpecApplyConfiguration, *corev1ac.ContainerApplyConfiguration) {
 	t.Helper()
-	deployment, err := Deployment(newWebsite(tweaks...), testImages)
+	deployment, err := Deployment(newWebsite(tweaks...), testImages, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := deployment.Spec.Template.Spec
-	for i := range pod.Containers {
-		if *pod.Containers[i].Name == name {
-			return pod, &pod.Containers[i]
+	for _, containers := range [][]corev1ac.ContainerApplyConfiguration{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			if *containers[i].Name == name {
+				return pod, &containers[i]
+			}
 		}
 	}
 	t.Fatalf("there is no container %s", name)

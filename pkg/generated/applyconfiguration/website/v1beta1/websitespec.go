@@ -18,8 +18,9 @@ type WebsiteSpecApplyConfiguration struct {
 	// negative; 0 takes the site offline. Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// suspend keeps the site on the commit that it serves: its pods go on, and
-	// stop following the repository until suspend is false again. It is not
-	// supported yet, so true is refused. Defaults to false.
+	// stop following the repository until suspend is false again. Pods that are
+	// added or replaced meanwhile fetch that commit. Changes of the rest of the
+	// spec are acted on, except for those of source.ref. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 	// source says what is published.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`

@@ -27,7 +27,8 @@ type WebsiteStatusApplyConfiguration struct {
 	// query. Autoscalers find by it what they measure.
 	Selector *string `json:"selector,omitempty"`
 	// commit is the git commit that every ready pod serves: 40 or 64
-	// hexadecimal digits. It is empty while they differ.
+	// hexadecimal digits. It is empty while they differ, and what they served
+	// last while the condition Synced is Unknown because they do not answer.
 	Commit *string `json:"commit,omitempty"`
 	// nodePort is the port on which every node of the cluster serves the site,
 	// where the Service has one.

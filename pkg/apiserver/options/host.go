@@ -1,0 +1,113 @@
+package options
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+)
+
+// pluginResources are what an admission plugin reads from the host cluster and
+// cannot work without: as long as it has not read them, it refuses every write.
+// v1 of ValidatingAdmissionPolicy came with Kubernetes 1.30, v1 of
+// MutatingAdmissionPolicy with 1.36.
+var pluginResources = []struct {
+	plugin    string
+	version   schema.GroupVersion
+	resources []string
+}{
+	{mutatingadmissionpolicy.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}},
+	{mutatingwebhook.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"mutatingwebhookconfigurations"}},
+	{validatingadmissionpolicy.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}},
+	{validatingwebhook.PluginName, admissionregistrationv1.SchemeGroupVersion, []string{"validatingwebhookconfigurations"}},
+}
+
+// fairnessResources are what priority and fairness reads from the host cluster.
+var fairnessResources = []string{"flowschemas", "prioritylevelconfigurations"}
+
+// adaptToHost turns off what reads resources that the host cluster does not
+// serve: where nobody can write a policy, there is none to enforce. It returns
+// an error when the host cannot be asked, and when the flags ask for a plugin
+// that cannot work there.
+//
+// A resource that is served but may not be read is a different matter: policies
+// may exist, so the server does not become ready until it may read them.
+func (o CompletedOptions) adaptToHost(ctx context.Context) error {
+	// The same client configuration that the recommended options make later.
+	probe := genericapiserver.NewRecommendedConfig(o.codecs)
+	if err := o.Recommended.CoreAPI.ApplyTo(probe); err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(probe.ClientConfig)
+	if err != nil {
+		return fmt.Errorf("making a client of the host cluster: %w", err)
+	}
+	return o.turnOffMissing(ctx, client)
+}
+
+func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.ServerResourcesInterface) error {
+	admission, features := o.Recommended.Admission, o.Recommended.Features
+	logger := klog.FromContext(ctx)
+	for _, needs := range pluginResources {
+		if slices.Contains(admission.DisablePlugins, needs.plugin) {
+			continue
+		}
+		missing, err := missingResources(client, needs.version, needs.resources)
+		if err != nil {
+			return err
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		if slices.Contains(admission.EnablePlugins, needs.plugin) {
+			return fmt.Errorf("--enable-admission-plugins=%s: the host cluster does not serve %s in %s, which the plugin needs: leave the flag out, and the plugin is used once the host serves them", needs.plugin, strings.Join(missing, ", "), needs.version)
+		}
+		logger.Info("Admission plugin is off: the host cluster does not serve what it reads. Restart this server after an upgrade of the host", "plugin", needs.plugin, "missing", missing, "version", needs.version)
+		admission.DisablePlugins = append(admission.DisablePlugins, needs.plugin)
+	}
+
+	if !features.EnablePriorityAndFairness {
+		return nil
+	}
+	missing, err := missingResources(client, flowcontrolv1.SchemeGroupVersion, fairnessResources)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		logger.Info("Priority and fairness is off: the host cluster does not serve what configures it. Requests are limited by --max-requests-inflight and --max-mutating-requests-inflight alone", "missing", missing, "version", flowcontrolv1.SchemeGroupVersion)
+		features.EnablePriorityAndFairness = false
+	}
+	return nil
+}
+
+// missingResources returns those of the resources that the host does not serve
+// in this version.
+func missingResources(client discovery.ServerResourcesInterface, version schema.GroupVersion, resources []string) ([]string, error) {
+	served, err := client.ServerResourcesForGroupVersion(version.String())
+	if apierrors.IsNotFound(err) {
+		return resources, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding out what the host cluster serves in %s: %w", version, err)
+	}
+	var missing []string
+	for _, resource := range resources {
+		if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+			missing = append(missing, resource)
+		}
+	}
+	return missing, nil
+}

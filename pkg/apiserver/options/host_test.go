@@ -1,0 +1,131 @@
+package options
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// host answers discovery requests like a cluster that serves these resources.
+func host(resources map[string][]string) discovery.ServerResourcesInterface {
+	fake := &clienttesting.Fake{}
+	for version, names := range resources {
+		list := &metav1.APIResourceList{GroupVersion: version}
+		for _, name := range names {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+		}
+		fake.Resources = append(fake.Resources, list)
+	}
+	return &fakediscovery.FakeDiscovery{Fake: fake}
+}
+
+var (
+	webhooks            = []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+	validatingPolicies  = []string{"validatingadmissionpolicies", "validatingadmissionpolicies/status", "validatingadmissionpolicybindings"}
+	mutatingPolicies    = []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+	admissionVersion    = "admissionregistration.k8s.io/v1"
+	flowcontrolVersion  = "flowcontrol.apiserver.k8s.io/v1"
+	everythingForGroups = map[string][]string{
+		admissionVersion:   slices.Concat(webhooks, validatingPolicies, mutatingPolicies),
+		flowcontrolVersion: {"flowschemas", "prioritylevelconfigurations"},
+	}
+)
+
+func TestTurnOffWhatTheHostLacks(t *testing.T) {
+	tests := map[string]struct {
+		args         []string
+		host         map[string][]string
+		wantOff      []string
+		wantFairness bool
+	}{
+		"nothing is missing": {host: everythingForGroups, wantFairness: true},
+		"Kubernetes 1.35": {
+			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies), flowcontrolVersion: everythingForGroups[flowcontrolVersion]},
+			wantOff: []string{"MutatingAdmissionPolicy"}, wantFairness: true,
+		},
+		"policies without bindings": {
+			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies, mutatingPolicies[:1]), flowcontrolVersion: everythingForGroups[flowcontrolVersion]},
+			wantOff: []string{"MutatingAdmissionPolicy"}, wantFairness: true,
+		},
+		"Kubernetes 1.28": {
+			host:    map[string][]string{admissionVersion: webhooks, "flowcontrol.apiserver.k8s.io/v1beta3": everythingForGroups[flowcontrolVersion]},
+			wantOff: []string{"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"},
+		},
+		"turned off before": {
+			args:    []string{"--disable-admission-plugins=MutatingAdmissionPolicy", "--enable-priority-and-fairness=false"},
+			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies)},
+			wantOff: []string{"MutatingAdmissionPolicy"},
+		},
+		"asked for and there": {args: []string{"--enable-admission-plugins=MutatingAdmissionPolicy"}, host: everythingForGroups, wantFairness: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o, err := parse(t, test.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := o.turnOffMissing(t.Context(), host(test.host)); err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Recommended.Admission.DisablePlugins; !slices.Equal(got, test.wantOff) {
+				t.Errorf("plugins turned off = %v, want %v", got, test.wantOff)
+			}
+			if got := o.Recommended.Features.EnablePriorityAndFairness; got != test.wantFairness {
+				t.Errorf("priority and fairness = %t, want %t", got, test.wantFairness)
+			}
+			if err := o.Validate(); err != nil {
+				t.Errorf("the options have become invalid: %v", err)
+			}
+		})
+	}
+}
+
+func TestPluginThatCannotWorkIsRefused(t *testing.T) {
+	o, err := parse(t, "--enable-admission-plugins=MutatingAdmissionPolicy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = o.turnOffMissing(t.Context(), host(map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies)}))
+	want := "--enable-admission-plugins=MutatingAdmissionPolicy: the host cluster does not serve mutatingadmissionpolicies, mutatingadmissionpolicybindings in admissionregistration.k8s.io/v1"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %q", err, want)
+	}
+}
+
+// TestNothingIsTurnedOffWhenTheHostCannotBeAsked keeps a host that is down for a
+// moment from being taken for one without policies.
+func TestNothingIsTurnedOffWhenTheHostCannotBeAsked(t *testing.T) {
+	o, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := errors.New("connection refused")
+	fake := &clienttesting.Fake{}
+	fake.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, down })
+	if err := o.turnOffMissing(t.Context(), &fakediscovery.FakeDiscovery{Fake: fake}); !errors.Is(err, down) {
+		t.Errorf("error = %v, want %v", err, down)
+	}
+	if off := o.Recommended.Admission.DisablePlugins; len(off) != 0 {
+		t.Errorf("plugins turned off = %v, want none", off)
+	}
+}
+
+// TestResourceQuotaIsLast keeps Websites from being counted that another plugin
+// refuses.
+func TestResourceQuotaIsLast(t *testing.T) {
+	o, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := o.Recommended.Admission.RecommendedPluginOrder
+	if order[0] != "NamespaceLifecycle" || order[len(order)-1] != "ResourceQuota" {
+		t.Errorf("order of plugins = %v, want NamespaceLifecycle first and ResourceQuota last", order)
+	}
+}

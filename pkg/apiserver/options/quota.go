@@ -1,0 +1,37 @@
+package options
+
+import (
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+)
+
+// addResourceQuota makes ResourceQuotas of the host cluster count Websites, as
+// count/websites.mycontroller.nevermosby.io. The plugin is not among those that
+// every API server has.
+func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
+	resourcequota.Register(recommended.Admission.Plugins)
+	// Last: what another plugin refuses must not be counted.
+	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, resourcequota.PluginName)
+	recommended.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		// No evaluators: the plugin makes one that counts objects for every
+		// resource it meets.
+		return []admission.PluginInitializer{quotaInitializer{generic.NewConfiguration(nil, nil)}}, nil
+	}
+}
+
+// quotaInitializer tells an admission plugin how to count.
+type quotaInitializer struct {
+	configuration quota.Configuration
+}
+
+// Initialize hands the configuration to plugins that count.
+func (i quotaInitializer) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
+		wants.SetQuotaConfiguration(i.configuration)
+	}
+}

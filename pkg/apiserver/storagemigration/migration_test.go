@@ -1,0 +1,295 @@
+package storagemigration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+)
+
+var websites = schema.GroupVersionResource{Group: "mycontroller.nevermosby.io", Version: "v1beta1", Resource: "websites"}
+
+// fakeServer pages, and rewrites what is not current.
+type fakeServer struct {
+	names []string
+	// current are the names of what needs no write.
+	current map[string]bool
+	// patched are the names of successful patches, in their order.
+	patched []string
+	// refuse and refuseList answer a request instead, unless they return nil.
+	refuse     func(name string) error
+	refuseList func(token string) error
+}
+
+// ServeHTTP answers as an API server does.
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var answer any
+	var err error
+	if r.Method == http.MethodGet {
+		answer, err = s.list(r.URL.Query())
+	} else {
+		answer, err = s.patch(r)
+	}
+	code := http.StatusOK
+	if err != nil {
+		var status apierrors.APIStatus
+		if !errors.As(err, &status) {
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+		failure := status.Status()
+		answer, code = failure, int(failure.Code)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func object(name, resourceVersion string) metav1.PartialObjectMetadata {
+	return metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: resourceVersion},
+	}
+}
+
+func (s *fakeServer) list(query url.Values) (any, error) {
+	token := query.Get("continue")
+	if s.refuseList != nil {
+		if err := s.refuseList(token); err != nil {
+			return nil, err
+		}
+	}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil {
+		return nil, err
+	}
+	start, _ := strconv.Atoi(token)
+	end := min(start+limit, len(s.names))
+	page := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	for _, name := range s.names[start:end] {
+		page.Items = append(page.Items, object(name, "1"))
+	}
+	if end < len(s.names) {
+		page.Continue, page.RemainingItemCount = strconv.Itoa(end), ptr.To(int64(len(s.names)-end))
+	}
+	return page, nil
+}
+
+func (s *fakeServer) patch(r *http.Request) (any, error) {
+	name := path.Base(r.URL.Path)
+	if s.refuse != nil {
+		if err := s.refuse(name); err != nil {
+			return nil, err
+		}
+	}
+	patch, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	want := fmt.Sprintf(`{"metadata":{"resourceVersion":"1","uid":"uid-%s"}}`, name)
+	if string(patch) != want || r.Header.Get("Content-Type") != string(types.MergePatchType) {
+		return nil, status(http.StatusBadRequest, metav1.StatusReason("want "+want), "websites", name, "")
+	}
+	s.patched = append(s.patched, name)
+	if s.current[name] {
+		return object(name, "1"), nil
+	}
+	return object(name, "2"), nil
+}
+
+// client returns a client of the server, which ends with the test.
+func (s *fakeServer) client(t *testing.T) metadata.Interface {
+	t.Helper()
+	listening := httptest.NewServer(s)
+	t.Cleanup(listening.Close)
+	client, err := metadata.NewForConfig(&rest.Config{Host: listening.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// once returns err for the first request about which, and nil afterwards.
+func once(which string, err error) func(string) error {
+	return func(asked string) error {
+		if asked != which {
+			return nil
+		}
+		which = "\x00"
+		return err
+	}
+}
+
+func status(code int, reason metav1.StatusReason, kind, name, token string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason),
+		ListMeta: metav1.ListMeta{Continue: token}, Details: &metav1.StatusDetails{Kind: kind, Name: name},
+	}}
+}
+
+func TestRun(t *testing.T) {
+	all := []string{"a", "b", "c", "d", "e"}
+	tests := map[string]struct {
+		server      fakeServer
+		want        Counts
+		wantPatched []string
+		wantErr     string
+	}{
+		"nothing is stored": {},
+		"everything is written": {
+			server: fakeServer{names: all}, want: Counts{Rewritten: 5}, wantPatched: all,
+		},
+		"what is current is not": {
+			server: fakeServer{names: all, current: map[string]bool{"a": true, "d": true}},
+			want:   Counts{Rewritten: 3, Current: 2}, wantPatched: all,
+		},
+		"changed by others": {
+			server: fakeServer{names: all, refuse: func(name string) error {
+				switch name {
+				case "b":
+					return status(http.StatusConflict, metav1.StatusReasonConflict, "websites", "b", "")
+				case "c":
+					return status(http.StatusNotFound, metav1.StatusReasonNotFound, "websites", "c", "")
+				}
+				return nil
+			}},
+			want: Counts{Rewritten: 3, Changed: 2}, wantPatched: []string{"a", "d", "e"},
+		},
+		"refused by admission": {
+			server: fakeServer{names: all, refuse: func(name string) error {
+				if name == "a" {
+					return status(http.StatusForbidden, metav1.StatusReasonForbidden, "websites", "a", "")
+				}
+				return nil
+			}},
+			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: all[1:], wantErr: "1 objects could not be rewritten",
+		},
+		"its namespace is gone": {
+			server: fakeServer{names: all, refuse: func(name string) error {
+				if name == "e" {
+					return status(http.StatusNotFound, metav1.StatusReasonNotFound, "namespaces", "default", "")
+				}
+				return nil
+			}},
+			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: all[:4], wantErr: "1 objects could not be rewritten",
+		},
+		"a connection breaks": {
+			server: fakeServer{names: all, refuse: once("c", errors.New("connection reset by peer"))},
+			want:   Counts{Rewritten: 5}, wantPatched: all,
+		},
+		"the list expires": {
+			// The server gives the place to go on at.
+			server: fakeServer{names: all, refuseList: once("2", status(http.StatusGone, metav1.StatusReasonExpired, "", "", "1"))},
+			want:   Counts{Rewritten: 6}, wantPatched: []string{"a", "b", "b", "c", "d", "e"},
+		},
+		"the list expires and gives no place": {
+			server: fakeServer{names: all, refuseList: once("4", status(http.StatusGone, metav1.StatusReasonExpired, "", "", ""))},
+			want:   Counts{Rewritten: 5}, wantPatched: []string{"a", "b", "c", "d", "a", "b", "c", "d", "e"},
+		},
+		"may not list": {
+			server:  fakeServer{names: all, refuseList: once("", status(http.StatusForbidden, metav1.StatusReasonForbidden, "websites", "", ""))},
+			wantErr: "listing websites.mycontroller.nevermosby.io: Forbidden",
+		},
+		"credentials end": {
+			server: fakeServer{names: all, refuse: once("b", status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "", "", ""))},
+			want:   Counts{Rewritten: 1}, wantPatched: all[:1], wantErr: "rewriting default/b: Unauthorized",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "progress")
+			m := Migration{Client: test.server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2, ProgressFile: file}
+			got, err := m.Run(t.Context())
+			if test.wantErr == "" && err != nil || test.wantErr != "" && (err == nil || !strings.Contains(err.Error(), test.wantErr)) {
+				t.Errorf("error = %v, want %q", err, test.wantErr)
+			}
+			if got != test.want {
+				t.Errorf("counts = %+v, want %+v", got, test.want)
+			}
+			if !slices.Equal(test.server.patched, test.wantPatched) {
+				t.Errorf("patched %v, want %v", test.server.patched, test.wantPatched)
+			}
+			// Kept only by a run that has not come to the end.
+			_, statErr := os.Stat(file)
+			if finished := got.Total() == test.want.Total() && (err == nil || got.Failed > 0); finished != errors.Is(statErr, os.ErrNotExist) {
+				t.Errorf("finished: %t, progress file: %v", finished, statErr)
+			}
+		})
+	}
+}
+
+func TestInterruptedRunGoesOn(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	server := fakeServer{names: []string{"a", "b", "c", "d", "e"}}
+	server.refuse = func(name string) error {
+		if name == "d" {
+			interrupt()
+			return ctx.Err()
+		}
+		return nil
+	}
+	m := Migration{Client: server.client(t), Server: "https://one", Resource: websites, ChunkSize: 2, ProgressFile: filepath.Join(t.TempDir(), "progress")}
+	if _, err := m.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error = %v, want that of the interruption", err)
+	}
+
+	for name, other := range map[string]Migration{
+		"another server":   {Server: "https://two", Resource: websites},
+		"another resource": {Server: "https://one", Resource: websites.GroupResource().WithVersion("v1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other.Client, other.ChunkSize, other.ProgressFile = m.Client, 2, m.ProgressFile
+			if _, err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another file") {
+				t.Errorf("error = %v, want the file to be refused", err)
+			}
+		})
+	}
+
+	server.refuse, server.patched = nil, nil
+	got, err := m.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The page that was interrupted is looked at again, those before it are not.
+	if want := []string{"c", "d", "e"}; !slices.Equal(server.patched, want) {
+		t.Errorf("patched %v after the interruption, want %v", server.patched, want)
+	}
+	if want := (Counts{Rewritten: 5}); got != want {
+		t.Errorf("counts = %+v, want %+v", got, want)
+	}
+}
+
+func TestBadProgressFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "progress")
+	if err := os.WriteFile(file, []byte("notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := fakeServer{names: []string{"a"}}
+	m := Migration{Client: server.client(t), Resource: websites, ChunkSize: 1, ProgressFile: file}
+	if _, err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "is not the progress of a migration") {
+		t.Errorf("error = %v, want the file to be refused", err)
+	}
+	m.ProgressFile = filepath.Join(t.TempDir(), "missing", "progress")
+	if _, err := m.Run(t.Context()); err == nil || len(server.patched) != 0 {
+		t.Errorf("error = %v after patching %v, want one before any", err, server.patched)
+	}
+}

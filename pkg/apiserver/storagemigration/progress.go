@@ -1,0 +1,78 @@
+package storagemigration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Progress is how far a migration is. It is all that is needed to go on.
+type Progress struct {
+	// Server is the API server that is migrated, and Resource the resource.
+	Server   string `json:"server"`
+	Resource string `json:"resource"`
+	// Continue is where the next page begins; empty before the first one.
+	Continue string `json:"continue"`
+	Counts   Counts `json:"counts"`
+}
+
+// Counts are what has happened to the objects that were listed so far.
+type Counts struct {
+	// Rewritten are those that were stored in another way before.
+	Rewritten int64 `json:"rewritten"`
+	// Current are those that needed no write.
+	Current int64 `json:"current"`
+	// Changed are those that somebody else has written or deleted meanwhile.
+	Changed int64 `json:"changed"`
+	// Failed are those that could not be written, such as one that an admission
+	// webhook refuses. They are reported one by one.
+	Failed int64 `json:"failed"`
+}
+
+// Total is the number of objects looked at.
+func (c Counts) Total() int64 { return c.Rewritten + c.Current + c.Changed + c.Failed }
+
+// load returns what a file says about a migration that was interrupted, or nil
+// if there is no file. It refuses a file about anything else: to go on from
+// there would leave objects out.
+func load(file, server string, resource schema.GroupVersionResource) (*Progress, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the progress of an earlier run: %w", err)
+	}
+	var p Progress
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%s is not the progress of a migration, choose another file: %w", file, err)
+	}
+	if p.Server != server || p.Resource != resource.String() {
+		return nil, fmt.Errorf("%s is about %s at %s, not about %s at %s: choose another file", file, p.Resource, p.Server, resource, server)
+	}
+	return &p, nil
+}
+
+// save replaces the file, so that it is always complete.
+func (p *Progress) save(file string) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encoding the progress: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".progress-")
+	if err != nil {
+		return fmt.Errorf("saving the progress: %w", err)
+	}
+	_, err = temporary.Write(append(data, '\n'))
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("saving the progress: %w", errors.Join(err, os.Remove(temporary.Name())))
+	}
+	return nil
+}

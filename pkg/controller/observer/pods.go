@@ -1,0 +1,158 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// Mode is how the ports of pods are reached.
+type Mode string
+
+const (
+	// Direct asks the addresses of pods. It needs a network from the
+	// controller to the pods, which a controller within the cluster has.
+	Direct Mode = "Direct"
+	// PodProxy asks through the API server, which needs the right to get
+	// pods/proxy.
+	PodProxy Mode = "PodProxy"
+	// None asks nobody.
+	None Mode = "None"
+)
+
+const (
+	// requestTimeout is for one request: the answer is a line from a server in
+	// the same cluster.
+	requestTimeout = 3 * time.Second
+	// maxBody bounds what is read of an answer. The longest is git-sync's
+	// metrics, some kilobytes.
+	maxBody = 256 << 10
+	// logLines and maxLog bound what is read of a log.
+	logLines = 40
+	maxLog   = 32 << 10
+)
+
+// Pods is what the observer asks.
+type Pods interface {
+	// Get returns the status code and the body of an answer.
+	Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error)
+	// Log returns the end of the log of git-sync.
+	Log(ctx context.Context, pod *corev1.Pod) (string, error)
+}
+
+// errTooLong is an answer that no website pod gives.
+var errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxBody)
+
+// httpPods asks over HTTP.
+type httpPods struct {
+	client *http.Client
+	// url returns what to ask for a path on a port of a pod.
+	url  func(pod *corev1.Pod, port int32, path string) string
+	kube kubernetes.Interface
+}
+
+// NewPods returns what reaches pods in a mode. The configuration is that of the
+// API server, which PodProxy goes through; logs are read by kube.
+func NewPods(mode Mode, config *rest.Config, kube kubernetes.Interface) (Pods, error) {
+	switch mode {
+	case Direct:
+		return &httpPods{kube: kube, client: directClient(), url: directURL}, nil
+	case PodProxy:
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("making a client for the pod proxy: %w", err)
+		}
+		client.CheckRedirect = refuseRedirect
+		client.Timeout = requestTimeout
+		base, _, err := rest.DefaultServerUrlFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("finding the API server for the pod proxy: %w", err)
+		}
+		return &httpPods{kube: kube, client: client, url: proxyURL(base)}, nil
+	default:
+		return nil, fmt.Errorf("pods cannot be reached in mode %q", mode)
+	}
+}
+
+// directClient has nothing of the default client that a pod could make use of:
+// no proxy from the environment, no redirects, no cookies, no long answers.
+func directClient() *http.Client {
+	return &http.Client{
+		Timeout:       requestTimeout,
+		CheckRedirect: refuseRedirect,
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: requestTimeout}).DialContext,
+			MaxResponseHeaderBytes: 16 << 10,
+			DisableCompression:     true,
+			// A pod is asked three times in a row, and then not for a while.
+			MaxIdleConnsPerHost: 1,
+			IdleConnTimeout:     requestTimeout,
+		},
+	}
+}
+
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func directURL(pod *corev1.Pod, port int32, path string) string {
+	return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port))) + path
+}
+
+func proxyURL(base *url.URL) func(*corev1.Pod, int32, string) string {
+	return func(pod *corev1.Pod, port int32, path string) string {
+		return base.JoinPath("api/v1/namespaces", pod.Namespace, "pods", fmt.Sprintf("%s:%d", pod.Name, port), "proxy", path).String()
+	}
+}
+
+// Get asks a pod.
+func (p *httpPods) Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url(pod, port, path), nil)
+	if err != nil {
+		return 0, nil, fmt.Errorf("asking pod %q: %w", pod.Name, err)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return 0, nil, fmt.Errorf("asking pod %q: %w", pod.Name, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err != nil {
+		return 0, nil, fmt.Errorf("reading the answer of pod %q: %w", pod.Name, err)
+	}
+	if len(body) > maxBody {
+		return 0, nil, fmt.Errorf("asking pod %q for %s: %w", pod.Name, path, errTooLong)
+	}
+	return response.StatusCode, body, nil
+}
+
+// Log reads the end of the log of git-sync.
+func (p *httpPods) Log(ctx context.Context, pod *corev1.Pod) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	stream, err := p.kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container:  resources.GitSyncContainer,
+		TailLines:  ptr.To[int64](logLines),
+		LimitBytes: ptr.To[int64](maxLog),
+	}).Stream(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the log of git-sync in pod %q: %w", pod.Name, err)
+	}
+	defer func() { _ = stream.Close() }()
+	log, err := io.ReadAll(io.LimitReader(stream, maxLog))
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", fmt.Errorf("reading the log of git-sync in pod %q: %w", pod.Name, err)
+	}
+	return string(log), nil
+}

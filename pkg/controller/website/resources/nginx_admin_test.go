@@ -1,0 +1,130 @@
+package resources
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestNginxAdminPort(t *testing.T) {
+	s := startNginx(t, withPath("public/site"))
+	for _, path := range []string{"/readyz", "/commit", "/startupz"} {
+		s.want(s.admin, path, http.StatusServiceUnavailable, "no commit\n")
+	}
+
+	// Started only with the published folder, and ready without it: a push that
+	// takes the folder away is reported, but the pods stay in the Service.
+	s.write(commitA, "public/readme.txt", "no site")
+	s.publish(".worktrees/" + commitA)
+	s.want(s.admin, "/startupz", http.StatusServiceUnavailable, "path not found\n")
+	s.want(s.admin, "/readyz", http.StatusOK, "ok\n")
+	s.want(s.admin, "/commit", http.StatusOK, commitA+"\n")
+	s.want(s.http, "/", http.StatusNotFound, "")
+
+	s.write(commitB, "public/site/index.html", "home")
+	s.publish(".worktrees/" + commitB)
+	s.want(s.admin, "/startupz", http.StatusOK, "ok\n")
+	s.want(s.http, "/", http.StatusOK, "home")
+
+	t.Run("a folder that is a link does not count", func(t *testing.T) {
+		linked := strings.Repeat("c", 40)
+		s.mkdir(".worktrees/" + linked + "/public")
+		s.link(linked, "public/site", "/etc")
+		s.publish(".worktrees/" + linked)
+		s.want(s.admin, "/startupz", http.StatusServiceUnavailable, "path not found\n")
+	})
+	t.Run("a file does not count", func(t *testing.T) {
+		file := strings.Repeat("d", 40)
+		s.write(file, "public/site", "not a folder")
+		s.publish(".worktrees/" + file)
+		s.want(s.admin, "/startupz", http.StatusServiceUnavailable, "path not found\n")
+	})
+	t.Run("answers are for the moment", func(t *testing.T) {
+		for _, path := range []string{"/readyz", "/commit", "/startupz", "/missing"} {
+			response, _ := s.get(s.admin, path)
+			if got := response.Header.Get("Cache-Control"); got != "no-store" {
+				t.Errorf("GET %s: Cache-Control = %q", path, got)
+			}
+			if got := response.Header.Get("Content-Type"); path != "/missing" && got != "text/plain" {
+				t.Errorf("GET %s: Content-Type = %q", path, got)
+			}
+		}
+	})
+	t.Run("nothing else", func(t *testing.T) {
+		s.publish(".worktrees/" + commitB)
+		for _, path := range []string{"/", "/index.html", "/readyz/", "/public/site/index.html"} {
+			s.want(s.admin, path, http.StatusNotFound, "")
+		}
+	})
+	t.Run("not on the site's port", func(t *testing.T) {
+		for _, path := range []string{"/readyz", "/commit", "/startupz"} {
+			s.want(s.http, path, http.StatusNotFound, "")
+		}
+	})
+}
+
+// TestNginxStartsWithTheWholeRepository is the usual case: no path to check.
+func TestNginxStartsWithTheWholeRepository(t *testing.T) {
+	s := startNginx(t)
+	s.mkdir(".worktrees/" + commitA)
+	s.publish(".worktrees/" + commitA)
+	s.want(s.admin, "/startupz", http.StatusOK, "ok\n")
+}
+
+// TestNginxListensOnIPv6WhereThereIsAny stands in for the kernel: a folder that
+// is there or is not leads to the file that listens.
+func TestNginxListensOnIPv6WhereThereIsAny(t *testing.T) {
+	nginxBinary(t)
+	probe, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skipf("this machine has no IPv6: %v", err)
+	}
+	address := probe.Addr().String()
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "http-ipv6.conf"), fmt.Appendf(nil, "listen %s default_server;\n", address), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "has"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for kernel, want := range map[string]bool{"has": true, "lacks": false} {
+		t.Run(kernel, func(t *testing.T) {
+			s := startNginxWith(t, func(p *nginxParameters) {
+				p.HTTPListenIPv6 = folder + "/" + kernel + "/../http-ipv[6].conf"
+			})
+			s.write(commitA, "index.html", "home")
+			s.publish(".worktrees/" + commitA)
+			s.want(s.http, "/", http.StatusOK, "home")
+			connection, err := net.Dial("tcp", address)
+			if err == nil {
+				_ = connection.Close()
+			}
+			if (err == nil) != want {
+				t.Errorf("listens on IPv6 = %t, want %t: %v", err == nil, want, err)
+			}
+		})
+	}
+	// And the way that is taken in a pod ends at the root of the file system.
+	include := ipv6Include(httpIPv6Key)
+	before, _, found := strings.Cut(include, nginxConfigPath)
+	if !found {
+		t.Fatalf("%q does not lead to the ConfigMap", include)
+	}
+	if _, err := os.Stat("/proc/net/dev_snmp6"); err != nil {
+		t.Skipf("cannot follow %s here: %v", before, err)
+	}
+	got, err := filepath.EvalSymlinks(before)
+	if err != nil || got != "/" {
+		t.Errorf("%s leads to %q, %v", before, got, err)
+	}
+}

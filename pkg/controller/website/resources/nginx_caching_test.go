@@ -1,0 +1,260 @@
+package resources
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+const revalidate = "public, max-age=0, must-revalidate"
+
+// wantHeaders compares headers; an empty value stands for none.
+func wantHeaders(t *testing.T, response *http.Response, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if got := strings.Join(response.Header.Values(name), " | "); got != value {
+			t.Errorf("%s %s: %s = %q, want %q", response.Request.Method, response.Request.URL.Path, name, got, value)
+		}
+	}
+}
+
+func gunzip(t *testing.T, body string) string {
+	t.Helper()
+	reader, err := gzip.NewReader(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func gzipped(t *testing.T, content string) string {
+	t.Helper()
+	var buffer bytes.Buffer
+	writer := gzip.NewWriter(&buffer)
+	if _, err := writer.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.String()
+}
+
+func TestNginxValidators(t *testing.T) {
+	s := startNginx(t)
+	s.write(commitA, "index.html", "home of a")
+	s.write(commitB, "index.html", "home of b")
+	s.publish(".worktrees/" + commitA)
+	tag := s.tag(commitA)
+
+	for name, test := range map[string]struct {
+		method     string
+		path       string
+		headers    []string
+		wantStatus int
+		wantTag    string
+	}{
+		"no condition":             {path: "/", wantStatus: 200, wantTag: tag},
+		"HEAD":                     {method: "HEAD", path: "/", wantStatus: 200, wantTag: tag},
+		"current":                  {path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
+		"current, HEAD":            {method: "HEAD", path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
+		"weakened by a proxy":      {path: "/", headers: []string{"If-None-Match", "W/" + tag}, wantStatus: 304, wantTag: tag},
+		"of a compressed file":     {path: "/", headers: []string{"If-None-Match", strings.TrimSuffix(tag, `"`) + `-gzip"`}, wantStatus: 304, wantTag: strings.TrimSuffix(tag, `"`) + `-gzip"`},
+		"one of several":           {path: "/", headers: []string{"If-None-Match", s.tag(commitB) + ", W/" + tag + `, "x"`}, wantStatus: 304, wantTag: tag},
+		"of another commit":        {path: "/", headers: []string{"If-None-Match", s.tag(commitB)}, wantStatus: 200, wantTag: tag},
+		"the commit alone":         {path: "/", headers: []string{"If-None-Match", `"` + commitA + `"`}, wantStatus: 200, wantTag: tag},
+		"within another tag":       {path: "/", headers: []string{"If-None-Match", `"x` + strings.Trim(tag, `"`) + `"`}, wantStatus: 200, wantTag: tag},
+		"followed by something":    {path: "/", headers: []string{"If-None-Match", tag + "x"}, wantStatus: 200, wantTag: tag},
+		"unquoted":                 {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
+		"a date says nothing":      {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
+		"what is missing has none": {path: "/missing", wantStatus: 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method := test.method
+			if method == "" {
+				method = http.MethodGet
+			}
+			response, body := s.do(method, s.http, test.path, test.headers...)
+			if response.StatusCode != test.wantStatus {
+				t.Errorf("status = %d, want %d", response.StatusCode, test.wantStatus)
+			}
+			if hasBody := body != ""; hasBody != (method == http.MethodGet && test.wantStatus != 304) {
+				t.Errorf("body = %q", body)
+			}
+			want := map[string]string{"ETag": test.wantTag, "Last-Modified": "", "Cache-Control": revalidate, "Website-Commit": commitA}
+			if test.wantStatus == 304 {
+				want["Vary"] = "Accept-Encoding"
+			}
+			wantHeaders(t, response, want)
+		})
+	}
+
+	s.publish(".worktrees/" + commitB)
+	if response, body := s.get(s.http, "/", "If-None-Match", tag); response.StatusCode != 200 || body != "home of b" {
+		t.Errorf("with the ETag of the previous commit: %d %q", response.StatusCode, body)
+	}
+}
+
+// TestRevisionFollowsTheConfiguration: what a browser holds of a page is stale
+// when the same commit is published another way.
+func TestRevisionFollowsTheConfiguration(t *testing.T) {
+	revisionOf := func(tweaks ...func(*v1beta1.Website)) string {
+		serving, err := newServing(newWebsite(tweaks...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision(serving)
+	}
+	if revisionOf() != revisionOf(func(site *v1beta1.Website) { site.Name, site.UID = "other", "other" }) {
+		t.Error("two pods with the same configuration differ")
+	}
+	seen := map[string]string{revisionOf(): "nothing said"}
+	for name, tweak := range map[string]func(*v1beta1.Website){
+		"path":     withPath("public"),
+		"index":    withServing(v1beta1.WebsiteServing{Index: "home.html"}),
+		"fallback": withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
+		"redirect": withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
+	} {
+		got := revisionOf(tweak)
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s: same revision as %s", name, other)
+		}
+		seen[got] = name
+	}
+}
+
+func TestNginxCacheControl(t *testing.T) {
+	immutable := "public, max-age=31536000, immutable"
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{
+		Headers: []v1beta1.ResponseHeader{
+			{Path: "/assets/", Name: "cache-control", Value: immutable},
+			{Path: "/raw/", Name: "X-Content-Type-Options", Value: "other"},
+		},
+		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", Code: 301}},
+	}))
+	s.write(commitA, "index.html", "home")
+	s.write(commitA, "404.html", "not here")
+	s.write(commitA, "assets/app.js", "code")
+	s.write(commitA, "raw/file", "file")
+	s.publish(".worktrees/" + commitA)
+
+	for path, want := range map[string]map[string]string{
+		"/":              {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
+		"/old":           {"Cache-Control": revalidate, "ETag": ""},
+		"/assets":        {"Cache-Control": revalidate, "ETag": ""},
+		"/assets/app.js": {"Cache-Control": immutable, "X-Content-Type-Options": "nosniff"},
+		"/missing":       {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
+		// Another replica may have it already, or still.
+		"/assets/missing.js": {"Cache-Control": revalidate},
+		"/raw/file":          {"X-Content-Type-Options": "other"},
+	} {
+		response, _ := s.get(s.http, path)
+		wantHeaders(t, response, want)
+	}
+	response, _ := s.get(s.http, "/assets/app.js", "If-None-Match", s.tag(commitA))
+	wantHeaders(t, response, map[string]string{"Cache-Control": immutable})
+	s.publish("gone")
+	response, _ = s.get(s.http, "/assets/app.js")
+	wantHeaders(t, response, map[string]string{"Cache-Control": "no-store"})
+}
+
+func TestNginxRanges(t *testing.T) {
+	s := startNginx(t)
+	content := strings.Repeat("0123456789", 1000)
+	s.write(commitA, "data.bin", content)
+	s.publish(".worktrees/" + commitA)
+	for name, test := range map[string]struct {
+		headers    []string
+		wantStatus int
+		wantBody   string
+	}{
+		"a range":                    {[]string{"Range", "bytes=10-14"}, 206, "01234"},
+		"the end":                    {[]string{"Range", "bytes=-3"}, 206, "789"},
+		"resumed":                    {[]string{"Range", "bytes=9997-", "If-Range", s.tag(commitA)}, 206, "789"},
+		"resumed on a newer commit":  {[]string{"Range", "bytes=9997-", "If-Range", s.tag(commitB)}, 200, content},
+		"resumed with a weak tag":    {[]string{"Range", "bytes=9997-", "If-Range", "W/" + s.tag(commitA)}, 200, content},
+		"resumed by a date":          {[]string{"Range", "bytes=9997-", "If-Range", time.Now().UTC().Format(http.TimeFormat)}, 200, content},
+		"beyond the end":             {[]string{"Range", "bytes=20000-"}, 416, ""},
+		"current, so nothing at all": {[]string{"Range", "bytes=0-1", "If-None-Match", s.tag(commitA)}, 304, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, body := s.get(s.http, "/data.bin", test.headers...)
+			if response.StatusCode != test.wantStatus || (test.wantBody != "" && body != test.wantBody) {
+				t.Errorf("%d %.20q, want %d %.20q", response.StatusCode, body, test.wantStatus, test.wantBody)
+			}
+			if test.wantStatus == 206 {
+				wantHeaders(t, response, map[string]string{"ETag": s.tag(commitA)})
+			}
+		})
+	}
+}
+
+func TestNginxCompression(t *testing.T) {
+	s := startNginx(t)
+	text := strings.Repeat("the same words again and again. ", 100)
+	for _, name := range []string{"index.html", "app.js", "app.mjs", "style.css", "data.json", "icon.svg", "app.wasm", "feed.xml", "site.webmanifest"} {
+		s.write(commitA, name, text)
+	}
+	s.write(commitA, "short.css", "a{}")
+	s.write(commitA, "photo.png", text)
+	s.write(commitA, "built.js", "not compressed")
+	s.write(commitA, "built.js.gz", gzipped(t, "compressed when it was built"))
+	s.link(commitA, "leak.js.gz", "/etc/passwd")
+	s.write(commitA, "leak.js", "safe")
+	s.publish(".worktrees/" + commitA)
+
+	for _, path := range []string{"/", "/app.js", "/app.mjs", "/style.css", "/data.json", "/icon.svg", "/app.wasm", "/feed.xml", "/site.webmanifest"} {
+		response, body := s.get(s.http, path, "Accept-Encoding", "gzip, br")
+		// Compressed on the way, so it is only the same in meaning.
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "ETag": "W/" + s.tag(commitA)})
+		if gunzip(t, body) != text {
+			t.Errorf("GET %s: other content", path)
+		}
+		response, body = s.get(s.http, path)
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": s.tag(commitA)})
+		if body != text {
+			t.Errorf("GET %s: other content", path)
+		}
+	}
+	for _, path := range []string{"/short.css", "/photo.png"} {
+		response, _ := s.get(s.http, path, "Accept-Encoding", "gzip")
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "ETag": s.tag(commitA)})
+	}
+	t.Run("by those who published it", func(t *testing.T) {
+		response, body := s.get(s.http, "/built.js", "Accept-Encoding", "gzip")
+		tag := strings.TrimSuffix(s.tag(commitA), `"`) + `-gzip"`
+		wantHeaders(t, response, map[string]string{
+			"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "ETag": tag, "Content-Type": "text/javascript; charset=utf-8",
+		})
+		if got := gunzip(t, body); got != "compressed when it was built" {
+			t.Errorf("content %q", got)
+		}
+		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "If-None-Match", tag); response.StatusCode != 304 || response.Header.Get("ETag") != tag {
+			t.Errorf("with its own ETag: %d %s", response.StatusCode, response.Header.Get("ETag"))
+		}
+		// A half of each would be neither.
+		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "Range", "bytes=1-", "If-Range", s.tag(commitA)); response.StatusCode != 200 {
+			t.Errorf("resumed with the ETag of the other form: %d", response.StatusCode)
+		}
+		response, body = s.get(s.http, "/built.js")
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": s.tag(commitA)})
+		if body != "not compressed" {
+			t.Errorf("content %q", body)
+		}
+	})
+	t.Run("not through a link", func(t *testing.T) {
+		if response, body := s.get(s.http, "/leak.js", "Accept-Encoding", "gzip"); strings.Contains(body, "root:") {
+			t.Errorf("%d %q", response.StatusCode, body)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package resources
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// FuzzNginxConfig lets nginx judge: whatever this package agrees to write into a
+// configuration, even what the API server would refuse, nginx must accept, and
+// no value may end its directive.
+func FuzzNginxConfig(f *testing.F) {
+	binary, err := exec.LookPath("nginx")
+	if err != nil {
+		f.Skip("no nginx on PATH: install the package nginx to test how the configuration behaves")
+	}
+	f.Add("public", "index.html", "/404.html", "/old", "/new", "/assets/", "X-Frame-Options", "DENY")
+	f.Add("a/b.c/d-e", "home.htm", "/e/404", "/a+b,(c)", "https://example.com/x?a=b#c", "/v1.0/", "Link", `</a.css>; rel="preload"`)
+	f.Add("", "", "", "/", "/", "/", "Cache-Control", "no-cache")
+	f.Add("", "", "", `"`, `\`, `\"`, "X-Content-Type-Options", `\\"`)
+	f.Add("", "", "", "/a;", "/b}", "/{", "X", `"; autoindex on; #`)
+	f.Add("", "", "", "/ö", "/日本", "(?i)[", "CDN-Cache-Control", "'")
+	f.Add("", "", "/ spaces in it", " ", " ", " ", "Expires", " ")
+	f.Add("", "", "/#", "/~", "=/a", "^~", "Website-Commit", "ë")
+	f.Fuzz(func(t *testing.T, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
+		config, err := NginxConfig(newWebsite(withPath(path), withServing(v1beta1.WebsiteServing{
+			Index:        index,
+			NotFoundPath: notFound,
+			Redirects:    []v1beta1.Redirect{{From: from, To: to, Code: 301}},
+			Headers:      []v1beta1.ResponseHeader{{Path: headerPath, Name: headerName, Value: headerValue}},
+		})))
+		if err != nil {
+			return
+		}
+		file := filepath.Join(t.TempDir(), "nginx.conf")
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+			t.Errorf("nginx -t: %v\n%s", err, output)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package resources
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// nginxBinary returns the nginx to test with. There is none in the module or in
+// Go, so a machine without it tests only the text.
+func nginxBinary(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skip("no nginx on PATH: install the package nginx to test how the configuration behaves")
+	}
+	return path
+}
+
+const (
+	commitA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	commitB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+// testSite is a running nginx over a folder that looks as git-sync leaves it.
+type testSite struct {
+	t           *testing.T
+	root        string
+	http, admin string
+	// revision is the part of an ETag that is not the commit.
+	revision string
+	client   *http.Client
+}
+
+// tag is the ETag of the files of a commit.
+func (s *testSite) tag(commit string) string {
+	return `"` + commit + "-" + s.revision + `"`
+}
+
+// startNginx serves a Website, changed by tweaks.
+func startNginx(t *testing.T, tweaks ...func(*v1beta1.Website)) *testSite {
+	t.Helper()
+	return startNginxWith(t, func(*nginxParameters) {}, tweaks...)
+}
+
+// startNginxWith also changes what a Website has no say in.
+func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(*v1beta1.Website)) *testSite {
+	t.Helper()
+	binary := nginxBinary(t)
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A master that runs as root hands its workers to another user, who has to
+	// reach the folder.
+	for path := folder; path != "/" && path != os.TempDir(); path = filepath.Dir(path) {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &testSite{
+		t:     t,
+		root:  filepath.Join(folder, "root"),
+		http:  freeAddress(t),
+		admin: freeAddress(t),
+		client: &http.Client{
+			Timeout:       10 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			// Answers as they are on the wire, unless a test asks otherwise.
+			Transport: &http.Transport{DisableCompression: true},
+		},
+	}
+	s.mkdir(".worktrees")
+	serving, err := newServing(newWebsite(tweaks...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.revision = revision(serving)
+	parameters := nginxParameters{
+		Root: s.root, Link: gitLink, HTTPListen: s.http, AdminListen: s.admin,
+		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
+		ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
+	}
+	change(&parameters)
+	config, err := renderNginx(parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "tmp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "nginx.conf")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+		t.Fatalf("nginx -t: %v\n%s", err, output)
+	}
+
+	var log bytes.Buffer
+	process := exec.Command(binary, "-e", "stderr", "-c", file)
+	process.Stderr = &log
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		if err := process.Process.Signal(syscall.SIGQUIT); err != nil {
+			t.Errorf("stopping nginx: %v", err)
+		}
+		if err := process.Wait(); err != nil {
+			t.Errorf("nginx ended with %v", err)
+		}
+		if t.Failed() {
+			t.Logf("nginx logged:\n%s", log.String())
+		}
+	})
+	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.admin)
+		if err != nil {
+			return false, nil
+		}
+		return true, connection.Close()
+	})
+	if err != nil {
+		t.Fatalf("nginx did not listen: %v", err)
+	}
+	return s
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func (s *testSite) mkdir(name string) {
+	s.t.Helper()
+	if err := os.MkdirAll(filepath.Join(s.root, name), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// write adds a file to the worktree of a commit.
+func (s *testSite) write(commit, name, content string) {
+	s.t.Helper()
+	path := filepath.Join(s.root, ".worktrees", commit, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// link adds a symbolic link to the worktree of a commit.
+func (s *testSite) link(commit, name, target string) {
+	s.t.Helper()
+	if err := os.Symlink(target, filepath.Join(s.root, ".worktrees", commit, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// publish flips the link the way git-sync does: by a rename.
+func (s *testSite) publish(target string) {
+	s.t.Helper()
+	temporary := filepath.Join(s.root, "tmp-link")
+	if err := os.Symlink(target, temporary); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(temporary, filepath.Join(s.root, gitLink)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *testSite) get(address, path string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	return s.do(http.MethodGet, address, path, headers...)
+}
+
+// do sends a request. The headers are names and values in turn.
+func (s *testSite) do(method, address, path string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+address+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func (s *testSite) want(address, path string, wantCode int, wantBody string) {
+	s.t.Helper()
+	response, body := s.get(address, path)
+	if response.StatusCode != wantCode {
+		s.t.Errorf("GET %s = %d, want %d", path, response.StatusCode, wantCode)
+	}
+	if wantBody != "" && body != wantBody {
+		s.t.Errorf("GET %s = %q, want %q", path, body, wantBody)
+	}
+}

@@ -1,0 +1,36 @@
+package website
+
+import (
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// suspended returns what the children of a Website are built from. While it is
+// suspended, its pods stay on a commit, and where that is written down is the
+// Deployment itself: it outlives the pods, the controller and the status. When
+// the Deployment is gone as well, the status is asked. As long as neither names
+// a commit, the pods differ or nobody has seen what they serve, and the site
+// goes on following its repository until it is known where to stop.
+func (c *Controller) suspended(p *pass) *v1beta1.Website {
+	commit := keptCommit(p)
+	if commit == "" {
+		return p.site
+	}
+	return resources.KeptOn(p.site, commit)
+}
+
+// keptCommit returns the commit that a suspended Website stays on, or nothing.
+func keptCommit(p *pass) string {
+	if !p.site.Spec.Suspend {
+		return ""
+	}
+	if p.deployment.found {
+		if commit := resources.CommitOf(p.deployment.child); commit != "" {
+			return commit
+		}
+	}
+	if commit, state := commitOf(p.pods); state == commitAgreed || state == commitDiffers {
+		return commit
+	}
+	return p.site.Status.Commit
+}

@@ -1,0 +1,58 @@
+package website
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// maxHosts is how many nodes the status names. Every node answers on a node
+// port; a few are enough to find the site.
+const maxHosts = 3
+
+// urlsOf returns under which addresses a site can be reached, best first: what a
+// load balancer was given, then nodes, then the name within the cluster. The
+// nodes are those that ready pods run on, whose addresses are in the status of
+// the pods: so no right to read nodes is needed, and the list changes only with
+// the pods.
+func urlsOf(service *corev1.Service, pods []observedPod) []string {
+	if service == nil || len(service.Spec.Ports) == 0 {
+		return nil
+	}
+	port := service.Spec.Ports[0]
+	var urls []string
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		for _, host := range []string{ingress.Hostname, ingress.IP} {
+			if host != "" && len(urls) < maxHosts {
+				urls = append(urls, url(host, port.Port))
+			}
+		}
+	}
+	if port.NodePort != 0 {
+		var hosts []string
+		for _, pod := range pods {
+			if pod.ready && pod.Status.HostIP != "" {
+				hosts = append(hosts, pod.Status.HostIP)
+			}
+		}
+		slices.Sort(hosts)
+		hosts = slices.Compact(hosts)
+		for _, host := range hosts[:min(len(hosts), maxHosts)] {
+			urls = append(urls, url(host, port.NodePort))
+		}
+	}
+	return append(urls, url(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace), port.Port))
+}
+
+func url(host string, port int32) string {
+	if port == 80 {
+		if net.ParseIP(host).To4() == nil && net.ParseIP(host) != nil {
+			return "http://[" + host + "]"
+		}
+		return "http://" + host
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
+}

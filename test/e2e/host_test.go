@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// host is what a cluster could leave behind on this machine, as a set of lines
+// per kind. A kind that this machine does not have is empty.
+type host struct {
+	seen map[string]map[string]bool
+	// dir and namespaces are of the cluster whose processes are looked for.
+	dir        string
+	namespaces []string
+	// others are the cgroups of clusters that were there before, which change
+	// theirs.
+	others []string
+}
+
+// places are where the programs of a node leave files unless they are told
+// otherwise.
+var places = []string{
+	"/etc/cni", "/opt/cni", "/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/containerd",
+	"/var/lib/kubelet", "/var/lib/kube-proxy", "/var/log/containers", "/var/log/pods",
+}
+
+// observeHost looks at this machine.
+func observeHost() (*host, error) {
+	others, err := filepath.Glob("/sys/fs/cgroup/*/devcluster-*")
+	if err != nil {
+		return nil, err
+	}
+	unified, err := filepath.Glob("/sys/fs/cgroup/devcluster-*")
+	if err != nil {
+		return nil, err
+	}
+	h := &host{others: append(others, unified...)}
+	h.seen, err = h.look()
+	return h, err
+}
+
+// cluster names the cluster whose processes are looked for, which runs.
+func (h *host) cluster(dir string) error {
+	h.dir = dir
+	pid, err := recordedPID(dir, "node")
+	if err != nil {
+		return err
+	}
+	for _, kind := range []string{"net", "mnt", "pid"} {
+		namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+		if err != nil {
+			return err
+		}
+		h.namespaces = append(h.namespaces, namespace)
+	}
+	return nil
+}
+
+// recordedPID is the process that a state folder says a component has.
+func recordedPID(dir, name string) (int, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "run", name+".json"))
+	if err != nil {
+		return 0, err
+	}
+	var record struct {
+		PID int `json:"pid"`
+	}
+	err = json.Unmarshal(data, &record)
+	return record.PID, err
+}
+
+// restored returns an error unless everything is as it was. The kernel takes a
+// moment to clear what nobody uses any more.
+func (h *host) restored(ctx context.Context) error {
+	var different map[string][]string
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 15*time.Second, true, func(context.Context) (done bool, err error) {
+		different, err = h.differences()
+		return len(different) == 0, err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("different than before: %v", different)
+	}
+	return err
+}
+
+// differences are what is there now and was not before, or the other way
+// round, by kind.
+func (h *host) differences() (map[string][]string, error) {
+	now, err := h.look()
+	if err != nil {
+		return nil, err
+	}
+	different := map[string][]string{}
+	for kind, lines := range now {
+		for line := range lines {
+			if !h.seen[kind][line] {
+				different[kind] = append(different[kind], "+"+line)
+			}
+		}
+		for line := range h.seen[kind] {
+			if !lines[line] {
+				different[kind] = append(different[kind], "-"+line)
+			}
+		}
+		slices.Sort(different[kind])
+	}
+	maps.DeleteFunc(different, func(_ string, lines []string) bool { return len(lines) == 0 })
+	return different, nil
+}
+
+func (h *host) look() (map[string]map[string]bool, error) {
+	seen := map[string]map[string]bool{}
+	var failures []error
+	for kind, look := range map[string]func() ([]string, error){
+		"processes": h.processes, "mounts": mounts, "cgroups": h.cgroups, "rules": rules,
+		"interfaces": func() ([]string, error) { return names("/sys/class/net") },
+		"routes":     func() ([]string, error) { return lines("/proc/net/route") },
+		"netns":      func() ([]string, error) { return names("/run/netns") },
+		"places":     existing,
+	} {
+		found, err := look()
+		if err != nil {
+			failures = append(failures, fmt.Errorf("looking at the %s of this machine: %w", kind, err))
+		}
+		seen[kind] = map[string]bool{}
+		for _, line := range found {
+			seen[kind][line] = true
+		}
+	}
+	return seen, errors.Join(failures...)
+}
+
+// processes are those that name the cluster's folder, or are in the namespaces
+// of its node.
+func (h *host) processes() ([]string, error) {
+	if h.dir == "" {
+		return nil, nil
+	}
+	folders, err := names("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, pid := range folders {
+		if _, err := strconv.Atoi(pid); err != nil {
+			continue
+		}
+		// What cannot be read has ended meanwhile.
+		command, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+		ours := bytes.Contains(command, []byte(h.dir))
+		for _, kind := range []string{"net", "mnt", "pid"} {
+			namespace, err := os.Readlink(filepath.Join("/proc", pid, "ns", kind))
+			ours = ours || err == nil && slices.Contains(h.namespaces, namespace)
+		}
+		if ours {
+			found = append(found, pid+" "+string(bytes.ReplaceAll(command, []byte{0}, []byte(" "))))
+		}
+	}
+	return found, nil
+}
+
+// mounts are what is mounted where.
+func mounts() ([]string, error) { return lines("/proc/self/mounts") }
+
+// cgroups are all but those of systemd and of other clusters, which come and go.
+func (h *host) cgroups() ([]string, error) {
+	var found []string
+	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			return nil
+		case slices.Contains([]string{".scope", ".service", ".slice"}, filepath.Ext(path)), slices.Contains(h.others, path):
+			return fs.SkipDir
+		}
+		found = append(found, path)
+		return nil
+	})
+	return found, err
+}
+
+// rules are those of nftables, without their counters.
+func rules() ([]string, error) {
+	nft, err := exec.LookPath("nft")
+	if err != nil {
+		return nil, nil
+	}
+	out, err := exec.Command(nft, "--stateless", "list", "ruleset").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("nft list ruleset: %w: %s", err, out)
+	}
+	return strings.Split(string(out), "\n"), nil
+}
+
+func existing() ([]string, error) {
+	var found []string
+	for _, place := range places {
+		if _, err := os.Lstat(place); err == nil {
+			found = append(found, place)
+		}
+	}
+	return found, nil
+}
+
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var found []string
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	return found, err
+}
+
+func lines(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Split(string(data), "\n"), err
+}

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var failedSyncs = regexp.MustCompile(`(?m)^git_sync_count_total\{status="error"\} ([0-9.e+]+)$`)
+
+// syncFailed is nil once git-sync of the site's only pod has failed to fetch.
+func syncFailed(t *testing.T, s *site) func(context.Context) error {
+	t.Helper()
+	pod := s.pod(t)
+	return func(ctx context.Context) error {
+		a := adminGet(ctx, pod, metricsPort, "/metrics")
+		if a.err != nil || a.status != http.StatusOK {
+			return fmt.Errorf("the metrics of git-sync: %v", a)
+		}
+		count := failedSyncs.FindStringSubmatch(a.body)
+		if count == nil {
+			return fmt.Errorf("git-sync counts no failures in %q", a.body)
+		}
+		if n, err := strconv.ParseFloat(count[1], 64); err != nil || n == 0 {
+			return fmt.Errorf("%s fetches have failed (%w)", count[1], err)
+		}
+		return nil
+	}
+}
+
+// containers are all of a pod, those that run beside the others included.
+func containers(pod corev1.Pod) []corev1.ContainerStatus {
+	return append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
+}
+
+func restarts(pod corev1.Pod) int32 {
+	var n int32
+	for _, c := range containers(pod) {
+		n += c.RestartCount
+	}
+	return n
+}
+
+// killContainer kills all processes of a container, as the kernel does when
+// memory is short, and waits until the container runs again.
+func killContainer(t *testing.T, s *site, pod corev1.Pod, name string) {
+	t.Helper()
+	status, ok := container(pod, name)
+	_, id, found := strings.Cut(status.ContainerID, "://")
+	if !ok || !found {
+		t.Fatalf("pod %s has no container %s that runs: %+v", pod.Name, name, status)
+	}
+	killed := 0
+	for _, pid := range processesOf(t, id) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
+			killed++
+		}
+	}
+	if killed == 0 {
+		t.Fatalf("container %s has no processes", id)
+	}
+	client := kubernetesClient(t)
+	waitFor(t, "the container runs again", func(ctx context.Context) error {
+		now, err := client.CoreV1().Pods(s.namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		after, _ := container(*now, name)
+		if after.RestartCount <= status.RestartCount || after.State.Running == nil || !ready(*now) {
+			return fmt.Errorf("it is %+v", after)
+		}
+		return nil
+	})
+}
+
+func container(pod corev1.Pod, name string) (corev1.ContainerStatus, bool) {
+	for _, c := range containers(pod) {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return corev1.ContainerStatus{}, false
+}
+
+// processesOf are the processes in the cgroup of a container.
+func processesOf(t *testing.T, container string) []int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(data), container) {
+			continue // ended, or not ours
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+)
+
+// TestOriginalExample applies the example as it was when the first version of
+// the API was all there was. It names no branch, so what is published is the
+// default branch, whatever that is called.
+func TestOriginalExample(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	r := newRepository(t, "", namespace, "trunk")
+	commit := r.release(t, "release-1")
+	example, err := os.ReadFile(filepath.Join("..", "..", "artifacts", "examples", "kubia.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const original = "https://github.com/nevermosby/kubia-website-example.git"
+	if !strings.Contains(string(example), original) {
+		t.Fatalf("the example does not name %s:\n%s", original, example)
+	}
+	manifest := strings.ReplaceAll(string(example), original, r.url)
+	kubectlWith(t, devcluster.KubectlOptions{Stdin: strings.NewReader(manifest)}, "apply", "--namespace="+namespace, "-f", "-")
+	s := &site{namespace: namespace, name: "kubia", deployment: "kubia-website", repository: r}
+	s.waitLive(t, commit)
+
+	page := get(t.Context(), visitor, s.url(t)+"/")
+	if want := releaseContent("index.html", "release-1"); page.status != http.StatusOK || page.body != want {
+		t.Errorf("the page is %v, want %q", page, want)
+	}
+	if got := page.header.Get("Content-Type"); !strings.HasPrefix(got, "text/html") {
+		t.Errorf("Content-Type = %q, want text/html", got)
+	}
+	s.kubectl(t, "wait", "--for=jsonpath={.status.availableReplicas}=1", "website/kubia", "--timeout=90s")
+	if got := s.kubectl(t, "get", "all"); !strings.Contains(got, "deployment.apps/kubia-website") || !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia") {
+		t.Errorf("kubectl get all printed\n%s", got)
+	}
+	s.kubectl(t, "delete", "website", "kubia")
+	waitFor(t, "nobody serves the deleted site", func(ctx context.Context) error {
+		pods, err := s.pods(ctx, kubernetesClient(t))
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("there are %d pods", len(pods))
+		}
+		return err
+	})
+}
+
+// TestPush pushes, rewrites history and changes the default branch while
+// visitors load pages from three replicas: each visitor sees one commit or the
+// next, and never an error.
+func TestPush(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withReplicas(3))
+	first := s.repository.git(t, "rev-parse", "HEAD")
+	visitors := startTraffic(t, s)
+
+	second := s.repository.release(t, "release-2")
+	s.waitLiveWithin(t, syncPeriod+syncMargin, second)
+
+	// What is live is no ancestor of what is forced onto the branch.
+	s.repository.git(t, "reset", "--quiet", "--hard", first)
+	forced := s.repository.release(t, "release-2-rewritten", "--force")
+	s.waitLiveWithin(t, syncPeriod+syncMargin, forced)
+
+	s.repository.branch = "next"
+	next := s.repository.release(t, "release-3")
+	s.repository.setHead(t, "next")
+	s.waitLiveWithin(t, syncPeriod+syncMargin, next)
+
+	served := visitors.finish(t)
+	for _, commit := range []string{first, second, forced, next} {
+		if served[commit] == 0 {
+			t.Errorf("no visitor saw commit %s", commit)
+		}
+	}
+}
+
+// TestRemoteGone takes the repository away and brings it back: the site goes on
+// as if nothing had happened.
+func TestRemoteGone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	visitors := startTraffic(t, s)
+	pod := s.pod(t)
+	away := s.repository.path + ".away"
+	if err := os.Rename(s.repository.path, away); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "git-sync has noticed", syncFailed(t, s))
+	if err := os.Rename(away, s.repository.path); err != nil {
+		t.Fatal(err)
+	}
+	s.waitLiveWithin(t, syncPeriod+syncMargin, s.repository.release(t, "release-2"))
+	visitors.finish(t)
+	if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
+		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", now.Name, restarts(now), pod.Name)
+	}
+}

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository is a git repository on the cluster's server, with a clone that
+// the test works in.
+type repository struct {
+	// url is where pods fetch it.
+	url string
+	// path is the bare repository.
+	path string
+	// clone is the working copy.
+	clone string
+	// branch is the one that is worked on.
+	branch string
+	// markers tell for each commit what its files say, see release.
+	markers map[string]string
+}
+
+// newRepository makes an empty repository whose HEAD names a branch. Its name
+// is that of the namespace of the test, after an area such as "private/".
+func newRepository(t *testing.T, area, namespace, branch string) *repository {
+	t.Helper()
+	path, err := cluster.CreateRepository(t.Context(), area+namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &repository{
+		url: cluster.GitServerURL() + "/" + area + namespace + ".git", path: path,
+		clone: t.TempDir(), branch: branch, markers: map[string]string{},
+	}
+	r.git(t, "init", "--quiet", "--template=", "--initial-branch="+branch)
+	r.git(t, "remote", "add", "origin", path)
+	r.setHead(t, branch)
+	return r
+}
+
+// setHead makes a branch the default one.
+func (r *repository) setHead(t *testing.T, branch string) {
+	t.Helper()
+	r.git(t, "--git-dir="+r.path, "symbolic-ref", "HEAD", "refs/heads/"+branch)
+}
+
+// git runs git in the clone, free of the user's settings.
+func (r *repository) git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = r.clone
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=e2e", "GIT_AUTHOR_EMAIL=e2e@localhost", "GIT_COMMITTER_NAME=e2e", "GIT_COMMITTER_EMAIL=e2e@localhost",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// write replaces the content of the clone, by path.
+func (r *repository) write(t *testing.T, files map[string]string) {
+	t.Helper()
+	r.git(t, "rm", "-r", "-f", "--quiet", "--ignore-unmatch", ".")
+	for name, content := range files {
+		path := filepath.Join(r.clone, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.git(t, "add", "--all", ".")
+}
+
+// push commits what is staged and pushes it, with further arguments of git
+// push. It returns the commit.
+func (r *repository) push(t *testing.T, message string, args ...string) string {
+	t.Helper()
+	r.git(t, "commit", "--quiet", "--allow-empty", "-m", message)
+	commit := r.git(t, "rev-parse", "HEAD")
+	r.git(t, append([]string{"push", "--quiet", "origin", "HEAD:refs/heads/" + r.branch}, args...)...)
+	return commit
+}
+
+// release pushes the site that release makes of a marker.
+func (r *repository) release(t *testing.T, marker string, args ...string) string {
+	t.Helper()
+	r.write(t, release(marker))
+	// Known before anybody can fetch it.
+	r.git(t, "commit", "--quiet", "-m", marker)
+	commit := r.git(t, "rev-parse", "HEAD")
+	r.markers[commit] = marker
+	r.git(t, append([]string{"push", "--quiet", "origin", "HEAD:refs/heads/" + r.branch}, args...)...)
+	return commit
+}

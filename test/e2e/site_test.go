@@ -1,0 +1,257 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+const (
+	// syncPeriod is the shortest that a Website can ask for.
+	syncPeriod = 10 * time.Second
+	// syncMargin is what a fetch may take beyond the period: a few seconds, and
+	// some for a small machine on which other tests run at the same time.
+	syncMargin = 10 * time.Second
+
+	siteName = "site"
+
+	// Ports of a pod, see resources.Deployment.
+	httpPort, adminPort, metricsPort = 8080, 8081, 8082
+	// commitHeader says on every page which commit it is of.
+	commitHeader = "Website-Commit"
+)
+
+// site is a Website and what it publishes.
+type site struct {
+	namespace, name, deployment string
+	repository                  *repository
+}
+
+// newWebsite is a Website of a repository that looks for changes as often as
+// possible.
+func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
+	w := &v1beta1.Website{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: siteName},
+		Spec: v1beta1.WebsiteSpec{
+			Source: v1beta1.WebsiteSource{Repository: r.url},
+			Sync:   v1beta1.WebsiteSync{PeriodSeconds: int32(syncPeriod / time.Second)},
+		},
+	}
+	for _, tweak := range tweaks {
+		tweak(w)
+	}
+	return w
+}
+
+func withReplicas(n int32) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Replicas = ptr.To(n) }
+}
+
+func withPath(path string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Source.Path = path }
+}
+
+func withBranch(branch string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: branch} }
+}
+
+func withSecret(name string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: name} }
+}
+
+// newSite publishes the first release of a new repository and waits until it is
+// served.
+func newSite(t *testing.T, tweaks ...func(*v1beta1.Website)) *site {
+	t.Helper()
+	namespace := newNamespace(t)
+	r := newRepository(t, "", namespace, "main")
+	commit := r.release(t, "release-1")
+	s := applySite(t, newWebsite(namespace, r, tweaks...), r)
+	s.waitLive(t, commit)
+	return s
+}
+
+// applySite has kubectl create or change a Website.
+func applySite(t *testing.T, w *v1beta1.Website, r *repository) *site {
+	t.Helper()
+	apply(t, w)
+	s := &site{namespace: w.Namespace, name: w.Name, deployment: w.Spec.DeploymentName, repository: r}
+	if s.deployment == "" {
+		s.deployment = w.Name
+	}
+	return s
+}
+
+// kubectl runs kubectl in the site's namespace.
+func (s *site) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	return kubectl(t, append([]string{"--namespace=" + s.namespace}, args...)...)
+}
+
+// patch changes the spec as users do with kubectl.
+func (s *site) patch(t *testing.T, patch string) {
+	t.Helper()
+	s.kubectl(t, "patch", "website", s.name, "--type=merge", "-p", patch)
+}
+
+func (s *site) get(t *testing.T) *v1beta1.Website {
+	t.Helper()
+	w, err := websiteClient(t).WebsiteV1beta1().Websites(s.namespace).Get(t.Context(), s.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// url is where visitors find the site, through its NodePort.
+func (s *site) url(t *testing.T) string {
+	t.Helper()
+	var url string
+	waitFor(t, "the site has a NodePort", func(ctx context.Context) (err error) {
+		url, err = cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")
+		return err
+	})
+	return strings.TrimSuffix(url, "/")
+}
+
+// pods are those that have not ended and are not about to, oldest first.
+func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod, error) {
+	list, err := client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller=" + s.name})
+	if err != nil {
+		return nil, err
+	}
+	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed
+	})
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return pods, nil
+}
+
+// pod is the only one of the site, once it has an address.
+func (s *site) pod(t *testing.T) corev1.Pod {
+	t.Helper()
+	var pod corev1.Pod
+	client := kubernetesClient(t)
+	waitFor(t, "there is one pod with an address", func(ctx context.Context) error {
+		pods, err := s.pods(ctx, client)
+		if err != nil {
+			return err
+		}
+		if len(pods) != 1 || pods[0].Status.PodIP == "" {
+			return fmt.Errorf("there are %d", len(pods))
+		}
+		pod = pods[0]
+		return nil
+	})
+	return pod
+}
+
+// waitLive waits until visitors see the commit.
+func (s *site) waitLive(t *testing.T, commit string) {
+	t.Helper()
+	s.waitLiveWithin(t, waitTimeout, commit)
+}
+
+// waitLiveWithin waits until all replicas that the Website asks for are ready
+// and serve the commit, which the NodePort serves as well.
+func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string) {
+	t.Helper()
+	client, websites := kubernetesClient(t), websiteClient(t)
+	begin := time.Now()
+	waitWithin(t, timeout, "commit "+commit+" is live", func(ctx context.Context) error {
+		w, err := websites.WebsiteV1beta1().Websites(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pods, err := s.pods(ctx, client)
+		if err != nil {
+			return err
+		}
+		if want := int(ptr.Deref(w.Spec.Replicas, 1)); len(pods) != want {
+			return fmt.Errorf("there are %d pods, want %d", len(pods), want)
+		}
+		for _, pod := range pods {
+			if !ready(pod) {
+				return fmt.Errorf("pod %s is not ready", pod.Name)
+			}
+			if got := adminGet(ctx, pod, adminPort, "/commit"); got.status != http.StatusOK || got.body != commit+"\n" {
+				return fmt.Errorf("pod %s serves %q: %d %w", pod.Name, got.body, got.status, got.err)
+			}
+		}
+		url, err := cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")
+		if err != nil {
+			return err
+		}
+		if page := get(ctx, visitor, url); page.header.Get(commitHeader) != commit {
+			return fmt.Errorf("%s is %v", url, page)
+		}
+		return nil
+	})
+	t.Logf("%s is live after %s", commit[:8], time.Since(begin).Round(100*time.Millisecond))
+}
+
+func ready(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// visitor makes a connection of its own for each request, as different
+// visitors do, and follows no redirects.
+var visitor = &http.Client{
+	Timeout:       10 * time.Second,
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// answer is what a server said, or why it said nothing.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error
+}
+
+func (a answer) String() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return fmt.Sprintf("%d, %s %q: %.100q", a.status, commitHeader, a.header.Get(commitHeader), a.body)
+}
+
+func get(ctx context.Context, client *http.Client, url string) answer {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return answer{err: err}
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{err: err}
+	}
+	body, err := io.ReadAll(response.Body)
+	return answer{status: response.StatusCode, header: response.Header, body: string(body), err: errors.Join(err, response.Body.Close())}
+}
+
+// adminGet asks a pod itself, as the controller and the kubelet do.
+func adminGet(ctx context.Context, pod corev1.Pod, port int, path string) answer {
+	if pod.Status.PodIP == "" {
+		return answer{err: errors.New("the pod has no address yet")}
+	}
+	return get(ctx, visitor, "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))+path)
+}

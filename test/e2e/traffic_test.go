@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// trafficInterval is the time between two requests of a site's visitors.
+	trafficInterval = 8 * time.Millisecond
+	// trafficTime and trafficRequests end the traffic whatever a test does.
+	trafficTime     = 2 * time.Minute
+	trafficRequests = 12000
+	// trafficVisitors request at the same time. One of them keeps its
+	// connection, as a browser does.
+	trafficVisitors = 4
+	// shownFailures are enough to see what is wrong.
+	shownFailures = 5
+)
+
+// traffic are visitors of a site that request all it consists of, over and
+// over.
+type traffic struct {
+	site   *site
+	url    string
+	cancel context.CancelFunc
+	over   chan struct{}
+
+	mu       sync.Mutex
+	requests int
+	// served counts the answers by commit.
+	served map[string]int
+	// markers are the releases that answers with a commit belonged to.
+	markers  map[string]map[string]bool
+	failed   int
+	failures []string
+}
+
+// startTraffic begins to request the site until finish, and ends at the latest
+// with the test.
+func startTraffic(t *testing.T, s *site) *traffic {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), trafficTime)
+	v := &traffic{
+		site: s, url: s.url(t), cancel: cancel, over: make(chan struct{}),
+		served: map[string]int{}, markers: map[string]map[string]bool{},
+	}
+	go v.run(ctx)
+	t.Cleanup(func() {
+		cancel()
+		<-v.over
+	})
+	waitFor(t, "there is traffic", func(context.Context) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.requests < len(releasePaths) {
+			return fmt.Errorf("%d requests", v.requests)
+		}
+		return nil
+	})
+	return v
+}
+
+func (v *traffic) run(ctx context.Context) {
+	defer close(v.over)
+	paths := make(chan string)
+	var visitors sync.WaitGroup
+	for i := range trafficVisitors {
+		client := visitor
+		if i == 0 {
+			transport := &http.Transport{MaxIdleConnsPerHost: 1}
+			defer transport.CloseIdleConnections()
+			client = &http.Client{Timeout: visitor.Timeout, Transport: transport}
+		}
+		visitors.Go(func() {
+			for path := range paths {
+				// A request that has begun may end, also when the traffic does.
+				v.note(path, get(context.WithoutCancel(ctx), client, v.url+path))
+			}
+		})
+	}
+	tick := time.NewTicker(trafficInterval)
+	defer tick.Stop()
+	for i := range trafficRequests {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		paths <- releasePaths[i%len(releasePaths)]
+	}
+	close(paths)
+	visitors.Wait()
+}
+
+// note checks one answer.
+func (v *traffic) note(path string, a answer) {
+	commit, marker, problem := a.header.Get(commitHeader), "", a.err
+	if problem == nil && a.status != http.StatusOK {
+		problem = fmt.Errorf("status %d", a.status)
+	}
+	if problem == nil {
+		marker, problem = releaseOf(path, a.body)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.requests++
+	if problem != nil {
+		v.failed++
+		if len(v.failures) < shownFailures {
+			v.failures = append(v.failures, fmt.Sprintf("%s GET %s: %v (%v)", time.Now().UTC().Format(time.TimeOnly), path, problem, a))
+		}
+		return
+	}
+	v.served[commit]++
+	if v.markers[commit] == nil {
+		v.markers[commit] = map[string]bool{}
+	}
+	v.markers[commit][marker] = true
+}
+
+// finish ends the traffic. It fails the test if any request failed, if any
+// answer was of another commit than it said, or if the traffic had ended
+// before. It returns how many answers there were by commit.
+func (v *traffic) finish(t *testing.T) map[string]int {
+	t.Helper()
+	select {
+	case <-v.over:
+		t.Error("the traffic ended by itself before the test: what happened after that was not seen")
+	default:
+	}
+	v.cancel()
+	<-v.over
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t.Logf("%d requests, %d failed; answers by commit: %v", v.requests, v.failed, v.served)
+	if v.failed > 0 {
+		t.Errorf("%d of %d requests failed:\n%s", v.failed, v.requests, strings.Join(v.failures, "\n"))
+	}
+	for commit, markers := range v.markers {
+		want, known := v.site.repository.markers[commit]
+		if !known || len(markers) != 1 || !markers[want] {
+			t.Errorf("answers that said they were of commit %q were of %v, want %q", commit, markers, want)
+		}
+	}
+	return v.served
+}

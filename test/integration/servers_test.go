@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
+)
+
+// etcdStore is where a website-apiserver keeps its objects.
+type etcdStore struct {
+	endpoint string
+	tls      *tls.Config
+	// prefix is what the keys of all Websites begin with.
+	prefix string
+}
+
+// websitesPrefix follows --etcd-prefix in the key of a Website.
+const websitesPrefix = "/mycontroller.nevermosby.io/websites/"
+
+// clusterStore is that of the server which the aggregator uses.
+func clusterStore(t *testing.T) etcdStore {
+	t.Helper()
+	s := etcdStore{prefix: "/registry" + websitesPrefix}
+	var err error
+	if *externalEtcd {
+		s.endpoint, s.tls, err = cluster.WebsiteEtcd()
+	} else {
+		s.endpoint, err = embeddedetcd.Endpoint(cluster.WebsiteDataDir())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s etcdStore) client(t *testing.T) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, TLS: s.tls, DialTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// values returns the bytes of all stored Websites, by namespace/name.
+func (s etcdStore) values(t *testing.T) map[string]string {
+	t.Helper()
+	got, err := s.client(t).Get(t.Context(), s.prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, pair := range got.Kvs {
+		values[strings.TrimPrefix(string(pair.Key), s.prefix)] = string(pair.Value)
+	}
+	return values
+}
+
+// server is a website-apiserver of one test, with a store of its own. The
+// cluster decides who may do what, but its aggregator knows nothing of it.
+type server struct {
+	*devcluster.Process
+	url   string
+	store etcdStore
+}
+
+// startServer starts a website-apiserver with further flags and does not wait
+// until it is ready. It is stopped when the test ends.
+func startServer(t *testing.T, args ...string) *server {
+	t.Helper()
+	name := "apiserver-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	s := &server{store: clusterStore(t)}
+	if *externalEtcd {
+		s.store.prefix = "/" + name + websitesPrefix
+		args = append([]string{"--etcd-prefix=/" + name}, args...)
+	} else {
+		// Short, for the sake of the socket in it.
+		dataDir, err := os.MkdirTemp("/tmp", "websites-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dataDir) })
+		if s.store.endpoint, err = embeddedetcd.Endpoint(dataDir); err != nil {
+			t.Fatal(err)
+		}
+		args = append([]string{"--data-dir=" + dataDir}, args...)
+	}
+	var err error
+	if s.Process, s.url, err = cluster.StartAPIServer(t.Context(), name, args...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// newServer starts a website-apiserver with further flags and waits until it is
+// ready.
+func newServer(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := startServer(t, args...)
+	if err := s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// config is for a user who may do everything.
+func (s *server) config(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Host = s.url
+	return config
+}
+
+// log returns what the server has written to its log.
+func (s *server) log(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(s.LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// unready waits until the server is not ready because a check fails.
+func (s *server) unready(t *testing.T, because string) {
+	t.Helper()
+	waitFor(t, "the server is not ready because of "+because, func(ctx context.Context) error {
+		code, body, err := secureGet(ctx, t, s.url+"/readyz", false)
+		if err != nil {
+			return err
+		}
+		if code != 500 || !strings.Contains(body, "[-]"+because+" failed") {
+			return fmt.Errorf("GET /readyz = %d %s", code, body)
+		}
+		return nil
+	})
+}
+
+// writeFile writes a file of a test. The content is complete at once, as it is
+// when a Secret or ConfigMap is mounted.
+func writeFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	temporary := filepath.Join(filepath.Dir(path), ".new-"+filepath.Base(path))
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		t.Fatal(err)
+	}
+}
