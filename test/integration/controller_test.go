@@ -33,11 +33,12 @@ func TestTheOriginalExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	var containers []string
-	for _, c := range slices.Concat(deployment.Spec.Template.Spec.Containers, deployment.Spec.Template.Spec.InitContainers) {
+	pod := deployment.Spec.Template.Spec
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		containers = append(containers, c.Name)
 	}
-	if !slices.Equal(containers, []string{"nginx", "git-sync"}) {
-		t.Errorf("containers = %v, want nginx and git-sync", containers)
+	if !slices.Equal(containers, []string{"git-sync", "nginx"}) {
+		t.Errorf("containers = %v, want git-sync and nginx", containers)
 	}
 	podLabels := map[string]string{"app": "website-nginx", "controller": "kubia"}
 	if !maps.Equal(deployment.Spec.Selector.MatchLabels, podLabels) {
