@@ -18,7 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
-	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -364,24 +365,23 @@ func TestLastingErrorsAreTold(t *testing.T) {
 	}
 }
 
+// recordingQueue remembers how long the last key has to wait.
+type recordingQueue struct {
+	workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	wait time.Duration
+}
+
+func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wait = wait }
+
 // TestServerHints asks to be left alone for a minute, which the first retry of
 // the backoff would not do.
 func TestServerHints(t *testing.T) {
 	f := newFixture(t, newWebsite())
-	clock := testingclock.NewFakeClock(testNow)
-	f.controller.clock = clock
-	f.controller.queue.ShutDown()
-	f.controller.queue = newQueue(f.controller.backoff, newPriorityQueue(), clock)
-	t.Cleanup(f.controller.queue.ShutDown)
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue}
+	f.controller.queue = queue
 	fail(&f.kube.Fake, "patch", "deployments", apierrors.NewTooManyRequests("later", 60))
 	f.settle(testKey)
-	eventually(t, "the retry is scheduled", clock.HasWaiters)
-	clock.Step(59 * time.Second)
-	if got := f.controller.queue.Len(); got != 0 {
-		t.Errorf("%d keys are queued before the time that the server asked for", got)
+	if queue.wait != time.Minute {
+		t.Errorf("the next try is in %v, want the minute that the server asked for", queue.wait)
 	}
-	eventually(t, "the retry comes", func() bool {
-		clock.Step(time.Second)
-		return f.controller.queue.Len() == 1
-	})
 }
