@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates everything that is derived from the API types: protobuf, deepcopy,
-# defaults, conversions, OpenAPI, clientset, listers, informers and apply
-# configurations.
+# defaults, conversions, OpenAPI, clientset, listers, informers, apply
+# configurations and the reference of the API.
 set -o errexit -o nounset -o pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -64,3 +64,9 @@ kube::codegen::gen_client \
   --output-pkg "${MODULE}/pkg/generated" \
   --boilerplate "${BOILERPLATE}" \
   "${ROOT}/pkg/apis"
+
+# To a file of its own first: a reference of which half is missing helps nobody.
+REFERENCE=$(mktemp)
+trap 'rm -f "${SCHEMA}" "${REFERENCE}"' EXIT
+go run "${ROOT}/hack/api-reference" >"${REFERENCE}"
+cat "${REFERENCE}" >"${ROOT}/docs/api.md"

@@ -46,10 +46,10 @@ generated() {
   copy=$(mktemp -d) || return 1
   git ls-files -co --exclude-standard -z | tar --null --files-from=- --create --file=- | tar --extract --file=- --directory="${copy}" || return 1
   if CODEGEN_BIN="${ROOT}/bin/codegen" "${copy}/hack/update-codegen.sh" >"${copy}.log" 2>&1; then
-    for path in pkg hack; do
+    for path in pkg hack docs; do
       diff --recursive --brief --exclude=.gitignore "${path}" "${copy}/${path}" || status=1
     done
-    [[ ${status} -eq 0 ]] || echo "generated code is stale: run \"make generate\" and commit the result"
+    [[ ${status} -eq 0 ]] || echo "generated files are stale: run \"make generate\" and commit the result"
   else
     cat "${copy}.log"
     status=1

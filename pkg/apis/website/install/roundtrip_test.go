@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/randfill"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -44,7 +45,7 @@ func newFiller(t *testing.T, scheme *runtime.Scheme) *randfill.Filler {
 }
 
 // TestRoundTripTypes converts fuzzed Websites to every served version and back
-// through JSON, YAML, CBOR and protobuf; nothing may be lost.
+// through JSON, YAML and protobuf; nothing may be lost.
 func TestRoundTripTypes(t *testing.T) {
 	mustInstall := func(scheme *runtime.Scheme) {
 		if err := install.Install(scheme); err != nil {
@@ -53,6 +54,20 @@ func TestRoundTripTypes(t *testing.T) {
 	}
 	roundtrip.RoundTripTestForAPIGroup(t, mustInstall, websitefuzzer.Funcs)
 	roundtrip.RoundTripProtobufTestForAPIGroup(t, mustInstall, websitefuzzer.Funcs)
+}
+
+// TestRoundTripThroughUnstructured encodes fuzzed Websites of the served versions
+// in JSON and CBOR, reads them as clients without the types do, and goes back.
+func TestRoundTripThroughUnstructured(t *testing.T) {
+	scheme := newScheme(t)
+	// The types of the machinery that are registered with every group have one form.
+	withoutHub := sets.New[schema.GroupVersionKind]()
+	for kind := range scheme.AllKnownTypes() {
+		if kind.Kind != "Website" && kind.Kind != "WebsiteList" {
+			withoutHub.Insert(kind)
+		}
+	}
+	roundtrip.RoundtripToUnstructured(t, scheme, websitefuzzer.Funcs, nil, withoutHub)
 }
 
 // TestConversionIsLossless goes from every version to every other and back,

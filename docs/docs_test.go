@@ -1,0 +1,102 @@
+// Package docs holds the documents, and the test that what they refer to exists.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// link is one of Markdown, with its text and target.
+	link = regexp.MustCompile(`\[([^\]\[]+)\]\(([^)\s]+)\)`)
+	// testName is a text that names a test.
+	testName = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark)[A-Z]\w*$`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
+
+// TestLinks follows the links of every document to files, headings and tests.
+func TestLinks(t *testing.T) {
+	documents, err := filepath.Glob("*.md")
+	if err != nil || len(documents) == 0 {
+		t.Fatalf("documents = %v (%v), want some", documents, err)
+	}
+	for _, document := range append(documents, filepath.Join("..", "README.md")) {
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			text := read(t, document)
+			for _, match := range link.FindAllStringSubmatch(text, -1) {
+				name, target := match[1], match[2]
+				if strings.Contains(target, "://") {
+					continue // Not ours to say whether it exists.
+				}
+				path, anchor, _ := strings.Cut(target, "#")
+				linked := text
+				if path != "" {
+					file := filepath.Join(filepath.Dir(document), filepath.FromSlash(path))
+					info, err := os.Stat(file)
+					if err != nil {
+						t.Errorf("%s: %v", match[0], err)
+						continue
+					}
+					if info.IsDir() {
+						continue
+					}
+					linked = read(t, file)
+				}
+				if anchor != "" && !anchors(linked)[anchor] {
+					t.Errorf("%s: there is no such heading", match[0])
+				}
+				if testName.MatchString(name) && !strings.Contains(linked, "\nfunc "+name+"(") {
+					t.Errorf("%s: there is no such test in that file", match[0])
+				}
+			}
+		})
+	}
+}
+
+// TestComparisonNamesItsTests: a line of the comparison that nothing shows is a
+// claim.
+func TestComparisonNamesItsTests(t *testing.T) {
+	rows := 0
+	for line := range strings.Lines(read(t, "why-not-a-crd.md")) {
+		if !strings.HasPrefix(line, "| ") || strings.Contains(line, "shown by |") {
+			continue
+		}
+		rows++
+		named := 0
+		for _, match := range link.FindAllStringSubmatch(line, -1) {
+			if testName.MatchString(match[1]) {
+				named++
+			}
+		}
+		if named == 0 {
+			t.Errorf("no test shows %s", line)
+		}
+	}
+	if rows < 15 {
+		t.Errorf("only %d rows were found", rows)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// anchors returns what the headings of a document can be linked by, as code hosts
+// make it of their text.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.ToLower(match[1])
+		name = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(name, "")
+		found[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return found
+}

@@ -1,0 +1,136 @@
+package resources
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// FuzzAcceptedWebsites makes of every Website that the API server would store
+// what the controller makes of it: a command line of git-sync on which no value
+// can be taken for an option, and a configuration that nginx takes. Where there is
+// no nginx on PATH, it is only rendered.
+//
+// Run it for longer by: go test -fuzz=FuzzAcceptedWebsites ./pkg/controller/website/resources
+func FuzzAcceptedWebsites(f *testing.F) {
+	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
+	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old", "https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
+	f.Add("ssh://git@example.com:2222/~u/x", "v1.0+b=1#2@3", "a.b-c_d", "_.x", "/~/+,=:@&!()*-", "/(a|b)*", "/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,")
+	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
+	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")
+	f.Add("https://h/x", "a", "$uri", "$x", "/$x", "/${x}", "https://$host/", "/$", "X", "$host")
+	f.Add("https://h/x", "a", `a"b`, `a;b`, `/a;b`, `/a"b`, `/a\b`, `/a{b}`, "X", `a\"; return 200; #`)
+
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		f.Fatal(err)
+	}
+	strategy := registry.NewStrategy(scheme)
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		f.Log("no nginx on PATH: install the package nginx to test that it takes the configuration")
+	}
+
+	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
+		// One at a time, so that a value that is refused does not hide another.
+		members := []func(*v1beta1.Website){
+			func(w *v1beta1.Website) { w.Spec.Source.Repository = repository },
+			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Tag: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Commit: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Name: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Path = path },
+			func(w *v1beta1.Website) { w.Spec.Serving.Index = index },
+			func(w *v1beta1.Website) { w.Spec.Serving.NotFoundPath = notFound },
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: from, To: to, Code: 301})
+			},
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: headerPath, Name: headerName, Value: headerValue})
+			},
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: headerPath, Name: "X-Fuzzed", Value: "x"})
+			},
+			func(w *v1beta1.Website) {
+				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: "X-Valued", Value: headerValue})
+			},
+		}
+		// All that are accepted go into one configuration: nginx takes long to start.
+		site := newWebsite()
+		v1beta1.SetObjectDefaults_Website(site)
+		if err := refusal(t, scheme, strategy, site); err != nil {
+			t.Fatalf("what the fuzzing starts from is refused, so everything would be: %v", err)
+		}
+		for _, set := range members {
+			candidate := site.DeepCopy()
+			set(candidate)
+			if refusal(t, scheme, strategy, candidate) == nil {
+				site = candidate
+			}
+		}
+		args, err := gitSyncArgs(site)
+		if err != nil {
+			t.Fatalf("%+v is accepted, and git-sync cannot be told: %v", site.Spec, err)
+		}
+		for _, arg := range args {
+			name, value, _ := strings.Cut(arg, "=")
+			if !strings.HasPrefix(name, "--") || strings.HasPrefix(value, "-") && name != "--max-failures" {
+				t.Errorf("%+v is accepted and becomes %q", site.Spec, arg)
+			}
+		}
+		checkNginxTakes(t, nginx, t.TempDir(), site)
+	})
+}
+
+// refusal returns why the API server would not store a Website; nil if it would.
+func refusal(t *testing.T, scheme *runtime.Scheme, strategy registry.Strategy, site *v1beta1.Website) error {
+	t.Helper()
+	internal := &website.Website{}
+	if err := scheme.Convert(site, internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	internal.ObjectMeta = metav1.ObjectMeta{Name: site.Name, Namespace: site.Namespace}
+	rest.FillObjectMetaSystemFields(internal)
+	ctx := genericapirequest.WithNamespace(t.Context(), site.Namespace)
+	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites"})
+	return rest.BeforeCreate(strategy, ctx, internal)
+}
+
+// checkNginxTakes renders the configuration of a Website and, with an nginx, has
+// it checked.
+func checkNginxTakes(t *testing.T, nginx, folder string, site *v1beta1.Website) {
+	t.Helper()
+	serving, err := newServing(site)
+	if err != nil {
+		t.Fatalf("%+v is accepted, and nginx cannot be told: %v", site.Spec, err)
+	}
+	config, err := renderNginx(nginxParameters{
+		Root: folder, Link: gitLink, HTTPListen: "127.0.0.1:8080", AdminListen: "127.0.0.1:8081",
+		TempDir: folder, AccessLog: filepath.Join(folder, "access.log"), Serving: serving,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nginx == "" {
+		return
+	}
+	file := filepath.Join(folder, "nginx.conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), nginx, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+		t.Errorf("%+v is accepted, and nginx -t says: %v\n%s", site.Spec, err, output)
+	}
+}
