@@ -32,11 +32,12 @@ func TestTheOriginalExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	var containers []string
-	for _, c := range deployment.Spec.Template.Spec.Containers {
+	pod := deployment.Spec.Template.Spec
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		containers = append(containers, c.Name)
 	}
-	if !slices.Equal(containers, []string{"nginx", "git-sync"}) {
-		t.Errorf("containers = %v, want nginx and git-sync", containers)
+	if !slices.Equal(containers, []string{"git-sync", "nginx"}) {
+		t.Errorf("containers = %v, want the sidecar git-sync and nginx", containers)
 	}
 	podLabels := map[string]string{"app": "website-nginx", "controller": "kubia"}
 	if !maps.Equal(deployment.Spec.Selector.MatchLabels, podLabels) {
