@@ -22,10 +22,10 @@ GO_BUILD = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build generate verify test up down clean $(DEVCLUSTER)
+.PHONY: help tools build generate verify test test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "Variables of make up, as in: make up BASE_PORT=17443"
 	@echo "  NODE=auto                what pods run on (default): real where possible, else simulated; says which and why"
@@ -61,6 +61,9 @@ verify: tools ## Check formatting, generated files and everything else that need
 
 test: tools ## Run all tests
 	hack/test.sh
+
+test-external-etcd: tools ## Run the integration tests with Websites in an etcd of their own
+	hack/test-integration.sh -external-etcd
 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools

@@ -6,11 +6,17 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# "make test-external-etcd" runs all the others that way, too.
+STORE_TESTS='^(TestKilledAPIServerKeepsAllData|TestStorage|TestContentTypes|TestMigrateStorage|TestEncryptionAtRest|TestRemovedKey|TestGracefulShutdown)$'
+
 echo "=== unit tests"
 hack/test-unit.sh
 echo "=== integration tests"
-# Results are not cached: what they test is other programs.
-go test -count=1 -timeout=40m -v ./test/integration/...
+hack/test-integration.sh
+# What depends on the store again, with Websites in an etcd of their own: older
+# than the one inside website-apiserver, and over mutual TLS.
+echo "=== integration tests of the store, with an external etcd"
+hack/test-integration.sh -external-etcd -test.run="${STORE_TESTS}"
 echo "=== end-to-end tests"
 # Without a browser, the one test that looks at pages is skipped.
 if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then

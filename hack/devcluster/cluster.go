@@ -114,6 +114,23 @@ func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ..
 	return p, p.WaitReady(ctx)
 }
 
+// StartKubeAPIServer starts a further kube-apiserver over the same store, under a name of
+// its own, on a free port, with the flags of the first one followed by extraArgs, such as
+// those that make it serve less. It returns where the server listens once that is ready;
+// the same credentials open it. Stop stops it with the others.
+func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
+	port, err := c.portFor(name, kubeAPIServer)
+	if err != nil {
+		return nil, "", err
+	}
+	// The endpoints of Service kubernetes belong to the first one.
+	p = c.add(c.plan.kubeAPIServer(name, port, append([]string{"--endpoint-reconciler-type=none"}, extraArgs...)...))
+	if err := p.Start(ctx); err != nil {
+		return nil, "", err
+	}
+	return p, httpsURL(port), p.WaitReady(ctx)
+}
+
 // portFor finds a free port for a further process of a component. It refuses names that
 // another process has.
 func (c *Cluster) portFor(name, component string) (int, error) {

@@ -3,6 +3,7 @@ package devcluster
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -70,12 +71,12 @@ func (p *plan) etcdMember(name, authority, data string, port, peerPort int, read
 }
 
 // kubeAPIServer has the aggregation layer on: that is what --proxy-client-* and
-// --requestheader-* are for.
-func (p *plan) kubeAPIServer() spec {
-	l, port := p.layout, p.settings.Ports.APIServer
+// --requestheader-* are for. Further ones differ by name and port.
+func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
+	l := p.layout
 	return spec{
-		name: kubeAPIServer, path: p.programs[kubeAPIServer],
-		ports: []portUse{{kubeAPIServer, port}},
+		name: name, path: p.programs[kubeAPIServer],
+		ports: []portUse{{name, port}},
 		inputs: []string{l.cert(clusterCA), l.cert(kubeAPIServer), l.cert(frontProxyCA), l.cert(frontProxy), l.cert(etcdCA), l.cert(etcdClient),
 			l.cert(serviceAccount), l.auditPolicy()},
 		args: append([]string{
@@ -100,7 +101,7 @@ func (p *plan) kubeAPIServer() spec {
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			// Off, so that a Service of type ExternalName leads to a server on this machine.
 			"--enable-aggregator-routing=false",
-		}, append(p.nodeArgs(), p.auditArgs(kubeAPIServer)...)...),
+		}, slices.Concat(p.nodeArgs(), p.auditArgs(name), extra)...),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
 }

@@ -96,7 +96,7 @@ func TestNodeDependsOnTheMode(t *testing.T) {
 	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
 	for _, mode := range []NodeMode{NodeReal, NodeSimulated} {
 		p.options.Node = mode
-		reaches := slices.ContainsFunc(p.kubeAPIServer().args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
+		reaches := slices.ContainsFunc(p.kubeAPIServer(kubeAPIServer, p.settings.Ports.APIServer).args, func(arg string) bool { return strings.HasPrefix(arg, "--kubelet-client-certificate=") })
 		if reaches != (mode == NodeReal) {
 			t.Errorf("%s: kube-apiserver knows the kubelet: %t", mode, reaches)
 		}

@@ -15,7 +15,7 @@ import (
 // start brings the processes up, in stages: what is in a stage needs only earlier stages.
 func (c *Cluster) start(ctx context.Context) error {
 	options, plan := c.plan.options, c.plan
-	kubernetesStages := [][]spec{{plan.etcd()}, {plan.kubeAPIServer()}, {plan.kubeControllerManager(), plan.kubeScheduler()}}
+	kubernetesStages := [][]spec{{plan.etcd()}, {plan.kubeAPIServer(kubeAPIServer, plan.settings.Ports.APIServer)}, {plan.kubeControllerManager(), plan.kubeScheduler()}}
 	if options.Node == NodeSimulated {
 		kubernetesStages[2] = append(kubernetesStages[2], plan.kwok())
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -21,8 +22,9 @@ func TestMistakes(t *testing.T) {
 		tweak func(*v1beta1.Website)
 		// prepare makes the repository before the Website is created.
 		prepare func(t *testing.T, r *repository)
-		// says is what /startupz of the pod answers meanwhile.
-		says string
+		// says is what /startupz of the pod answers meanwhile, and reason what
+		// the Website says.
+		says, reason string
 		// mend makes the repository what the Website asks for, and returns the
 		// commit that is to be published.
 		mend func(t *testing.T, r *repository) string
@@ -33,6 +35,7 @@ func TestMistakes(t *testing.T) {
 			},
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
 			says:    "no commit\n",
+			reason:  v1beta1.WebsiteReasonRepositoryNotFound,
 			mend: func(t *testing.T, r *repository) string {
 				r.git(t, "clone", "--quiet", "--bare", r.path, strings.Replace(r.path, ".git", "-2.git", 1))
 				return r.git(t, "rev-parse", "HEAD")
@@ -41,12 +44,14 @@ func TestMistakes(t *testing.T) {
 		"empty repository": {
 			prepare: func(*testing.T, *repository) {},
 			says:    "no commit\n",
+			reason:  v1beta1.WebsiteReasonRefNotFound,
 			mend:    func(t *testing.T, r *repository) string { return r.release(t, "release-1") },
 		},
 		"no branch": {
 			tweak:   withBranch("later"),
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
 			says:    "no commit\n",
+			reason:  v1beta1.WebsiteReasonRefNotFound,
 			mend: func(t *testing.T, r *repository) string {
 				r.branch = "later"
 				return r.release(t, "release-2")
@@ -56,6 +61,7 @@ func TestMistakes(t *testing.T) {
 			tweak:   withPath("public"),
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
 			says:    "path not found\n",
+			reason:  v1beta1.WebsiteReasonPathNotFound,
 			mend: func(t *testing.T, r *repository) string {
 				r.write(t, map[string]string{"public/index.html": "at last\n"})
 				return r.push(t, "Add the folder")
@@ -82,10 +88,13 @@ func TestMistakes(t *testing.T) {
 			if test.says != "path not found\n" {
 				waitFor(t, "git-sync has tried", syncFailed(t, s))
 			}
+			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 			if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
 				t.Errorf("the NodePort answers %v, want nobody behind it", a)
 			}
-			s.waitLive(t, test.mend(t, r))
+			commit := test.mend(t, r)
+			s.waitLive(t, commit)
+			s.waitReported(t, commit)
 			if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
 				t.Errorf("pod %s with %d restarts serves the site, want %s as it was", now.Name, restarts(now), pod.Name)
 			}
@@ -119,6 +128,7 @@ func TestPathDeleted(t *testing.T) {
 		}
 		return nil
 	})
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonPathNotFound)
 	r.write(t, map[string]string{"public/index.html": "again\n"})
 	s.waitLive(t, r.push(t, "Add the folder again"))
 	if pod := s.pod(t); restarts(pod) != 0 {

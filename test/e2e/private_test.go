@@ -3,6 +3,10 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestPrivateRepository publishes what takes a user and a password to fetch.
@@ -22,11 +26,13 @@ func TestPrivateRepository(t *testing.T) {
 	}
 	s := applySite(t, newWebsite(namespace, r, withSecret("wrong")), r)
 	waitFor(t, "git-sync has been refused", syncFailed(t, s))
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonAuthenticationFailed)
 	if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
 		t.Errorf("the NodePort answers %v, want nobody behind it", a)
 	}
 	s.patch(t, `{"spec":{"source":{"secretRef":{"name":"right"}}}}`)
 	s.waitLive(t, commit)
+	s.waitReported(t, commit)
 	if a := get(t.Context(), visitor, r.url+"/info/refs?service=git-upload-pack"); a.status != 401 {
 		t.Errorf("without a password the repository answers %v: it is not private", a)
 	}

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestOriginalExample applies the example as it was when the first version of
@@ -40,7 +43,11 @@ func TestOriginalExample(t *testing.T) {
 	if got := page.header.Get("Content-Type"); !strings.HasPrefix(got, "text/html") {
 		t.Errorf("Content-Type = %q, want text/html", got)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.availableReplicas}=1", "website/kubia", "--timeout=90s")
+	s.waitReported(t, commit)
+	s.kubectl(t, "wait", "--for=condition=Ready", "website/kubia", "--timeout=90s")
+	if got := s.kubectl(t, "get", "websites"); !strings.Contains(got, "kubia") || !strings.Contains(got, commit[:7]) {
+		t.Errorf("kubectl get websites printed\n%s\nwant commit %s in it", got, commit)
+	}
 	if got := s.kubectl(t, "get", "all"); !strings.Contains(got, "deployment.apps/kubia-website") || !strings.Contains(got, "website.mycontroller.nevermosby.io/kubia") {
 		t.Errorf("kubectl get all printed\n%s", got)
 	}
@@ -76,6 +83,7 @@ func TestPush(t *testing.T) {
 	s.repository.setHead(t, "next")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, next)
 
+	s.waitReported(t, next)
 	served := visitors.finish(t)
 	for _, commit := range []string{first, second, forced, next} {
 		if served[commit] == 0 {
@@ -96,10 +104,15 @@ func TestRemoteGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "git-sync has noticed", syncFailed(t, s))
+	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonRepositoryNotFound)
+	// What is served does not depend on the repository.
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	if err := os.Rename(away, s.repository.path); err != nil {
 		t.Fatal(err)
 	}
-	s.waitLiveWithin(t, syncPeriod+syncMargin, s.repository.release(t, "release-2"))
+	second := s.repository.release(t, "release-2")
+	s.waitLiveWithin(t, syncPeriod+syncMargin, second)
+	s.waitReported(t, second)
 	visitors.finish(t)
 	if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
 		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", now.Name, restarts(now), pod.Name)

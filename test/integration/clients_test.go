@@ -124,8 +124,12 @@ func waitFor(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		// That time is up is no news; what was wrong before is.
+		if err == nil || ctx.Err() == nil || last == nil {
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("waiting until %s: %v (%v)", what, last, err)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestTheOriginalExample applies the manifest as it is and checks what the
@@ -37,7 +38,7 @@ func TestTheOriginalExample(t *testing.T) {
 		containers = append(containers, c.Name)
 	}
 	if !slices.Equal(containers, []string{"git-sync", "nginx"}) {
-		t.Errorf("containers = %v, want the sidecar git-sync and nginx", containers)
+		t.Errorf("containers = %v, want git-sync and nginx", containers)
 	}
 	podLabels := map[string]string{"app": "website-nginx", "controller": "kubia"}
 	if !maps.Equal(deployment.Spec.Selector.MatchLabels, podLabels) {
@@ -257,7 +258,7 @@ func TestTakenDeploymentName(t *testing.T) {
 	t.Parallel()
 	ctx, namespace, client := t.Context(), newNamespace(t), admin(t)
 	first := mustCreate(t, newWebsite(namespace, "first", withDeployment("shared")))
-	waitAvailable(t, first, 1)
+	waitSettled(t, namespace, "first")
 	before, err := client.kubernetes.AppsV1().Deployments(namespace).Get(ctx, "shared", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +270,11 @@ func TestTakenDeploymentName(t *testing.T) {
 	for _, want := range []string{"Deployment", "shared", "first"} {
 		if !strings.Contains(note, want) {
 			t.Errorf("event = %q, want it to name %q", note, want)
+		}
+	}
+	for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteAvailable, v1beta1.WebsiteProgressing} {
+		if c := waitCondition(t, namespace, "second", kind, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken); !strings.Contains(c.Message, `Website "first"`) {
+			t.Errorf("message = %q, want it to say who has the name", c.Message)
 		}
 	}
 	after, err := client.kubernetes.AppsV1().Deployments(namespace).Get(ctx, "shared", metav1.GetOptions{})
@@ -287,6 +293,7 @@ func TestTakenDeploymentName(t *testing.T) {
 
 	kubectl(t, "delete", "website", "first", "-n", namespace)
 	waitAvailable(t, second, 3)
+	waitCondition(t, namespace, "second", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 }
 
 // TestForeignDeploymentIsNeverTouched also gives it the labels of ours.

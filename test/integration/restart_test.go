@@ -156,7 +156,7 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 	ctx, namespace := t.Context(), newNamespace(t)
 	for i := range 5 {
 		w := mustCreate(t, newWebsite(namespace, fmt.Sprintf("w%d", i), withReplicas(int32(i))))
-		waitAvailable(t, w, int32(i))
+		waitSettled(t, namespace, w.Name)
 	}
 	controller := cluster.Process("website-controller")
 	if err := controller.Stop(ctx); err != nil {

@@ -86,6 +86,9 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, fmt.Errorf("applying the server options: %w", err)
 	}
+	if err := o.applyTracing(config); err != nil {
+		return nil, err
+	}
 	o.Recommended.FeatureGate = config.FeatureGate
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
@@ -94,6 +97,21 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider))
 	}
 	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs}, nil
+}
+
+// applyTracing makes requests to etcd part of traces. The recommended options
+// apply those of etcd before there is anything to trace with.
+func (o CompletedOptions) applyTracing(config *genericapiserver.RecommendedConfig) error {
+	if err := o.Recommended.EgressSelector.ApplyTo(&config.Config); err != nil {
+		return fmt.Errorf("--egress-selector-config-file: %w", err)
+	}
+	if err := o.Recommended.Traces.ApplyTo(config.EgressSelector, &config.Config); err != nil {
+		return fmt.Errorf("--tracing-config-file: %w", err)
+	}
+	o.Recommended.Etcd.StorageConfig.Transport.TracerProvider = config.TracerProvider
+	// Applied once is enough: twice would export twice.
+	o.Recommended.EgressSelector, o.Recommended.Traces = nil, nil
+	return nil
 }
 
 // applyStorageCodec makes the store encode as --storage-media-type says and in

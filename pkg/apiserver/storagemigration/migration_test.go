@@ -141,7 +141,7 @@ func once(which string, err error) func(string) error {
 func status(code int, reason metav1.StatusReason, kind, name, token string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason),
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason),
 		ListMeta: metav1.ListMeta{Continue: token}, Details: &metav1.StatusDetails{Kind: kind, Name: name},
 	}}
 }

@@ -72,6 +72,11 @@ func Run(ctx context.Context, o *options.Options) error {
 		return err
 	}
 
+	if err := controller.RegisterWebsitesMetric(); err != nil {
+		// The sites are served all the same.
+		klog.FromContext(ctx).Error(err, "A metric will be missing")
+	}
+
 	leaseHealth := leaderelection.NewLeaderHealthzAdaptor(leaseGrace)
 	server, err := serve(o,
 		[]healthz.HealthChecker{healthz.PingHealthz, leaseHealth},

@@ -200,9 +200,8 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 			readLog = true
 		case answer.Commit == "" && now.Sub(known.first) >= graceForFirstFetch:
 			readLog = true
-		default:
-			known.FollowingUnknown = true
 		}
+		known.FollowingUnknown = known.following == followingUnknown
 		if readLog = readLog && now.Sub(known.logRead) >= logPeriod; readLog {
 			known.logRead = now
 		}

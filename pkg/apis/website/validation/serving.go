@@ -36,7 +36,7 @@ var redirectCodes = []int32{301, 302, 303, 307, 308}
 var refusedHeaders = sets.New(
 	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 	"content-length", "content-encoding", "content-range", "content-type",
-	"accept-ranges", "date", "etag", "last-modified", "location", "server",
+	"accept-ranges", "allow", "date", "etag", "last-modified", "location", "server", "website-commit",
 )
 
 // validateServing checks what differs from old.

@@ -208,6 +208,9 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		"good header added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "X", Value: "y"})
 		}},
+		"header that names the commit added": {tweak: func(w *website.Website) {
+			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "Website-Commit", Value: "y"})
+		}, want: []string{"spec.serving.headers[1].name: Invalid: must not be a header of the connection"}},
 		"bad header added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "TE", Value: "y"})
 		}, want: []string{"spec.serving.headers[1].name: Invalid: must not be a header of the connection"}},

@@ -3,8 +3,11 @@ package resources
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +100,19 @@ func TestNginxValidators(t *testing.T) {
 			}
 			wantHeaders(t, response, want)
 		})
+	}
+
+	// The time of a checkout, which a proxy might have from its own clock.
+	checkout := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(s.root, ".worktrees", commitA, "index.html"), checkout, checkout); err != nil {
+		t.Fatal(err)
+	}
+	if response, _ := s.get(s.http, "/", "If-Modified-Since", checkout.Format(http.TimeFormat)); response.StatusCode != 200 {
+		t.Errorf("with the time of the file: %d", response.StatusCode)
+	}
+	ownTag := fmt.Sprintf(`"%x-%x"`, checkout.Unix(), len("home of a"))
+	if response, _ := s.get(s.http, "/", "If-None-Match", ownTag); response.StatusCode != 200 {
+		t.Errorf("with the ETag that nginx makes of time and size: %d", response.StatusCode)
 	}
 
 	s.publish(".worktrees/" + commitB)

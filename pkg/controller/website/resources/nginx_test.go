@@ -22,6 +22,8 @@ func TestNginxConfigFacts(t *testing.T) {
 		"keeps its pid in the temp folder":    "pid /tmp/nginx.pid;",
 		"listens on IPv6 if there is any":     "include /proc/net/dev_snmp6/../../../../etc/website/http-ipv[6].conf;",
 		"is probed on IPv6 if there is any":   "include /proc/net/dev_snmp6/../../../../etc/website/admin-ipv[6].conf;",
+		"waits for no slow request":           "client_header_timeout 15s;",
+		"waits for no slow reader":            "send_timeout 30s;",
 		"ends before the pod is killed":       "worker_shutdown_timeout 22s;",
 		"logs errors to stderr":               "error_log stderr warn;",
 	} {
@@ -38,6 +40,10 @@ func TestNginxConfigFacts(t *testing.T) {
 		if strings.Contains(config, unwanted) {
 			t.Errorf("the configuration contains %q", unwanted)
 		}
+	}
+	// Nothing of the repository is read as configuration.
+	if got := strings.Count(config, "include "); got != 2 {
+		t.Errorf("%d files are included, want those for IPv6 only", got)
 	}
 	if strings.Contains(config, "<no value>") || strings.Contains(config, "{{") {
 		t.Error("the template is not fully rendered")

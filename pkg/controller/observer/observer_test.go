@@ -1,0 +1,279 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2/ktesting"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+var (
+	commitA = strings.Repeat("a", 40)
+	commitB = strings.Repeat("b", 64)
+)
+
+// fakePods answers as one pod would.
+type fakePods struct {
+	mu       sync.Mutex
+	commit   string
+	startup  string
+	counts   map[string]int
+	log      string
+	err      error
+	logReads int
+	polls    int
+}
+
+func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string) (int, []byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch fmt.Sprintf("%d%s", port, path) {
+	case "8081/commit":
+		p.polls++
+		if p.err != nil {
+			return 0, nil, p.err
+		}
+		if p.commit == "" {
+			return http.StatusServiceUnavailable, []byte("no commit\n"), nil
+		}
+		return http.StatusOK, []byte(p.commit + "\n"), nil
+	case "8081/startupz":
+		if p.startup != "" {
+			return http.StatusServiceUnavailable, []byte(p.startup + "\n"), nil
+		}
+		return http.StatusOK, []byte("ok\n"), nil
+	case "8082/metrics":
+		var body strings.Builder
+		for status, count := range p.counts {
+			fmt.Fprintf(&body, "git_sync_count_total{status=%q} %d\n", status, count)
+		}
+		return http.StatusOK, []byte(body.String()), nil
+	default:
+		return http.StatusNotFound, nil, nil
+	}
+}
+
+func (p *fakePods) Log(context.Context, *corev1.Pod) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.logReads++
+	return p.log, nil
+}
+
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "127.0.0.1"},
+	}
+}
+
+// fixture is an observer of the pods "a" and "b", which answer alike.
+type fixture struct {
+	*Observer
+	pods    *fakePods
+	clock   *testingclock.FakeClock
+	changed map[string]int
+	mu      sync.Mutex
+}
+
+func newFixture(pods *fakePods) *fixture {
+	f := &fixture{pods: pods, clock: testingclock.NewFakeClock(time.Unix(1e9, 0)), changed: map[string]int{}}
+	all := []*corev1.Pod{newPod("a"), newPod("b")}
+	f.Observer = New(Config{
+		Pods: pods,
+		Lookup: func(key cache.ObjectName) (*corev1.Pod, error) {
+			for _, pod := range all {
+				if pod.Name == key.Name {
+					return pod, nil
+				}
+			}
+			return nil, errors.New("not found")
+		},
+		Siblings: func(*corev1.Pod) []*corev1.Pod { return all },
+		Changed: func(pod *corev1.Pod) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.changed[pod.Name]++
+		},
+		Period: time.Minute, AdminPort: 8081, SyncMetricsPort: 8082, Clock: f.clock,
+	})
+	return f
+}
+
+func (f *fixture) poll(t *testing.T) time.Duration {
+	t.Helper()
+	_, ctx := ktesting.NewTestContext(t)
+	return f.observe(ctx, newPod("a"))
+}
+
+func TestObserve(t *testing.T) {
+	good := map[string]int{"success": 1}
+	for name, test := range map[string]struct {
+		// polls change the pod before each poll; 30 seconds are between them.
+		polls []func(p *fakePods)
+		want  Observation
+		// wantKnown is false when there is nothing to say.
+		wantKnown    bool
+		wantChanges  int
+		wantAgain    time.Duration
+		wantLogReads int
+	}{
+		"served": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }},
+			want:  Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+		},
+		"the same again is no news": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, nil, nil},
+			want:  Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+		},
+		"another commit": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.commit, p.counts = commitA, good },
+				func(p *fakePods) { p.commit, p.counts = commitB, map[string]int{"success": 2} },
+			},
+			want: Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
+		},
+		"path not found": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts, p.startup = commitA, good, "path not found" }},
+			want:  Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+		},
+		"one poll lost": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.err = errors.New("lost") }},
+			want:  Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+		},
+		"unreachable keeps what was known": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.err = errors.New("lost") }, nil},
+			want:  Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+		},
+		"never reached": {
+			polls: []func(*fakePods){func(p *fakePods) { p.err = errors.New("lost") }},
+			// Once is not enough to say so.
+			wantAgain: unsettledPeriod,
+		},
+		"remote goes away": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.commit, p.counts = commitA, good },
+				func(p *fakePods) {
+					p.counts = map[string]int{"success": 1, "error": 1}
+					p.log = "fatal: unable to access 'https://user:secret@example.com/': Could not resolve host: example.com"
+				},
+			},
+			want:      Observation{Reachable: true, Commit: commitA, Failure: FailureUnreachable},
+			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod, wantLogReads: 1,
+		},
+		"log is read once a minute": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.commit, p.counts, p.log = "", map[string]int{"error": 1}, "Authentication failed" },
+				func(p *fakePods) { p.counts = map[string]int{"error": 2} },
+				func(p *fakePods) { p.counts = map[string]int{"error": 3} },
+			},
+			want:      Observation{Reachable: true, Failure: FailureAuthentication},
+			wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 2,
+		},
+		"remote comes back": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.commit, p.counts, p.log = commitA, map[string]int{"error": 1}, "x" },
+				func(p *fakePods) { p.counts = map[string]int{"error": 1, "noop": 1} },
+			},
+			want:      Observation{Reachable: true, Commit: commitA},
+			wantKnown: true, wantChanges: 2, wantAgain: time.Minute, wantLogReads: 1,
+		},
+		"first look shows both": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, map[string]int{"error": 3, "noop": 9} }},
+			want:  Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+		},
+		"slow first fetch is no failure": {
+			polls: []func(*fakePods){func(p *fakePods) { p.log = "cloning" }, nil},
+			want:  Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 1,
+		},
+		"git-sync restarted": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.commit, p.counts = commitA, map[string]int{"success": 5, "error": 7} },
+				func(p *fakePods) { p.counts = map[string]int{"success": 1} },
+			},
+			want: Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(&fakePods{})
+			var again time.Duration
+			for _, change := range test.polls {
+				if change != nil {
+					change(f.pods)
+				}
+				again = f.poll(t)
+				f.clock.Step(30 * time.Second)
+			}
+			got, known := f.Of("uid-of-a")
+			if known != test.wantKnown || known && got != test.want {
+				t.Errorf("Of() = %+v, %t, want %+v, %t", got, known, test.want, test.wantKnown)
+			}
+			if got := f.changed["a"]; got != test.wantChanges {
+				t.Errorf("%d changes were told, want %d", got, test.wantChanges)
+			}
+			if again != test.wantAgain {
+				t.Errorf("asked again after %v, want %v", again, test.wantAgain)
+			}
+			if f.pods.logReads != test.wantLogReads {
+				t.Errorf("the log was read %d times, want %d", f.pods.logReads, test.wantLogReads)
+			}
+		})
+	}
+}
+
+func TestRunPollsSiblingsWhenACommitArrives(t *testing.T) {
+	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"success": 1}})
+	_, ctx := ktesting.NewTestContext(t)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.Run(ctx, 2)
+	}()
+	f.Poll(newPod("a"))
+	f.Poll(newPod("gone"))
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		_, a := f.Of("uid-of-a")
+		_, b := f.Of("uid-of-b")
+		return a && b, nil
+	})
+	if err != nil {
+		t.Errorf("what one pod serves was not asked of the other: %v", err)
+	}
+	cancel()
+	<-done
+	f.Forget("uid-of-a")
+	if _, known := f.Of("uid-of-a"); known {
+		t.Error("a forgotten pod is remembered")
+	}
+}
+
+func TestPodsThatCannotAnswerAreNotAsked(t *testing.T) {
+	for name, tweak := range map[string]func(*corev1.Pod){
+		"no address": func(p *corev1.Pod) { p.Status.PodIP = "" },
+		"pending":    func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending },
+		"ended":      func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
+		"deleted":    func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
+	} {
+		pod := newPod("a")
+		tweak(pod)
+		if asks(pod) {
+			t.Errorf("%s: would be asked", name)
+		}
+	}
+	if !asks(newPod("a")) {
+		t.Error("a running pod would not be asked")
+	}
+}

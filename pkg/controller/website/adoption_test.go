@@ -1,0 +1,111 @@
+package website
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+func TestOrphans(t *testing.T) {
+	orphan := func(f *fixture) { edit(f, testDeployment, func(d *appsv1.Deployment) { d.OwnerReferences = nil }) }
+	deleting := metav1.Now()
+	for name, test := range map[string]struct {
+		given func(f *fixture)
+		// wantAdopted is false when the Deployment must be left as it is.
+		wantAdopted bool
+		wantProblem func(error) bool
+	}{
+		"reference removed by hand": {given: orphan, wantAdopted: true},
+		"left by an earlier Website of the same name": {
+			given: func(f *fixture) {
+				orphan(f)
+				edit(f, testDeployment+"-nginx", func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
+				edit(f, testDeployment+"-npsvc", func(s *corev1.Service) { s.OwnerReferences = nil })
+				f.changeWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
+			},
+			wantAdopted: true,
+		},
+		"labels of another Website": {
+			given: func(f *fixture) {
+				edit(f, testDeployment, func(d *appsv1.Deployment) { d.OwnerReferences, d.Labels["controller"] = nil, "other" })
+			},
+			wantProblem: isNameTaken,
+		},
+		"our labels on what somebody else made": {
+			given: func(f *fixture) {
+				labels := f.deployment().Labels
+				f.remove(f.deployment())
+				foreign := foreignDeployment()
+				foreign.Labels = labels
+				f.store(foreign)
+			},
+			wantProblem: isNameTaken,
+		},
+		"on its way out": {
+			given: func(f *fixture) {
+				orphan(f)
+				edit(f, testDeployment, func(d *appsv1.Deployment) { d.DeletionTimestamp, d.Finalizers = &deleting, []string{"x"} })
+			},
+			wantProblem: isNameTaken,
+		},
+		"in other hands": {
+			given: func(f *fixture) {
+				edit(f, testDeployment, func(d *appsv1.Deployment) {
+					d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+				})
+			},
+			wantProblem: isNameTaken,
+		},
+		"the Website is going, and the cache does not show it": {
+			given: func(f *fixture) {
+				orphan(f)
+				site := f.website(testName)
+				site.DeletionTimestamp, site.Finalizers = &deleting, []string{"orphan"}
+				if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+					f.Fatal(err)
+				}
+			},
+			wantProblem: apierrors.IsConflict,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newWebsite())
+			f.converge(newWebsite())
+			test.given(f)
+			f.syncCaches()
+			f.forgetHistory()
+			before := f.deployment()
+
+			problems := f.reconcile(testKey)
+			after := f.deployment()
+			if !test.wantAdopted {
+				if len(problems) == 0 || !test.wantProblem(problems[0]) {
+					t.Errorf("problems: %v", problems)
+				}
+				if after.ResourceVersion != before.ResourceVersion {
+					t.Errorf("it was written: %v", after.ObjectMeta)
+				}
+				return
+			}
+			current, err := f.controller.siteLister.Websites(testNamespace).Get(testName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !metav1.IsControlledBy(after, current) || after.UID != before.UID {
+				t.Errorf("problems %v, metadata %+v", problems, after.ObjectMeta)
+			}
+			if got := f.events(); !slices.Contains(got, `Normal Adopted Adopted Deployment "kubia-website"`) {
+				t.Errorf("events: %q", got)
+			}
+		})
+	}
+}
+
+func isNameTaken(err error) bool { return resultOf(err) == resultNameTaken }

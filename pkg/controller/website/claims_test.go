@@ -1,0 +1,119 @@
+package website
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+func createdAt(seconds int64) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) { site.CreationTimestamp = metav1.NewTime(time.Unix(seconds, 0)) }
+}
+
+func TestClaims(t *testing.T) {
+	var c claims
+	first, second := cache.NewObjectName("ns", "first"), cache.NewObjectName("ns", "second")
+	if !c.acquire("a", first) || !c.acquire("b", second) {
+		t.Fatal("a free claim was not given")
+	}
+	if c.acquire("a", second) {
+		t.Fatal("a claim was given twice")
+	}
+	if got := c.release("a"); !slices.Equal(got, []cache.ObjectName{second}) {
+		t.Errorf("waiting: %v", got)
+	}
+	if !c.acquire("a", second) {
+		t.Error("a released claim is not free")
+	}
+}
+
+func TestBusyClaimWritesNothing(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.controller.claims.acquire(claimOf(testNamespace, testDeployment), cache.NewObjectName(testNamespace, "other"))
+	problems := f.reconcile(testKey)
+	if len(problems) != 1 || !errors.Is(problems[0], errClaimBusy) {
+		t.Fatalf("problems: %v", problems)
+	}
+	if got := f.requests(); len(got) > 0 {
+		t.Errorf("requests: %q", got)
+	}
+	f.controller.running.Store(true)
+	if got := f.controller.claims.release(claimOf(testNamespace, testDeployment)); !slices.Equal(got, []cache.ObjectName{testKey}) {
+		t.Errorf("waiting: %v", got)
+	}
+}
+
+func TestOldestClaimantComesFirst(t *testing.T) {
+	older, younger := newWebsite(withName("z-older"), createdAt(1)), newWebsite(withName("a-younger"), createdAt(2))
+	for name, test := range map[string]struct {
+		given func(f *fixture)
+		// reconciled is who is worked on; winner is who has the Deployment then.
+		reconciled, winner *v1beta1.Website
+		wantError          string
+	}{
+		"nobody has it":        {func(*fixture) {}, younger, nil, `the older Website "z-older"`},
+		"the older takes it":   {func(*fixture) {}, older, older, ""},
+		"the younger has it":   {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) }, older, younger, `belongs to Website "a-younger"`},
+		"the younger keeps it": {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) }, younger, younger, ""},
+		"it loses only a part": {func(f *fixture) {
+			f.uncacheWebsite(older)
+			f.converge(younger)
+			f.cacheWebsite(older)
+			f.remove(f.deployment())
+			f.syncCaches()
+		}, younger, younger, ""},
+		"the older is going": {func(f *fixture) {
+			gone := older.DeepCopy()
+			now := metav1.Now()
+			gone.DeletionTimestamp = &now
+			f.cacheWebsite(gone)
+		}, younger, younger, ""},
+		"the older is gone": {func(f *fixture) { f.uncacheWebsite(older) }, younger, younger, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.addWebsite(younger)
+			f.addWebsite(older)
+			test.given(f)
+			problems := f.reconcile(keyOf(test.reconciled))
+			switch {
+			case test.wantError == "" && len(problems) > 0:
+				t.Errorf("problems: %v", problems)
+			case test.wantError != "" && (len(problems) != 1 || !strings.Contains(problems[0].Error(), test.wantError)):
+				t.Errorf("problems: %v, want %q", problems, test.wantError)
+			}
+			for _, site := range []*v1beta1.Website{older, younger} {
+				deployment, found := live[*appsv1.Deployment](f, testDeployment)
+				if owns := found && metav1.IsControlledBy(deployment, site); owns != (test.winner == site) {
+					t.Errorf("%s owns the Deployment: %t", site.Name, owns)
+				}
+			}
+		})
+	}
+}
+
+// TestWaitingClaimantsAreQueued: whoever lost does not have to be told.
+func TestWaitingClaimantsAreQueued(t *testing.T) {
+	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
+	f := newFixture(t, first, second)
+	f.controller.running.Store(true)
+	f.controller.websiteHandler().OnDelete(first)
+	var got []string
+	for f.controller.queue.Len() > 0 {
+		key, _ := f.controller.queue.Get()
+		f.controller.queue.Done(key)
+		got = append(got, key.Name)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("queued %q", got)
+	}
+}

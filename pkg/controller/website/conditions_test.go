@@ -1,0 +1,226 @@
+package website
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
+)
+
+var (
+	testNow = time.Unix(1_700_000_000, 0)
+	commitA = strings.Repeat("a", 40)
+	commitB = strings.Repeat("b", 40)
+)
+
+// newView is a Website of two pods with which all is well, changed as a test
+// needs it.
+func newView(tweaks ...func(*view)) *view {
+	v := &view{
+		site: newWebsite(withReplicas(2)),
+		deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{
+			Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+		}},
+		service:   &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}}},
+		pods:      []observedPod{newObservedPod("a"), newObservedPod("b")},
+		observing: true,
+		now:       testNow,
+	}
+	for _, tweak := range tweaks {
+		tweak(v)
+	}
+	return v
+}
+
+func newObservedPod(name string) observedPod {
+	return observedPod{
+		Pod: &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace, CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour))},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
+		},
+		Observation: observer.Observation{Reachable: true, Commit: commitA},
+		observed:    true, ready: true,
+	}
+}
+
+// broken makes the first pod one that does not serve.
+func broken(tweak func(*observedPod)) func(*view) {
+	return func(v *view) {
+		v.deployment.Status.AvailableReplicas = 0
+		v.pods = v.pods[:1]
+		v.pods[0].ready, v.pods[0].Commit, v.pods[0].observed = false, "", false
+		tweak(&v.pods[0])
+	}
+}
+
+func waiting(reason, message string) func(*observedPod) {
+	return func(p *observedPod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "example.com/nginx:1",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+	}
+}
+
+func replicaFailure(message string) func(*view) {
+	return func(v *view) {
+		v.deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message}}}
+		v.pods = nil
+	}
+}
+
+func TestConditions(t *testing.T) {
+	const served = "True/Serving True/MinimumReplicasAvailable False/RolloutComplete "
+	each := func(reason string) string {
+		return "False/" + reason + " False/" + reason + " True/RolloutInProgress "
+	}
+	for name, test := range map[string]struct {
+		tweak func(*view)
+		// want has Ready, Available, Progressing and Synced.
+		want       string
+		wantCommit string
+		// message is part of that of Ready.
+		message string
+	}{
+		"all well": {func(*view) {}, served + "True/CommitPublished", commitA, ""},
+		"nobody observes": {func(v *view) { v.observing = false; v.pods[0].observed, v.pods[1].observed = false, false },
+			served + "Unknown/NotObserved", "", ""},
+		"offline": {func(v *view) {
+			v.site.Spec.Replicas = new(int32)
+			v.deployment.Status = appsv1.DeploymentStatus{}
+			v.pods = nil
+		},
+			"True/ScaledToZero True/ScaledToZero False/RolloutComplete Unknown/NoReadyPods", "", "offline"},
+		"rolling to another shape, old pods serve": {func(v *view) { v.deployment.Status.UpdatedReplicas = 1 },
+			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"status of the Deployment is about an older spec": {func(v *view) { v.deployment.Generation = 2; v.deployment.Status.ObservedGeneration = 1 },
+			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"rollout stuck": {func(v *view) {
+			v.deployment.Status.UpdatedReplicas = 1
+			v.deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded True/CommitPublished", commitA, ""},
+		"one of two pods away": {func(v *view) { v.deployment.Status.AvailableReplicas = 1; v.pods[0].ready = false },
+			"True/Serving True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"no pod yet": {func(v *view) { v.deployment.Status = appsv1.DeploymentStatus{}; v.pods = nil },
+			"False/RolloutInProgress False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
+
+		"image":             {broken(waiting("ImagePullBackOff", "Back-off")), each("ImageUnavailable") + "Unknown/NoReadyPods", "", `image "example.com/nginx:1"`},
+		"image, first time": {broken(waiting("ErrImagePull", "")), each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
+		"missing key":       {broken(waiting("CreateContainerConfigError", `secret "x" not found`)), each("ContainerConfigError") + "Unknown/NoReadyPods", "", `secret "x" not found`},
+		"crashing":          {broken(waiting("CrashLoopBackOff", "")), each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
+		"unschedulable": {broken(func(p *observedPod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"}}
+		}), each("Unschedulable") + "Unknown/NoReadyPods", "", "0/3 nodes"},
+		"volumes": {broken(func(p *observedPod) {
+			p.Status.Phase = corev1.PodPending
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
+		"evicted": {broken(func(p *observedPod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "git" exceeds the limit "2Gi".`
+		}), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"quota": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`),
+			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" leaves no room for the pods, limited: pods=2`},
+		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity "restricted:latest": x`),
+			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are refused: violates PodSecurity"},
+		"never fetched": {broken(func(p *observedPod) { p.observed, p.Reachable, p.Failure = true, true, observer.FailureAuthentication }),
+			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.secretRef"},
+		"wrong ref": {broken(func(p *observedPod) { p.observed, p.Reachable, p.Failure = true, true, observer.FailureRefNotFound }),
+			each("RefNotFound") + "False/RefNotFound", "", "spec.source.ref"},
+		"wrong path": {broken(func(p *observedPod) { p.observed, p.Reachable, p.PathNotFound = true, true, true }),
+			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
+
+		"remote away":                 {func(v *view) { v.pods[1].Failure = observer.FailureUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
+		"no such repository any more": {func(v *view) { v.pods[1].Failure = observer.FailureNotFound }, served + "False/RepositoryNotFound", commitA, ""},
+		"fails, nobody knows why":     {func(v *view) { v.pods[1].Failure = observer.FailureUnknown }, served + "False/SyncFailing", commitA, ""},
+		"remote away, but the commit is fixed": {func(v *view) {
+			v.pods[1].Failure = observer.FailureUnreachable
+			v.site.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+		}, served + "True/CommitPublished", commitA, ""},
+		"path removed by a push": {func(v *view) { v.pods[0].PathNotFound, v.pods[1].PathNotFound = true, true },
+			"False/PathNotFound True/MinimumReplicasAvailable False/RolloutComplete False/PathNotFound", commitA, "spec.source.path"},
+		"pods differ": {func(v *view) { v.pods[1].Commit = commitB; v.site.Status.Commit = commitA }, served + "False/CommitsDiffer", "", ""},
+		"not asked yet keeps what was reported": {func(v *view) {
+			v.pods[1].observed = false
+			v.site.Status.Commit = commitB
+			v.site.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
+		}, served + "False/RepositoryUnreachable", commitB, ""},
+		"not asked yet, nothing was reported": {func(v *view) { v.pods[1].observed = false }, served + "Unknown/Observing", "", ""},
+		"unreachable keeps the commit":        {func(v *view) { v.pods[1].Reachable = false; v.site.Status.Commit = commitB }, served + "Unknown/PodsUnreachable", commitB, ""},
+		"after a restart it is not known whether it still fails": {func(v *view) {
+			v.pods[1].FollowingUnknown = true
+			v.site.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
+		}, served + "False/RepositoryUnreachable", commitA, ""},
+
+		"suspended":          {func(v *view) { v.site.Spec.Suspend, v.kept = true, commitA }, served + "Unknown/Suspended", commitA, ""},
+		"suspending":         {func(v *view) { v.site.Spec.Suspend = true; v.pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
+		"suspended, no pods": {func(v *view) { v.site.Spec.Suspend, v.kept = true, commitA; v.pods = nil }, served + "Unknown/Suspended", commitA, ""},
+
+		"name taken": {func(v *view) {
+			v.deployment, v.service, v.pods = nil, nil, nil
+			v.problem = causeOf(&nameTakenError{kind: "Deployment", name: "d", owner: &metav1.OwnerReference{Kind: "Website", Name: "first"}})
+		}, "False/NameTaken False/NameTaken False/NameTaken Unknown/NoReadyPods", "", `belongs to Website "first"`},
+		"service refused, pods serve": {func(v *view) { v.problem = &cause{"QuotaExceeded", "x"} },
+			"False/QuotaExceeded True/MinimumReplicasAvailable False/QuotaExceeded True/CommitPublished", commitA, "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newView(test.tweak)
+			status := v.status()
+			var got []string
+			for _, kind := range []string{"Ready", "Available", "Progressing", "Synced"} {
+				c := meta.FindStatusCondition(status.Conditions, kind)
+				if c == nil {
+					t.Fatalf("no condition %s", kind)
+				}
+				if c.Message == "" || c.ObservedGeneration != v.site.Generation {
+					t.Errorf("condition %+v", c)
+				}
+				got = append(got, string(c.Status)+"/"+c.Reason)
+			}
+			if joined := strings.Join(got, " "); joined != test.want {
+				t.Errorf("conditions:\n got %s\nwant %s", joined, test.want)
+			}
+			if status.Commit != test.wantCommit {
+				t.Errorf("commit = %q, want %q", status.Commit, test.wantCommit)
+			}
+			if ready := meta.FindStatusCondition(status.Conditions, "Ready"); !strings.Contains(ready.Message, test.message) {
+				t.Errorf("message = %q, want %q in it", ready.Message, test.message)
+			}
+
+			// What was just said is not said anew, however much later it is.
+			v.site.Status, v.now = status, v.now.Add(time.Hour)
+			if again := v.status(); !equalStatus(again, status) {
+				t.Errorf("an hour later:\n got %+v\nwant %+v", again, status)
+			}
+		})
+	}
+}
+
+func TestLastTransitionTime(t *testing.T) {
+	v := newView()
+	v.site.Status = v.status()
+	v.now = testNow.Add(time.Hour)
+	v.problem = causeOf(&invalidSpecError{errors.New("bad")})
+	for _, c := range v.status().Conditions {
+		changed := c.Type == "Ready"
+		if moved := !c.LastTransitionTime.Time.Equal(testNow); moved != changed {
+			t.Errorf("%s: last transition at %v", c.Type, c.LastTransitionTime)
+		}
+	}
+}
+
+func TestFailureMessagesRepeatNothing(t *testing.T) {
+	for _, failure := range []observer.Failure{observer.FailureUnknown, observer.FailureUnreachable, observer.FailureNotFound,
+		observer.FailureAuthentication, observer.FailureRefNotFound, observer.FailureStorage} {
+		got := causeOfFailure(newWebsite(), failure)
+		if got == nil || strings.Contains(got.message, "github.com") {
+			t.Errorf("%s: %+v", failure, got)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package website
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// syncCaches makes the caches show what is on the API server now.
+func (f *fixture) syncCaches() {
+	f.Helper()
+	deployments, err := f.kube.AppsV1().Deployments("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	services, err := f.kube.CoreV1().Services("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	configMaps, err := f.kube.CoreV1().ConfigMaps("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	budgets, err := f.kube.PolicyV1().PodDisruptionBudgets("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	pods, err := f.kube.CoreV1().Pods("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	replaceCache(f, f.childInformers.Policy().V1().PodDisruptionBudgets().Informer(), budgets.Items)
+	replaceCache(f, f.childInformers.Core().V1().Pods().Informer(), pods.Items)
+	replaceCache(f, f.childInformers.Apps().V1().Deployments().Informer(), deployments.Items)
+	replaceCache(f, f.childInformers.Core().V1().Services().Informer(), services.Items)
+	replaceCache(f, f.childInformers.Core().V1().ConfigMaps().Informer(), configMaps.Items)
+}
+
+// replaceCache does what an informer does: select by label, transform, store.
+func replaceCache[T any, P interface {
+	*T
+	object
+}](f *fixture, informer cache.SharedIndexInformer, items []T) {
+	f.Helper()
+	var visible []any
+	for i := range items {
+		obj := P(&items[i])
+		if obj.GetLabels()[resources.LabelManagedBy] != resources.ManagedBy {
+			continue
+		}
+		trimmed, err := trim(obj)
+		if err != nil {
+			f.Fatal(err)
+		}
+		visible = append(visible, trimmed)
+	}
+	if err := informer.GetIndexer().Replace(visible, ""); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// snapshot copies everything in the caches.
+func (f *fixture) snapshot() map[string]runtime.Object {
+	all := map[string]runtime.Object{}
+	for _, informer := range []cache.SharedIndexInformer{
+		f.websiteInformers.Website().V1beta1().Websites().Informer(),
+		f.childInformers.Apps().V1().Deployments().Informer(),
+		f.childInformers.Core().V1().Services().Informer(),
+		f.childInformers.Core().V1().ConfigMaps().Informer(),
+		f.childInformers.Policy().V1().PodDisruptionBudgets().Informer(),
+		f.childInformers.Core().V1().Pods().Informer(),
+	} {
+		for _, obj := range informer.GetIndexer().List() {
+			all[fmt.Sprintf("%T %s", obj, obj.(metav1.Object).GetName())] = obj.(runtime.Object).DeepCopyObject()
+		}
+	}
+	return all
+}
+
+// refreshWebsites makes the cache show the Websites as they are now.
+func (f *fixture) refreshWebsites() {
+	f.Helper()
+	list, err := f.sites.WebsiteV1beta1().Websites("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range list.Items {
+		f.cacheWebsite(&list.Items[i])
+	}
+}

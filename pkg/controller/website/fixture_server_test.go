@@ -1,0 +1,203 @@
+package website
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// applyLikeAServer adds to the fake what the controller relies on: UIDs and
+// resource versions, and that an apply with a UID is for that object only.
+func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
+	patch, ok := action.(clienttesting.PatchActionImpl)
+	if !ok || patch.PatchType != types.ApplyPatchType {
+		return true, nil, fmt.Errorf("%s %s is not a server-side apply", action.GetVerb(), action.GetResource().Resource)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var sent struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(patch.Patch, &sent); err != nil {
+		return true, nil, err
+	}
+	resource := patch.GetResource()
+	before, err := f.kube.Tracker().Get(resource, patch.Namespace, patch.Name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return true, nil, err
+	}
+	exists := err == nil
+	if sent.Metadata.UID != "" {
+		switch {
+		case !exists:
+			return true, nil, apierrors.NewConflict(resource.GroupResource(), patch.Name, fmt.Errorf("uid mismatch"))
+		case before.(metav1.Object).GetUID() != sent.Metadata.UID:
+			return true, nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: "Child"}, patch.Name,
+				field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), sent.Metadata.UID, "field is immutable")})
+		}
+	}
+	if sent.Metadata.ResourceVersion != "" {
+		if exists {
+			return true, nil, apierrors.NewConflict(resource.GroupResource(), patch.Name, fmt.Errorf("the object has been modified"))
+		}
+		// A resource version plays no part where there is nothing yet.
+		var content map[string]any
+		if err := json.Unmarshal(patch.Patch, &content); err != nil {
+			return true, nil, err
+		}
+		delete(content["metadata"].(map[string]any), "resourceVersion")
+		if patch.Patch, err = json.Marshal(content); err != nil {
+			return true, nil, err
+		}
+		action = patch
+	}
+	_, after, err := clienttesting.ObjectReaction(f.kube.Tracker())(action)
+	if err != nil {
+		return true, nil, err
+	}
+	if exists && sameContent(f.T, before, after) {
+		return true, after, nil
+	}
+	object := after.(object)
+	if !exists {
+		object.SetUID(types.UID(fmt.Sprintf("uid-of-%s-%s", resource.Resource, patch.Name)))
+	}
+	if err := f.put(object); err != nil {
+		return true, nil, err
+	}
+	return true, object, nil
+}
+
+func sameContent(t *testing.T, a, b runtime.Object) bool {
+	t.Helper()
+	strip := func(obj runtime.Object) []byte {
+		obj = obj.DeepCopyObject()
+		obj.(metav1.Object).SetResourceVersion("")
+		obj.(metav1.Object).SetManagedFields(nil)
+		data, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	return bytes.Equal(strip(a), strip(b))
+}
+
+func resourceOf(obj runtime.Object) schema.GroupVersionResource {
+	switch obj.(type) {
+	case *appsv1.Deployment:
+		return appsv1.SchemeGroupVersion.WithResource("deployments")
+	case *corev1.Service:
+		return corev1.SchemeGroupVersion.WithResource("services")
+	case *corev1.ConfigMap:
+		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	case *corev1.Pod:
+		return corev1.SchemeGroupVersion.WithResource("pods")
+	case *policyv1.PodDisruptionBudget:
+		return policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+	default:
+		panic(fmt.Sprintf("no resource for %T", obj))
+	}
+}
+
+// put writes an object as somebody else. The caller holds the lock.
+func (f *fixture) put(obj object) error {
+	f.version++
+	obj.SetResourceVersion(strconv.Itoa(f.version))
+	resource := resourceOf(obj)
+	tracker := f.kube.Tracker()
+	err := tracker.Update(resource, obj, obj.GetNamespace(), metav1.UpdateOptions{FieldManager: "somebody-else"})
+	if apierrors.IsNotFound(err) {
+		err = tracker.Create(resource, obj, obj.GetNamespace(), metav1.CreateOptions{FieldManager: "somebody-else"})
+	}
+	return err
+}
+
+// store writes an object behind the back of the controller.
+func (f *fixture) store(obj object) {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.put(obj); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// edit changes a child behind the back of the controller, in one step.
+func edit[T object](f *fixture, name string, change func(T)) {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var zero T
+	obj, err := f.kube.Tracker().Get(resourceOf(zero), testNamespace, name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	change(obj.(T))
+	if err := f.put(obj.(T)); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// remove deletes an object behind the back of the controller.
+func (f *fixture) remove(obj object) {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.kube.Tracker().Delete(resourceOf(obj), obj.GetNamespace(), obj.GetName()); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// live returns a child as it is on the API server, or nil.
+func live[T object](f *fixture, name string) (found T, ok bool) {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var zero T
+	obj, err := f.kube.Tracker().Get(resourceOf(zero), testNamespace, name)
+	if apierrors.IsNotFound(err) {
+		return zero, false
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	return obj.(T), true
+}
+
+func (f *fixture) deployment() *appsv1.Deployment {
+	f.Helper()
+	return must[*appsv1.Deployment](f, testDeployment)
+}
+
+func (f *fixture) service() *corev1.Service {
+	f.Helper()
+	return must[*corev1.Service](f, testDeployment+"-npsvc")
+}
+
+func (f *fixture) configMap() *corev1.ConfigMap {
+	f.Helper()
+	return must[*corev1.ConfigMap](f, testDeployment+"-nginx")
+}
+
+func must[T object](f *fixture, name string) T {
+	f.Helper()
+	obj, ok := live[T](f, name)
+	if !ok {
+		f.Fatalf("there is no %T %q", obj, name)
+	}
+	return obj
+}

@@ -1,0 +1,153 @@
+package website
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// A foreign object carries nothing that would tell it apart by accident.
+func foreignDeployment() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"}}
+}
+
+func foreignService() *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-npsvc", UID: "foreign"}}
+}
+
+func foreignConfigMap() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-nginx", UID: "foreign"},
+		Data:       map[string]string{"mine": "yes"},
+	}
+}
+
+func TestForeignObjectsAreNeverTouched(t *testing.T) {
+	for name, foreign := range map[string]object{
+		"deployment": foreignDeployment(),
+		"service":    foreignService(),
+		"config map": foreignConfigMap(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newWebsite())
+			f.store(foreign)
+			before, err := f.kube.Tracker().Get(resourceOf(foreign), testNamespace, foreign.GetName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				f.reconcile(testKey)
+				f.syncCaches()
+			}
+			after, err := f.kube.Tracker().Get(resourceOf(foreign), testNamespace, foreign.GetName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(before, after) {
+				t.Errorf("before: %v\nafter: %v", before, after)
+			}
+			var taken int
+			for _, event := range f.events() {
+				if strings.HasPrefix(event, "Warning NameTaken") {
+					taken++
+				}
+			}
+			if taken != 1 {
+				t.Errorf("%d events NameTaken in three passes, want 1", taken)
+			}
+		})
+	}
+}
+
+func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(foreignDeployment())
+	f.reconcile(testKey)
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Fatalf("events: %q", got)
+	}
+
+	// Somebody else's hands are another problem.
+	deployment := foreignDeployment()
+	deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+	f.store(deployment)
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `Shop "corner"`) {
+		t.Fatalf("events: %q", got)
+	}
+
+	// The name comes free and is taken over, then lost again.
+	f.remove(deployment)
+	f.converge(newWebsite())
+	f.remove(f.deployment())
+	f.store(foreignDeployment())
+	f.syncCaches()
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Fatalf("events: %q", got)
+	}
+}
+
+func TestMemoryGoesWithTheWebsite(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(foreignDeployment())
+	f.reconcile(testKey)
+	f.uncacheWebsite(newWebsite())
+	f.reconcile(testKey)
+	if len(f.controller.reporter.sites) != 0 {
+		t.Error("a Website that is gone is still remembered")
+	}
+	f.events()
+
+	// Another Website of that name has not been told anything yet.
+	f.cacheWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Errorf("events: %q", got)
+	}
+}
+
+func TestTwoWebsitesOneDeploymentName(t *testing.T) {
+	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
+	f := newFixture(t, first, second)
+	f.converge(first)
+
+	key := second.Name
+	if problems := f.reconcile(keyOf(second)); len(problems) != 1 {
+		t.Fatalf("problems of %s: %v", key, problems)
+	}
+	if got := f.childWrites(); len(got) > 0 {
+		t.Errorf("the second Website wrote: %q", got)
+	}
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `belongs to Website "first"`) {
+		t.Errorf("events: %q", got)
+	}
+	if !metav1.IsControlledBy(f.deployment(), first) {
+		t.Error("the first Website lost its Deployment")
+	}
+
+	// The first goes, garbage collection removes its children, and the second
+	// takes over by itself.
+	f.remove(f.deployment())
+	f.remove(f.service())
+	f.remove(f.configMap())
+	f.syncCaches()
+	f.uncacheWebsite(first)
+	if err := f.sites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
+		t.Fatal(err)
+	}
+	f.converge(second)
+	for _, child := range []metav1.Object{f.deployment(), f.service(), f.configMap()} {
+		if !metav1.IsControlledBy(child, second) {
+			t.Errorf("%s is not controlled by the second Website", child.GetName())
+		}
+	}
+}

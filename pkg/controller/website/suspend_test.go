@@ -1,0 +1,120 @@
+package website
+
+import (
+	"encoding/json"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+func suspend(site *v1beta1.Website) { site.Spec.Suspend = true }
+
+func withCommit(commit string) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) { site.Status.Commit = commit }
+}
+
+func TestKeptCommit(t *testing.T) {
+	deployment := func(commit string) observedDeployment {
+		return observedDeployment{found: true, child: buildDeployment(t, resources.KeptOn(newWebsite(), commit))}
+	}
+	following := observedDeployment{found: true, child: buildDeployment(t, newWebsite())}
+	serving := func(commits ...string) []observedPod {
+		var pods []observedPod
+		for _, commit := range commits {
+			pod := newObservedPod(commit)
+			pod.Commit = commit
+			pods = append(pods, pod)
+		}
+		return pods
+	}
+	unreachable := serving(commitB)
+	unreachable[0].Reachable = false
+
+	for name, test := range map[string]struct {
+		pass pass
+		want string
+	}{
+		"not suspended":                     {pass{site: newWebsite(withCommit(commitA)), deployment: deployment(commitB)}, ""},
+		"the Deployment remembers":          {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: deployment(commitB), pods: serving(commitA)}, commitB},
+		"what the pods serve":               {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: serving(commitB, commitB)}, commitB},
+		"pods that differ have no commit":   {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: serving(commitA, commitB)}, ""},
+		"pods that do not answer":           {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: unreachable}, commitA},
+		"no Deployment, the status is left": {pass{site: newWebsite(suspend, withCommit(commitA))}, commitA},
+		"nothing is left":                   {pass{site: newWebsite(suspend), deployment: following}, ""},
+	} {
+		if got := keptCommit(&test.pass); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// buildDeployment returns what the builder makes of a Website, as the API server
+// would.
+func buildDeployment(t *testing.T, site *v1beta1.Website) *appsv1.Deployment {
+	t.Helper()
+	desired, err := resources.Deployment(site, testImages, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(desired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := &appsv1.Deployment{}
+	if err := json.Unmarshal(data, deployment); err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// TestSuspendedSiteStays lets everything happen to a suspended site that must not
+// make it move on.
+func TestSuspendedSiteStays(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.converge(newWebsite())
+	change := func(tweaks ...func(*v1beta1.Website)) {
+		t.Helper()
+		f.changeWebsite(newWebsite(tweaks...))
+		f.reconcile(testKey)
+		f.syncCaches()
+		f.refreshWebsites()
+	}
+	stays := func(when, want string) {
+		t.Helper()
+		if got := resources.CommitOf(f.deployment()); got != want {
+			t.Fatalf("%s the pods stay on %q, want %q", when, got, want)
+		}
+	}
+	change(suspend)
+	stays("while nobody knows a commit", "")
+
+	site := f.website(testName)
+	site.Status.Commit = commitA
+	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+		t.Fatal(err)
+	}
+	change(suspend)
+	stays("once it is known", commitA)
+
+	site = f.website(testName)
+	site.Status = v1beta1.WebsiteStatus{}
+	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+		t.Fatal(err)
+	}
+	change(suspend)
+	stays("when the status is lost", commitA)
+	change(suspend, withReplicas(3))
+	stays("when it is scaled", commitA)
+	change(suspend, func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Branch: "other"} })
+	stays("when another branch is named", commitA)
+	f.remove(f.deployment())
+	f.syncCaches()
+	change(suspend)
+	stays("when the Deployment is deleted", commitA)
+
+	change()
+	stays("when it is resumed", "")
+}

@@ -1,0 +1,37 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// TestSuspend holds a site on the commit that it serves, pods that start later
+// included, and lets it go on.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.repository.git(t, "rev-parse", "HEAD")
+	s.waitReported(t, first)
+	visitors := startTraffic(t, s)
+
+	s.patch(t, `{"spec":{"suspend":true}}`)
+	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended)
+	s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, "--timeout=90s")
+	second := s.repository.release(t, "release-2")
+	s.kubectl(t, "scale", "website", s.name, "--replicas=3")
+	// The new pods have the choice, and what runs has not looked at the branch.
+	s.waitLive(t, first)
+	deployment := s.kubectl(t, "get", "deployment", s.deployment, "--output=yaml")
+	if !strings.Contains(deployment, "--ref="+first) {
+		t.Errorf("a pod of the suspended site could follow a branch:\n%s", deployment)
+	}
+
+	s.patch(t, `{"spec":{"suspend":false}}`)
+	s.waitLive(t, second)
+	s.waitReported(t, second)
+	visitors.finish(t)
+}

@@ -1,0 +1,144 @@
+package integration
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+// encryptionConfig encrypts Websites with the first key and reads with any.
+// Without a key it only reads what is not encrypted.
+func encryptionConfig(keys ...string) []byte {
+	var b strings.Builder
+	b.WriteString("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [websites.mycontroller.nevermosby.io]\n  providers:\n")
+	if len(keys) > 0 {
+		b.WriteString("  - aesgcm:\n      keys:\n")
+	}
+	for _, key := range keys {
+		secret := base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf("%032s", key)))
+		fmt.Fprintf(&b, "      - {name: %s, secret: %s}\n", key, secret)
+	}
+	b.WriteString("  - identity: {}\n")
+	return []byte(b.String())
+}
+
+// TestEncryptionAtRest goes through the life of keys: none, the first, a second
+// one, and the first one's end. In every state everything can be read.
+func TestEncryptionAtRest(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), newNamespace(t)
+	config := filepath.Join(t.TempDir(), "encryption.yaml")
+	writeFile(t, config, encryptionConfig())
+	s := newServer(t, "--encryption-provider-config="+config)
+	websites := newClients(t, s.config(t)).websites.WebsiteV1alpha1().Websites(namespace)
+	const secret = "github.com/nevermosby"
+
+	created := map[string]bool{}
+	create := func(name string) {
+		t.Helper()
+		if _, err := websites.Create(ctx, newWebsite(namespace, name, withReplicas(0)), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		created[name] = true
+	}
+	// stored checks how each Website is stored and that all can be read.
+	stored := func(want map[string]string) {
+		t.Helper()
+		values := s.store.values(t)
+		if len(values) != len(want) {
+			t.Errorf("%d Websites are stored, want %d", len(values), len(want))
+		}
+		for name, prefix := range want {
+			value := values[namespace+"/"+name]
+			if !strings.HasPrefix(value, prefix) {
+				t.Errorf("%s is stored as %q, want %q", name, value[:min(len(value), 40)], prefix)
+			}
+			if encrypted := strings.HasPrefix(prefix, "k8s:enc:"); encrypted == strings.Contains(value, secret) {
+				t.Errorf("%s: encrypted %t, but its repository can be found in the bytes: %t", name, encrypted, !encrypted)
+			}
+		}
+		list, err := websites.List(ctx, metav1.ListOptions{ResourceVersion: ""})
+		if err != nil || len(list.Items) != len(want) {
+			t.Errorf("listing %d Websites: %d, %v", len(want), len(list.Items), err)
+		}
+		for _, w := range list.Items {
+			if got, err := websites.Get(ctx, w.Name, metav1.GetOptions{}); err != nil || !strings.Contains(got.Spec.GitRepo, secret) {
+				t.Errorf("reading %s: %+v, %v", w.Name, got, err)
+			}
+		}
+	}
+	use := func(keys ...string) {
+		t.Helper()
+		writeFile(t, config, encryptionConfig(keys...))
+		if err := s.Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const plain, first, second = "k8s\x00", "k8s:enc:aesgcm:v1:first:", "k8s:enc:aesgcm:v1:second:"
+
+	create("a")
+	stored(map[string]string{"a": plain})
+	use("first")
+	create("b")
+	stored(map[string]string{"a": plain, "b": first})
+	if out, _ := migrate(t, s); !strings.HasPrefix(out, "2 Websites: 1 rewritten, 1 current") {
+		t.Errorf("migration to the first key: %s", out)
+	}
+	stored(map[string]string{"a": first, "b": first})
+
+	use("second", "first")
+	create("c")
+	stored(map[string]string{"a": first, "b": first, "c": second})
+	if out, _ := migrate(t, s); !strings.HasPrefix(out, "3 Websites: 2 rewritten, 1 current") {
+		t.Errorf("migration to the second key: %s", out)
+	}
+	use("second")
+	stored(map[string]string{"a": second, "b": second, "c": second})
+}
+
+// TestRemovedKey makes sure a key that was removed too
+// early does not go unnoticed: what it encrypted cannot be read.
+func TestRemovedKey(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), newNamespace(t)
+	config := filepath.Join(t.TempDir(), "encryption.yaml")
+	writeFile(t, config, encryptionConfig("first"))
+	s := newServer(t, "--encryption-provider-config="+config)
+	websites := newClients(t, s.config(t)).websites.WebsiteV1alpha1().Websites(namespace)
+	if _, err := websites.Create(ctx, newWebsite(namespace, "kubia"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, config, encryptionConfig("second"))
+	if err := s.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the server refuses to list what it cannot decrypt", func(ctx context.Context) error {
+		code, body, err := secureGet(ctx, t, s.url+"/apis/"+v1alpha1.SchemeGroupVersion.String()+"/websites?limit=1", true)
+		if err != nil {
+			return err
+		}
+		if code != http.StatusInternalServerError || !strings.Contains(body, "no matching key was found for the provided AES transformer") {
+			return fmt.Errorf("got %d %s", code, body)
+		}
+		return nil
+	})
+
+	writeFile(t, config, encryptionConfig("second", "first"))
+	if err := s.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); err != nil {
+		t.Errorf("with the key back: %v", err)
+	}
+}

@@ -1,0 +1,189 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+// Policies and webhooks are stored by kube-apiserver, which only passes requests
+// for Websites on: it is website-apiserver that has to enforce them.
+
+// ours makes a policy or webhook apply to Websites, in one namespace only, so
+// that tests do not meet each other's.
+func ours(namespace string, operations ...admissionregistrationv1.OperationType) (*metav1.LabelSelector, admissionregistrationv1.RuleWithOperations) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
+	return selector, admissionregistrationv1.RuleWithOperations{
+		Operations: operations,
+		// Requests in v1alpha1 are converted for it.
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{"mycontroller.nevermosby.io"}, APIVersions: []string{"v1beta1"}, Resources: []string{"websites"}},
+	}
+}
+
+// tried creates a Website without storing it.
+func tried(ctx context.Context, t *testing.T, w *v1alpha1.Website) (*v1alpha1.Website, error) {
+	t.Helper()
+	return admin(t).websites.WebsiteV1alpha1().Websites(w.Namespace).Create(ctx, w, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+func TestNamespaceLifecycle(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	_, err := tried(ctx, t, newWebsite("no-such-namespace", "kubia"))
+	if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `namespaces "no-such-namespace" not found`) {
+		t.Errorf("creating in a namespace that does not exist: %v, want not found", err)
+	}
+
+	namespace := newNamespace(t)
+	held := mustCreate(t, newWebsite(namespace, "held", withReplicas(0), func(w *v1alpha1.Website) { w.Finalizers = []string{"example.com/hold"} }))
+	client := admin(t)
+	if err := client.kubernetes.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := client.websites.WebsiteV1alpha1().Websites(namespace).Patch(context.Background(), held.Name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	waitFor(t, "nothing can be created in a namespace that terminates", func(ctx context.Context) error {
+		_, err := tried(ctx, t, newWebsite(namespace, "late"))
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "because it is being terminated") {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+}
+
+func TestValidatingAdmissionPolicy(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), newNamespace(t)
+	client := admin(t).kubernetes.AdmissionregistrationV1()
+	selector, rule := ours(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
+	policy, err := client.ValidatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "few-replicas-"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			Validations: []admissionregistrationv1.Validation{{
+				// A field that only v1beta1 has shows which version is evaluated.
+				Expression:        `object.spec.replicas <= 2 || object.spec.source.repository.startsWith("https://example.com/")`,
+				MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas)`,
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.ValidatingAdmissionPolicies().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = client.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        policy.Name,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.ValidatingAdmissionPolicyBindings().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+
+	waitFor(t, "the policy refuses 3 replicas", func(ctx context.Context) error {
+		_, err := tried(ctx, t, newWebsite(namespace, "kubia", withReplicas(3)))
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 2 replicas, not 3") {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+	w := mustCreate(t, newWebsite(namespace, "kubia", withReplicas(0)))
+	w.Spec.Replicas = ptr.To[int32](3)
+	if _, err := admin(t).websites.WebsiteV1alpha1().Websites(namespace).Update(ctx, w, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("an update to 3 replicas: %v, want it refused", err)
+	}
+	if _, err := tried(ctx, t, newWebsite(namespace, "other", withReplicas(3), func(w *v1alpha1.Website) { w.Spec.GitRepo = "https://example.com/site.git" })); err != nil {
+		t.Errorf("what the policy allows: %v", err)
+	}
+}
+
+func TestMutatingAdmissionPolicy(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), newNamespace(t)
+	client := admin(t).kubernetes.AdmissionregistrationV1()
+	selector, rule := ours(namespace, admissionregistrationv1.Create)
+	// The plugin cannot put what it has changed in one version into a request of
+	// another, so the rule has to name the versions of all requests.
+	rule.APIVersions = []string{"*"}
+	fail := admissionregistrationv1.Fail
+	policy, err := client.MutatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "label-websites-"},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints:   &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			FailurePolicy:      &fail,
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: `Object{metadata: Object.metadata{labels: {"team": "web"}}, spec: Object.spec{replicas: 2}}`,
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.MutatingAdmissionPolicies().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = client.MutatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
+			PolicyName:     policy.Name,
+			MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.MutatingAdmissionPolicyBindings().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	waitFor(t, "the policy changes a new Website", func(ctx context.Context) error {
+		w, err := tried(ctx, t, newWebsite(namespace, "kubia"))
+		if err != nil {
+			return err
+		}
+		if w.Labels["team"] != "web" || *w.Spec.Replicas != 2 {
+			return errors.New("it is as it was sent")
+		}
+		return nil
+	})
+	beta, err := admin(t).websites.WebsiteV1beta1().Websites(namespace).Create(ctx, newBetaWebsite(namespace, "kubia"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := newBetaWebsite(namespace, "kubia").Spec.Source; beta.Labels["team"] != "web" || *beta.Spec.Replicas != 2 || beta.Spec.Source.Repository != want.Repository {
+		t.Errorf("through v1beta1: labels %v, spec %+v; want team web, 2 replicas and the rest as it was", beta.Labels, beta.Spec)
+	}
+}
