@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Names of the components, used for processes, files and messages.
@@ -202,7 +203,10 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 		// Without a limit it waits up to a minute until its watchers leave, and
 		// kube-apiserver's never do.
 		"--shutdown-watch-termination-grace-period=2s")
-	args = append(args, p.websiteStoreArgs()...)
+	// A list of etcd servers would be added to ours, not replace them.
+	if !slices.ContainsFunc(extra, func(arg string) bool { return strings.HasPrefix(arg, "--etcd-servers=") }) {
+		args = append(args, p.websiteStoreArgs()...)
+	}
 	args = append(args, p.auditArgs(name)...)
 	args = append(args, p.options.APIServerArgs...)
 	return spec{

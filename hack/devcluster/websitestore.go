@@ -52,9 +52,9 @@ func (c *Cluster) WebsiteEtcd() (url string, config *tls.Config, err error) {
 // listens; no APIService leads there. It does not wait until the server is ready, which
 // some never should be. Stop stops it with the others.
 //
-// The store is that of the first one: give it another --data-dir, as two cannot share one,
-// or with Options.ExternalEtcd another --etcd-prefix unless it shall serve the same
-// Websites.
+// The store is that of the first one, unless extraArgs name --etcd-servers. Give it
+// another --data-dir, as two cannot share one, or with Options.ExternalEtcd another
+// --etcd-prefix, unless it shall serve the same Websites.
 func (c *Cluster) StartAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
 	port, err := c.portFor(name, websiteAPIServer)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestReadinessFollowsEtcd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := newServer(t, "--etcd-servers="+endpoint, "--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
+	s := newServer(t, "--etcd-servers="+endpoint)
 
 	if err := etcd.Close(); err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func TestKubectl(t *testing.T) {
 	})
 	t.Run("apply on the server", func(t *testing.T) {
 		stderr := kubectlRefused(t, manifest("kubia", validRepo, validDeployment, "replicas: 3"), "apply", "--server-side", "--field-manager=other", "-n", namespace, "-f", "-")
-		if !strings.Contains(stderr, `conflict with "kubectl-client-side-apply" using mycontroller.nevermosby.io/v1alpha1: .spec.replicas`) {
+		if !strings.Contains(stderr, `conflict with "kubectl-client-side-apply" using mycontroller.nevermosby.io/v1beta1: .spec.replicas`) {
 			t.Errorf("kubectl printed %q, want a conflict about .spec.replicas", stderr)
 		}
 		got := kubectl(t, "apply", "--server-side", "-n", namespace, "-f", example)

@@ -7,15 +7,19 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -332,5 +336,52 @@ func TestFailingAtEveryRequest(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestLastingErrorsAreTold: one error is not worth a word, several in a row are.
+func TestLastingErrorsAreTold(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	stop := fail(&f.kube.Fake, "patch", "deployments", errBroken)
+	told := func() bool {
+		f.refreshWebsites()
+		ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
+		return ready != nil && ready.Reason == v1beta1.WebsiteReasonReconcileError
+	}
+	for pass := range persistent + 1 {
+		if told() {
+			t.Fatalf("told after %d errors", pass)
+		}
+		f.settle(testKey)
+	}
+	if !told() {
+		t.Errorf("not told after %d errors: %+v", persistent+1, f.website(testName).Status)
+	}
+	stop()
+	f.syncCaches()
+	f.settle(testKey)
+	if told() {
+		t.Error("still told when it is over")
+	}
+}
+
+// recordingQueue remembers how long the last key has to wait.
+type recordingQueue struct {
+	workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	wait time.Duration
+}
+
+func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wait = wait }
+
+// TestServerHints asks to be left alone for a minute, which the first retry of
+// the backoff would not do.
+func TestServerHints(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue}
+	f.controller.queue = queue
+	fail(&f.kube.Fake, "patch", "deployments", apierrors.NewTooManyRequests("later", 60))
+	f.settle(testKey)
+	if queue.wait != time.Minute {
+		t.Errorf("the next try is in %v, want the minute that the server asked for", queue.wait)
 	}
 }

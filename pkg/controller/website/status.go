@@ -31,7 +31,9 @@ func (c *Controller) reportStatus(ctx context.Context, p *pass) error {
 		if c.queue.NumRequeues(key) < persistent {
 			return nil
 		}
-		problem = lasting(p.problems)
+		if problem = lasting(p.problems); problem == nil {
+			return nil
+		}
 	}
 	v := c.view(p, problem)
 	if wait := v.recheck(); wait > 0 {

@@ -1,0 +1,115 @@
+package website
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testNamespace, Name: "kubia-website-1234-a", UID: "uid-of-pod",
+			Labels:          map[string]string{"controller": testName, resources.LabelManagedBy: resources.ManagedBy, "pod-template-hash": "1234"},
+			Annotations:     map[string]string{"large": "annotation"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: testDeployment + "-1234", Controller: ptr.To(true)}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+		},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "nginx"}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastProbeTime: metav1.NewTime(testNow)},
+				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "nginx", Image: "i", ImageID: "sha256:1", ContainerID: "containerd://1", Ready: true, Started: ptr.To(true)}},
+		},
+	}
+	for _, tweak := range tweaks {
+		tweak(pod)
+	}
+	return pod
+}
+
+// TestTrimmedPods: a cache of many pods holds what is read and no more.
+func TestTrimmedPods(t *testing.T) {
+	pod := newPod()
+	for range 2 { // An informer may transform an object more than once.
+		if _, err := trim(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: newPod().Labels, OwnerReferences: newPod().OwnerReferences},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "nginx", Image: "i", Ready: true, Started: ptr.To(true)}},
+		},
+	}
+	if !apiequality.Semantic.DeepEqual(pod, want) {
+		t.Errorf("the cache holds\n%+v\nwant\n%+v", pod, want)
+	}
+}
+
+func TestPodEvents(t *testing.T) {
+	now := metav1.NewTime(testNow)
+	for name, test := range map[string]struct {
+		after *corev1.Pod
+		want  int
+	}{
+		"nothing that is read here": {newPod(func(p *corev1.Pod) {
+			p.ResourceVersion, p.Status.ContainerStatuses[0].ContainerID = "2", "containerd://2"
+		}), 0},
+		"ready no longer":          {newPod(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }), 1},
+		"another address":          {newPod(func(p *corev1.Pod) { p.Status.PodIP = "192.0.2.10" }), 1},
+		"about to go":              {newPod(func(p *corev1.Pod) { p.DeletionTimestamp = &now }), 1},
+		"another one of that name": {newPod(func(p *corev1.Pod) { p.UID = "another" }), 1},
+	} {
+		f := newFixture(t, newWebsite())
+		f.controller.running.Store(true)
+		before := newPod()
+		for _, pod := range []*corev1.Pod{before, test.after} {
+			if _, err := trim(pod); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.controller.podHandler().OnUpdate(before, test.after)
+		if got := f.controller.queue.Len(); got != test.want {
+			t.Errorf("%s: %d Websites queued, want %d", name, got, test.want)
+		}
+	}
+}
+
+// TestOnlyOwnPodsCount: labels are no proof.
+func TestOnlyOwnPodsCount(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(newPod())
+	f.store(newPod(func(p *corev1.Pod) { p.Name, p.OwnerReferences = "stray", nil }))
+	f.store(newPod(func(p *corev1.Pod) { p.Name, p.Labels["controller"] = "others", "other" }))
+	f.syncCaches()
+	pods := f.controller.observedPods(newWebsite())
+	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].ready || pods[0].observed {
+		t.Errorf("pods: %+v", pods)
+	}
+}
+
+func TestRecheck(t *testing.T) {
+	v := newView(broken(func(p *observedPod) {
+		p.CreationTimestamp = metav1.NewTime(testNow.Add(-10 * time.Second))
+		p.Status.Phase = corev1.PodPending
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+	}))
+	if got := v.recheck(); got < 20*time.Second || got > startGrace {
+		t.Errorf("a pod that waits since 10 seconds is looked at again after %v", got)
+	}
+	if got := newView().recheck(); got != 0 {
+		t.Errorf("a pod that runs is looked at again after %v", got)
+	}
+}
