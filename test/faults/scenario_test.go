@@ -131,6 +131,18 @@ var scenarios = []scenario{
 		until: kubiaSettled,
 	},
 	{
+		// One pod needs no PodDisruptionBudget.
+		name: "scale down",
+		before: func(ctx context.Context, w world) error {
+			if err := w.create(ctx, kubia, func(site *v1beta1.Website) { site.Spec.Replicas = ptr.To[int32](2) }); err != nil {
+				return err
+			}
+			return waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) })
+		},
+		do:    patchKubia(`{"spec":{"replicas":1}}`),
+		until: kubiaSettled,
+	},
+	{
 		name: "change", before: servedKubia,
 		do:    patchKubia(`{"spec":{"source":{"ref":{"branch":"live"}},"serving":{"fallback":"SPA"}}}`),
 		until: kubiaSettled,
