@@ -22,7 +22,7 @@ GO_BUILD = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: help tools build generate verify test test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: test-scale help tools build generate verify test test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ test: tools ## Run all tests
 
 test-external-etcd: tools ## Run the integration tests with Websites in an etcd of their own
 	hack/test-integration.sh -external-etcd
+
+test-scale: tools ## Restart the controller over 1000 settled Websites, instead of the 200 of "make test"
+	hack/test-integration.sh -settled-websites=1000 -test.run='^TestRestartedControllerWritesNothing$$'
 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools

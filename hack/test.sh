@@ -13,6 +13,8 @@ echo "=== unit tests"
 hack/test-unit.sh
 echo "=== integration tests"
 hack/test-integration.sh
+echo "=== fault tests"
+go test -count=1 -timeout=20m -v ./test/faults/...
 # What depends on the store again, with Websites in an etcd of their own: older
 # than the one inside website-apiserver, and over mutual TLS.
 echo "=== integration tests of the store, with an external etcd"

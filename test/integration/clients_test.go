@@ -75,6 +75,10 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
+func namespaceCalled(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
 // newWebsite returns a valid Website called name, changed by tweaks.
 func newWebsite(namespace, name string, tweaks ...func(*v1alpha1.Website)) *v1alpha1.Website {
 	w := &v1alpha1.Website{

@@ -48,7 +48,12 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	code = m.Run()
+	if code = m.Run(); code == 0 {
+		if err := checkPrivileges(); err != nil {
+			fmt.Fprintf(os.Stderr, "FAIL: the rights of website-controller are not the ones it uses:\n%v\n", err)
+			code = 1
+		}
+	}
 	if code != 0 {
 		if err := keepLogs(); err != nil {
 			fmt.Fprintf(os.Stderr, "keeping the components' logs: %v\n", err)

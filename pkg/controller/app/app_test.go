@@ -25,7 +25,8 @@ func TestHelpHasSections(t *testing.T) {
 	for _, want := range []string{
 		"Controller flags:", "Leader election flags:", "Secure serving flags:", "Authentication flags:",
 		"Authorization flags:", "Logs flags:", "Feature gates flags:", "Global flags:",
-		"--concurrent-website-syncs", "--nginx-image", "--logging-format", "--feature-gates", "--version",
+		"Tracing flags:", "--tracing-config-file", "--watch-namespace",
+		"--min-resync-period", "--concurrent-website-syncs", "--nginx-image", "--logging-format", "--feature-gates", "--version",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("--help lacks %q", want)

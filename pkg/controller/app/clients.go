@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
@@ -27,10 +28,13 @@ type clients struct {
 	websites, watchWebsites versioned.Interface
 }
 
-func newClients(o *options.Options) (*clients, error) {
+func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error) {
 	config, err := clientConfig(o)
 	if err != nil {
 		return nil, err
+	}
+	if wrap != nil {
+		config.Wrap(wrap)
 	}
 	c := &clients{config: separate(config)}
 	for _, target := range []*kubernetes.Interface{&c.kube, &c.watchKube} {

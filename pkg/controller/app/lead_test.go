@@ -151,7 +151,7 @@ func elect(t *testing.T, run func(e *election, ctx context.Context, drain <-chan
 	o.LeaderElection.LeaseDuration.Duration = 2 * time.Second
 	o.LeaderElection.RenewDeadline.Duration = 500 * time.Millisecond
 	o.LeaderElection.RetryPeriod.Duration = 50 * time.Millisecond
-	clients, err := newClients(o)
+	clients, err := newClients(o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,15 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/transport"
+	"k8s.io/component-base/tracing"
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
@@ -36,10 +39,33 @@ const (
 // own may be somebody else's by now, so it starts afresh.
 var errLeaseLost = errors.New("the leader lease was lost: it could not be renewed in time, or another replica took it")
 
+// Instruments let a program that runs the controller inside itself see what it
+// does, and get in its way: tests of its behaviour under faults are such.
+type Instruments struct {
+	// WrapTransport is around every connection to the API server.
+	WrapTransport transport.WrapperFunc
+	// TracerProvider takes spans, in the place of what the flags name.
+	TracerProvider oteltrace.TracerProvider
+}
+
 // Run runs the controller until ctx ends. It returns nil when everything that
 // was in flight then could be finished.
 func Run(ctx context.Context, o *options.Options) error {
-	clients, err := newClients(o)
+	provider, err := o.TracerProvider(ctx)
+	if err != nil {
+		return err
+	}
+	defer flushSpans(ctx, provider)
+
+	dumps, stopDumps := context.WithCancel(context.WithoutCancel(ctx))
+	defer dumpOnSignal(dumps)()
+	defer stopDumps()
+	return RunInstrumented(ctx, o, Instruments{WrapTransport: tracing.WrapperFor(provider), TracerProvider: provider})
+}
+
+// RunInstrumented is Run with instruments in the place of tracing.
+func RunInstrumented(ctx context.Context, o *options.Options, instruments Instruments) error {
+	clients, err := newClients(o, instruments.WrapTransport)
 	if err != nil {
 		return err
 	}
@@ -51,8 +77,8 @@ func Run(ctx context.Context, o *options.Options) error {
 	}
 	defer flush(ctx, recorder)
 
-	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites, metav1.NamespaceAll)
-	childInformers := website.NewChildInformers(clients.watchKube, metav1.NamespaceAll)
+	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites, o.WatchNamespace, resyncPeriod(o))
+	childInformers := website.NewChildInformers(clients.watchKube, o.WatchNamespace)
 	pods, err := clients.pods(o)
 	if err != nil {
 		return err
@@ -64,6 +90,7 @@ func Run(ctx context.Context, o *options.Options) error {
 		ChildInformers:   childInformers,
 		Recorder:         recorder,
 		Images:           resources.Images{Nginx: o.NginxImage, GitSync: o.GitSyncImage},
+		TracerProvider:   instruments.TracerProvider,
 
 		Pods:              pods,
 		ObservationPeriod: o.CommitObservationPeriod,
@@ -188,6 +215,21 @@ func drainable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	return work, func(cause error) {
 		stop()
 		cancel(cause)
+	}
+}
+
+// resyncPeriod spreads the resyncs of many replicas and installations.
+func resyncPeriod(o *options.Options) time.Duration {
+	return wait.Jitter(o.MinResyncPeriod.Duration, 1)
+}
+
+// flushSpans sends the last spans. A collector that does not answer is none of
+// the controller's problems.
+func flushSpans(ctx context.Context, provider tracing.TracerProvider) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
+	if err := provider.Shutdown(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "The last spans could not be sent; see --tracing-config-file")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -42,6 +43,11 @@ const (
 	defaultWorkers = 5
 	maxWorkers     = 1000
 
+	// defaultMinResyncPeriod is that of kube-controller-manager. What changes is
+	// seen at once; this is for what no watch tells.
+	defaultMinResyncPeriod = 12 * time.Hour
+	// lowestMinResyncPeriod keeps a mistyped unit from making a busy loop.
+	lowestMinResyncPeriod    = time.Minute
 	defaultObservationPeriod = 30 * time.Second
 	minObservationPeriod     = time.Second
 
@@ -60,6 +66,12 @@ type Options struct {
 	KubeAPIBurst int
 	// ConcurrentSyncs is how many Websites are worked on at once.
 	ConcurrentSyncs int
+	// WatchNamespace is the one whose Websites are looked after. Empty means all.
+	WatchNamespace string
+	// MinResyncPeriod is how often every Website is looked at although nothing
+	// changed: after this time at the earliest, twice of it at the latest. Zero
+	// means never.
+	MinResyncPeriod metav1.Duration
 	// NginxImage and GitSyncImage are what the pods run.
 	NginxImage, GitSyncImage string
 	// CommitObservation is how the pods are asked which commit they serve.
@@ -73,6 +85,7 @@ type Options struct {
 	SecureServing  *apiserveroptions.SecureServingOptions
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions
 	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
+	Tracing        *apiserveroptions.TracingOptions
 	Logs           *logsapi.LoggingConfiguration
 	FeatureGate    featuregate.MutableVersionedFeatureGate
 }
@@ -83,6 +96,7 @@ func NewOptions() (*Options, error) {
 		KubeAPIQPS:      unlimited,
 		KubeAPIBurst:    100,
 		ConcurrentSyncs: defaultWorkers,
+		MinResyncPeriod: metav1.Duration{Duration: defaultMinResyncPeriod},
 		NginxImage:      DefaultNginxImage,
 		GitSyncImage:    DefaultGitSyncImage,
 
@@ -103,6 +117,7 @@ func NewOptions() (*Options, error) {
 		// Its defaults leave the health endpoints open, which the kubelet needs;
 		// everything else, /metrics above all, takes authorization.
 		Authorization: apiserveroptions.NewDelegatingAuthorizationOptions(),
+		Tracing:       apiserveroptions.NewTracingOptions(),
 		Logs:          logsapi.NewLoggingConfiguration(),
 		FeatureGate:   featuregate.NewFeatureGate(),
 	}
@@ -125,6 +140,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"kubeconfig file of the cluster. Empty: the service account of the pod that the controller runs in.")
 	fs.IntVar(&o.ConcurrentSyncs, "concurrent-website-syncs", o.ConcurrentSyncs,
 		"Number of Websites that are worked on at once.")
+	fs.StringVar(&o.WatchNamespace, "watch-namespace", o.WatchNamespace,
+		"Namespace whose Websites are looked after; those of others are not even read, and no rights there are needed. Empty: all namespaces.")
+	fs.DurationVar(&o.MinResyncPeriod.Duration, "min-resync-period", o.MinResyncPeriod.Duration,
+		"Every Website is looked at again after a random time between this and twice of it, although nothing changed. 0: never.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
 		"Requests per second of each client. A negative number sets no limit and relies on the API server's priority and fairness.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
@@ -144,6 +163,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.SecureServing.AddFlags(sets.FlagSet("secure serving"))
 	o.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Authorization.AddFlags(sets.FlagSet("authorization"))
+	o.addTracingFlags(sets.FlagSet("tracing"))
 	logsapi.AddFlags(o.Logs, sets.FlagSet("logs"))
 
 	o.FeatureGate.AddFlag(sets.FlagSet("feature gates"))
@@ -173,6 +193,14 @@ func (o *Options) Validate() error {
 	if o.KubeAPIQPS > 0 && o.KubeAPIBurst < 1 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst is %d: it must be at least 1 when --kube-api-qps sets a limit", o.KubeAPIBurst))
 	}
+	if o.MinResyncPeriod.Duration != 0 && o.MinResyncPeriod.Duration < lowestMinResyncPeriod {
+		errs = append(errs, fmt.Errorf("--min-resync-period is %v: it must be at least %v, or 0 for never", o.MinResyncPeriod.Duration, lowestMinResyncPeriod))
+	}
+	if o.WatchNamespace != metav1.NamespaceAll {
+		for _, problem := range validation.ValidateNamespaceName(o.WatchNamespace, false) {
+			errs = append(errs, fmt.Errorf("--watch-namespace %q is no name of a namespace: %s", o.WatchNamespace, problem))
+		}
+	}
 	errs = append(errs, validateImage("--nginx-image", o.NginxImage), validateImage("--git-sync-image", o.GitSyncImage))
 	switch observer.Mode(o.CommitObservation) {
 	case observer.Direct, observer.PodProxy, observer.None:
@@ -191,6 +219,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.SecureServing.Validate()...)
 	errs = append(errs, o.Authentication.Validate()...)
 	errs = append(errs, o.Authorization.Validate()...)
+	errs = append(errs, o.validateTracing()...)
 	return utilerrors.NewAggregate(errs)
 }
 

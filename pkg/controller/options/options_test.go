@@ -83,6 +83,8 @@ func TestValidate(t *testing.T) {
 		"a limit":                {[]string{"--kube-api-qps=20", "--kube-api-burst=40"}, ""},
 		"json logs":              {[]string{"--logging-format=json"}, ""},
 		"no port":                {[]string{"--secure-port=0"}, ""},
+		"one namespace":          {[]string{"--watch-namespace=sites"}, ""},
+		"no resync":              {[]string{"--min-resync-period=0"}, ""},
 		"the pod proxy":          {[]string{"--commit-observation=PodProxy", "--commit-observation-period=5s"}, ""},
 		"no observation":         {[]string{"--commit-observation=None"}, ""},
 
@@ -100,6 +102,9 @@ func TestValidate(t *testing.T) {
 		"image with space":          {[]string{"--git-sync-image=a:1 b"}, "--git-sync-image"},
 		"renewal later than expiry": {[]string{"--leader-elect-renew-deadline=1m"}, "leader-elect"},
 		"old lock":                  {[]string{"--leader-elect-resource-lock=endpoints"}, "--leader-elect-resource-lock"},
+		"namespace of no name":      {[]string{"--watch-namespace=Sites!"}, "--watch-namespace"},
+		"resync all the time":       {[]string{"--min-resync-period=1s"}, "--min-resync-period"},
+		"no tracing configuration":  {[]string{"--tracing-config-file=missing"}, "--tracing-config-file"},
 		"port out of range":         {[]string{"--secure-port=70000"}, "secure-port"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,17 +33,20 @@ func isOrphanOf(site *v1beta1.Website, child metav1.Object) bool {
 		})
 }
 
-// mayAdopt asks the API server whether a Website still wants children. The cache
-// may not show yet that it is being deleted with its children orphaned, and one
-// that takes them back then would undo what was asked for.
-func (c *childClient[T, A]) mayAdopt(ctx context.Context, site *v1beta1.Website, name string) error {
+// mayOwn asks the API server whether a Website still wants children, before it
+// takes an orphan back or gets again a child that is gone. The cache may not show
+// yet that the Website is deleted: that is in another store than its children,
+// whose removal by garbage collection may be seen first. What is made for it then
+// would undo a deletion that orphans, and be removed again after any other.
+func (c *childClient[T, A]) mayOwn(ctx context.Context, site *v1beta1.Website, name string) error {
 	current, err := c.owners.live(ctx, site.Namespace, site.Name)
-	if err != nil {
-		return fmt.Errorf("reading Website %q before it adopts %s %q: %w", site.Name, c.kind, name, err)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("reading Website %q before it gets %s %q: %w", site.Name, c.kind, name, err)
+	case current.UID == site.UID && current.DeletionTimestamp.IsZero():
+		return nil
 	}
-	if current.UID != site.UID || !current.DeletionTimestamp.IsZero() {
-		return apierrors.NewConflict(v1beta1.Resource("websites"), site.Name,
-			fmt.Errorf("it is being deleted, so it adopts nothing"))
-	}
-	return nil
+	return apierrors.NewConflict(v1beta1.Resource("websites"), site.Name,
+		fmt.Errorf("it is being deleted or gone, so it gets no %s", c.kind))
 }

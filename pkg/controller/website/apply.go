@@ -104,7 +104,7 @@ func (c *childClient[T, A]) observeLive(ctx context.Context, site *v1beta1.Websi
 	case metav1.IsControlledBy(child, site):
 		return observation[T]{child: child, found: true, live: true}, nil
 	case isOrphanOf(site, child):
-		if err := c.mayAdopt(ctx, site, name); err != nil {
+		if err := c.mayOwn(ctx, site, name); err != nil {
 			return observation[T]{}, err
 		}
 		return observation[T]{child: child, found: true, live: true, orphan: true}, nil
@@ -139,6 +139,13 @@ func (c *childClient[T, A]) ensure(ctx context.Context, site *v1beta1.Website, s
 
 	options := metav1.ApplyOptions{FieldManager: FieldManager}
 	if !seen.found {
+		// A new Website has had no children that could be gone, so it is not
+		// asked for.
+		if site.Status.ObservedGeneration != 0 {
+			if err := c.mayOwn(ctx, site, name); err != nil {
+				return seen, unchanged, err
+			}
+		}
 		child, err := c.apply(ctx, site.Namespace, desired.WithResourceVersion(neverStored), options)
 		if err != nil {
 			return seen, unchanged, fmt.Errorf("creating %s %q: %w", c.kind, name, err)

@@ -95,7 +95,7 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 		recorder: events.NewFakeRecorder(1000),
 	}
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
-	f.websiteInformers = NewWebsiteInformers(f.sites, metav1.NamespaceAll)
+	f.websiteInformers = NewWebsiteInformers(f.sites, metav1.NamespaceAll, 0)
 	f.childInformers = NewChildInformers(f.kube, metav1.NamespaceAll)
 	controller, err := New(Config{
 		Websites: f.sites, Kube: f.kube,

@@ -2,6 +2,7 @@ package website
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,9 +23,10 @@ import (
 const byDeploymentName = "namespace/deploymentName"
 
 // NewWebsiteInformers returns informers for the Websites of a namespace, or of
-// all (metav1.NamespaceAll).
-func NewWebsiteInformers(client versioned.Interface, namespace string) websiteinformers.SharedInformerFactory {
-	return websiteinformers.NewSharedInformerFactoryWithOptions(client, 0,
+// all (metav1.NamespaceAll). With a resync period, every Website gets a pass
+// that often although nothing changed.
+func NewWebsiteInformers(client versioned.Interface, namespace string, resync time.Duration) websiteinformers.SharedInformerFactory {
+	return websiteinformers.NewSharedInformerFactoryWithOptions(client, resync,
 		websiteinformers.WithNamespace(namespace),
 		websiteinformers.WithTransform(dropManagedFields))
 }

@@ -1,0 +1,62 @@
+package options
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/sdk/resource"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/component-base/tracing"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
+)
+
+func (o *Options) addTracingFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Tracing.ConfigFile, "tracing-config-file", o.Tracing.ConfigFile,
+		"File with a TracingConfiguration of apiserver.config.k8s.io/v1, the same that kube-apiserver takes: where spans are sent and how many. Empty: no spans are made.")
+}
+
+// tracingConfiguration reads the file of --tracing-config-file. It returns nil
+// without that flag.
+func (o *Options) tracingConfiguration() (*tracingapi.TracingConfiguration, error) {
+	if o.Tracing.ConfigFile == "" {
+		return nil, nil
+	}
+	config, err := apiserveroptions.ReadTracingConfiguration(o.Tracing.ConfigFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tracing-config-file: %w", err)
+	}
+	if errs := tracingapi.ValidateTracingConfiguration(config, o.FeatureGate, nil); len(errs) > 0 {
+		return nil, fmt.Errorf("--tracing-config-file %q: %w", o.Tracing.ConfigFile, errs.ToAggregate())
+	}
+	return config, nil
+}
+
+func (o *Options) validateTracing() []error {
+	if _, err := o.tracingConfiguration(); err != nil {
+		return []error{err}
+	}
+	return nil
+}
+
+// TracerProvider returns what makes the spans that --tracing-config-file asks
+// for, none without that flag. Shutting it down sends what is left to send.
+func (o *Options) TracerProvider(ctx context.Context) (tracing.TracerProvider, error) {
+	config, err := o.tracingConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("finding the host name, which spans carry: %w", err)
+	}
+	provider, err := tracing.NewProvider(ctx, config, nil, []resource.Option{
+		resource.WithAttributes(semconv.ServiceName(Name), semconv.ServiceInstanceID(host)),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up tracing; see --tracing-config-file: %w", err)
+	}
+	return provider, nil
+}

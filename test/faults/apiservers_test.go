@@ -1,0 +1,108 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// revisions are the latest resource versions in the stores of Websites and of
+// everything else.
+type revisions struct{ websites, kubernetes int }
+
+func readRevisions(ctx context.Context) (revisions, error) {
+	sites, err := websites.WebsiteV1beta1().Websites("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return revisions{}, err
+	}
+	deployments, err := kube.AppsV1().Deployments("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return revisions{}, err
+	}
+	first, err := strconv.Atoi(sites.ResourceVersion)
+	if err != nil {
+		return revisions{}, err
+	}
+	second, err := strconv.Atoi(deployments.ResourceVersion)
+	return revisions{first, second}, err
+}
+
+// TestRevisionsOfTwoStores runs scenarios while the store of Websites is behind
+// that of their children in resource versions, and again when it is ahead. There
+// must be no difference: the two have nothing to do with each other.
+func TestRevisionsOfTwoStores(t *testing.T) {
+	ctx := t.Context()
+	observer, err := newObserver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := readRevisions(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("behind: %+v", at)
+	if at.websites >= at.kubernetes {
+		t.Fatal("a new cluster has written more Websites than anything else")
+	}
+	behind := map[string]outcome{}
+	wanted := map[string]state{}
+	var played []scenario
+	for _, s := range scenarios {
+		switch s.name {
+		case "create", "change", "children deleted":
+			played = append(played, s)
+			wanted[s.name] = s.reference(t, observer)
+			behind[s.name] = s.play(t, observer, nil, call{}, wanted[s.name])
+		}
+	}
+
+	overtake(t)
+	if at, err = readRevisions(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ahead: %+v", at)
+	if at.websites <= at.kubernetes {
+		t.Fatal("the store of Websites is not ahead")
+	}
+	for _, s := range played {
+		ahead := s.play(t, observer, nil, call{}, wanted[s.name])
+		compare(t, &fault{}, call{}, ahead, behind[s.name])
+	}
+}
+
+// overtake writes Websites until their store is ahead by far.
+func overtake(t *testing.T) {
+	t.Helper()
+	ctx, w := t.Context(), newWorld(t)
+	const writers = 8
+	var pool sync.WaitGroup
+	for i := range writers {
+		name := fmt.Sprintf("busy-%d", i)
+		if err := w.create(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+		pool.Go(func() {
+			for n := 0; ; n++ {
+				if n%50 == 0 {
+					at, err := readRevisions(ctx)
+					if err != nil {
+						t.Errorf("reading revisions: %v", err)
+						return
+					}
+					if at.websites > at.kubernetes+1000 {
+						return
+					}
+				}
+				if err := w.patch(ctx, name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/n":"%d"}}}`, n)); err != nil {
+					t.Errorf("writing a Website: %v", err)
+					return
+				}
+			}
+		})
+	}
+	pool.Wait()
+}

@@ -1,0 +1,183 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// waitUntil waits until check returns nil, and returns its last error otherwise.
+func waitUntil(ctx context.Context, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
+		err := check(ctx)
+		if err != nil && ctx.Err() != nil {
+			return false, nil // The end of the wait is no news.
+		}
+		last = err
+		return err == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// newWorld creates a namespace. It goes away with the cluster: deleting hundreds
+// would take longer than all the tests.
+func newWorld(t *testing.T) world {
+	t.Helper()
+	namespace, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world{namespace.Name}
+}
+
+// outcome is what a run of a scenario came to.
+type outcome struct {
+	state state
+	// told is how often users were told what.
+	told map[string]int
+	// calls are those of the controller that meets the fault.
+	calls []call
+	// writes are those that got through to the API server, of all controllers.
+	writes map[site]int
+	// struck tells that the call at which the fault was to happen was made.
+	struck bool
+}
+
+// reference is what a scenario comes to when nothing gets in the way and
+// controllers go on until there is nothing left to do.
+func (s scenario) reference(t *testing.T, o *observer) state {
+	t.Helper()
+	ctx, w := t.Context(), newWorld(t)
+	if s.before != nil {
+		s.prepare(t, w)
+	}
+	undisturbed := start(t, newWire(), w.namespace)
+	if err := s.do(ctx, w); err != nil {
+		t.Fatal(err)
+	}
+	if err := waitUntil(ctx, func(ctx context.Context) error { return s.until(ctx, w) }); err != nil {
+		t.Fatal(err)
+	}
+	undisturbed.drain(t)
+	err := waitUntil(ctx, func(ctx context.Context) error {
+		if writes := w.once(t); len(writes) > 0 {
+			return fmt.Errorf("there was something left to do: %v", writes)
+		}
+		return s.until(ctx, w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := o.read(ctx, w.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference
+}
+
+// play runs a scenario once, with a fault at a call if f is not nil, until the
+// namespace is as wanted, and in the end stops the controller.
+func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state) outcome {
+	t.Helper()
+	ctx, w := t.Context(), newWorld(t)
+	disturbed := newWire()
+	disturbed.listing = s.listing
+	if s.before == nil {
+		disturbed.arm(f, at)
+	} else {
+		s.prepare(t, w)
+	}
+	running := start(t, disturbed, w.namespace)
+	if s.before != nil {
+		// What users do is to come as an event, not to be there already.
+		w.lookedAt(t, running)
+		disturbed.arm(f, at)
+	}
+	wires := []*wire{disturbed}
+
+	if err := s.do(ctx, w); err != nil {
+		t.Fatal(err)
+	}
+	err := waitUntil(ctx, func(ctx context.Context) error {
+		if f != nil && f.crash && disturbed.hasFired() && len(wires) == 1 {
+			running.crash()
+			wires = append(wires, newWire())
+			running = start(t, wires[1], w.namespace)
+		}
+		if err := s.until(ctx, w); err != nil {
+			return err
+		}
+		have, err := o.read(ctx, w.namespace)
+		if err != nil {
+			return err
+		}
+		if difference := have.diff(want); difference != "" {
+			return errors.New(difference)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: the controller does not get there: %v\nits calls: %v", w.namespace, err, running.made())
+	}
+	running.drain(t)
+	if writes := w.once(t); len(writes) > 0 {
+		t.Errorf("%s: a controller that starts over what is settled writes: %v", w.namespace, writes)
+	}
+
+	result := outcome{calls: disturbed.made(), writes: map[site]int{}, struck: disturbed.hasFired()}
+	for _, wire := range wires {
+		for site, n := range wire.writes() {
+			result.writes[site] += n
+		}
+	}
+	if result.state, err = o.read(ctx, w.namespace); err != nil {
+		t.Fatal(err)
+	}
+	if result.told, err = o.told(ctx, w.namespace); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// prepare makes what a scenario starts from.
+func (s scenario) prepare(t *testing.T, w world) {
+	t.Helper()
+	preparing := start(t, newWire(), w.namespace)
+	if err := s.before(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	preparing.drain(t)
+}
+
+// once runs a controller for one look at every Website and returns what it wrote.
+func (w world) once(t *testing.T) map[site]int {
+	t.Helper()
+	c := start(t, newWire(), w.namespace)
+	w.lookedAt(t, c)
+	c.drain(t)
+	return c.writes()
+}
+
+// lookedAt waits until a controller has looked at every Website.
+func (w world) lookedAt(t *testing.T, c *controller) {
+	t.Helper()
+	names, err := w.names(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := c.passes.await(t.Context(), name, 1); err != nil {
+			t.Fatal(fmt.Errorf("%s: %w", w.namespace, err))
+		}
+	}
+}

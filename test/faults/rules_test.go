@@ -1,0 +1,57 @@
+package faults
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kubesites/website-apiserver/test/leastprivilege"
+)
+
+// roles is what an installation lets the controller do.
+var roles = filepath.Join("..", "..", "artifacts", "rbac", "controller.yaml")
+
+// rules are the verbs and resources of the controller's roles, as site.rule
+// writes them.
+func rules() (sets.Set[string], error) {
+	found, err := leastprivilege.Rules(roles)
+	if err != nil {
+		return nil, err
+	}
+	names := sets.New[string]()
+	for rule := range found {
+		names.Insert(rule.String())
+	}
+	return names, nil
+}
+
+// childResources are the kinds that the controller applies, from its roles, in
+// the versions that the API server prefers.
+func childResources() ([]schema.GroupVersionResource, error) {
+	found, err := leastprivilege.Rules(roles)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := restmapper.GetAPIGroupResources(kube.Discovery())
+	if err != nil {
+		return nil, err
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	var kinds []schema.GroupVersionResource
+	for rule := range found {
+		if rule.Verb != "patch" || rule.Subresource != "" {
+			continue
+		}
+		kind, err := mapper.ResourceFor(rule.WithVersion(""))
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, kind)
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
+	return kinds, nil
+}

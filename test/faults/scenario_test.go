@@ -1,0 +1,214 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// scenario is something that users do and the controller answers.
+type scenario struct {
+	name string
+	// listing is that of the wire. Only the calls of informers meet faults then:
+	// the others are those of the scenario with streaming.
+	listing bool
+	// before makes what is there when the controller starts that meets faults,
+	// while another controller runs.
+	before func(context.Context, world) error
+	// do is what users do while the controller runs.
+	do func(context.Context, world) error
+	// until returns an error while the controller has not answered yet.
+	until func(context.Context, world) error
+}
+
+// world is a namespace.
+type world struct{ namespace string }
+
+func (w world) create(ctx context.Context, name string, tweaks ...func(*v1beta1.Website)) error {
+	site := &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1beta1.WebsiteSpec{
+			Replicas: ptr.To[int32](1),
+			Source:   v1beta1.WebsiteSource{Repository: "https://example.com/" + name + ".git"},
+		},
+	}
+	for _, tweak := range tweaks {
+		tweak(site)
+	}
+	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Create(ctx, site, metav1.CreateOptions{})
+	return err
+}
+
+func (w world) get(ctx context.Context, name string) (*v1beta1.Website, error) {
+	return websites.WebsiteV1beta1().Websites(w.namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// patch changes a Website as kubectl patch --type=merge does.
+func (w world) patch(ctx context.Context, name, patch string) error {
+	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// names returns the Websites.
+func (w world) names(ctx context.Context) ([]string, error) {
+	list, err := websites.WebsiteV1beta1().Websites(w.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, site := range list.Items {
+		names = append(names, site.Name)
+	}
+	return names, nil
+}
+
+func (w world) deployment(ctx context.Context, name string) (*appsv1.Deployment, error) {
+	return kube.AppsV1().Deployments(w.namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// settled returns an error until a Website is served by as many pods as it asks
+// for, all of its latest specification, and says so.
+func (w world) settled(ctx context.Context, name string) error {
+	site, err := w.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	status, replicas := site.Status, *site.Spec.Replicas
+	if status.ObservedGeneration != site.Generation || status.Replicas != replicas ||
+		status.UpdatedReplicas != replicas || status.ReadyReplicas != replicas || status.AvailableReplicas != replicas {
+		return fmt.Errorf("Website %s (generation %d, %d replicas): status %+v", name, site.Generation, replicas, status)
+	}
+	if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) || meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteProgressing) {
+		return fmt.Errorf("Website %s: conditions %+v", name, status.Conditions)
+	}
+	deployment, err := w.deployment(ctx, site.Spec.DeploymentName)
+	if err != nil {
+		return err
+	}
+	pods := deployment.Status
+	if *deployment.Spec.Replicas != replicas || pods.ObservedGeneration != deployment.Generation ||
+		pods.Replicas != replicas || pods.UpdatedReplicas != replicas || pods.AvailableReplicas != replicas {
+		return fmt.Errorf("Deployment of Website %s (generation %d, %d replicas): status %+v", name, deployment.Generation, *deployment.Spec.Replicas, pods)
+	}
+	return nil
+}
+
+// kubia is the Website of most scenarios.
+const kubia = "kubia"
+
+func createKubia(ctx context.Context, w world) error { return w.create(ctx, kubia) }
+
+func kubiaSettled(ctx context.Context, w world) error { return w.settled(ctx, kubia) }
+
+// servedKubia is for scenario.before.
+func servedKubia(ctx context.Context, w world) error {
+	if err := createKubia(ctx, w); err != nil {
+		return err
+	}
+	return waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) })
+}
+
+func patchKubia(patch string) func(context.Context, world) error {
+	return func(ctx context.Context, w world) error { return w.patch(ctx, kubia, patch) }
+}
+
+// scenarios are what faults meet.
+var scenarios = []scenario{
+	{name: "create", do: createKubia, until: kubiaSettled},
+	{name: "create without streaming lists", listing: true, do: createKubia, until: kubiaSettled},
+	{
+		name: "scale", before: servedKubia,
+		do:    patchKubia(`{"spec":{"replicas":2}}`),
+		until: kubiaSettled,
+	},
+	{
+		name: "change", before: servedKubia,
+		do:    patchKubia(`{"spec":{"source":{"ref":{"branch":"live"}},"serving":{"fallback":"SPA"}}}`),
+		until: kubiaSettled,
+	},
+	{
+		name: "children deleted", before: servedKubia,
+		do: func(ctx context.Context, w world) error {
+			return errors.Join(
+				kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, kubia+"-nginx", metav1.DeleteOptions{}),
+				kube.CoreV1().Services(w.namespace).Delete(ctx, kubia+"-npsvc", metav1.DeleteOptions{}),
+				kube.AppsV1().Deployments(w.namespace).Delete(ctx, kubia, metav1.DeleteOptions{}))
+		},
+		until: func(ctx context.Context, w world) error {
+			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Get(ctx, kubia+"-nginx", metav1.GetOptions{})
+			_, service := kube.CoreV1().Services(w.namespace).Get(ctx, kubia+"-npsvc", metav1.GetOptions{})
+			return errors.Join(configMap, service, kubiaSettled(ctx, w))
+		},
+	},
+	{
+		// What the informers select on is edited as well.
+		name: "children edited", before: servedKubia,
+		do: func(ctx context.Context, w world) error {
+			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"somebody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
+			_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"controller":"nobody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
+			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Patch(ctx, kubia+"-nginx", types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"somebody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
+			return errors.Join(deployment, service, configMap)
+		},
+		until: kubiaSettled,
+	},
+	{
+		name: "replaced", before: servedKubia,
+		do: func(ctx context.Context, w world) error {
+			if err := websites.WebsiteV1beta1().Websites(w.namespace).Delete(ctx, kubia, metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+			return w.create(ctx, kubia)
+		},
+		until: kubiaSettled,
+	},
+	{
+		name: "name freed",
+		before: func(ctx context.Context, w world) error {
+			if err := w.create(ctx, "first", withDeployment("shared")); err != nil {
+				return err
+			}
+			if err := waitUntil(ctx, func(ctx context.Context) error { return w.settled(ctx, "first") }); err != nil {
+				return err
+			}
+			if err := w.create(ctx, "second", withDeployment("shared")); err != nil {
+				return err
+			}
+			return waitUntil(ctx, func(ctx context.Context) error {
+				second, err := w.get(ctx, "second")
+				if err == nil && second.Status.ObservedGeneration != second.Generation {
+					err = fmt.Errorf("the second Website has not been looked at: %+v", second.Status)
+				}
+				return err
+			})
+		},
+		do: func(ctx context.Context, w world) error {
+			return websites.WebsiteV1beta1().Websites(w.namespace).Delete(ctx, "first", metav1.DeleteOptions{})
+		},
+		until: func(ctx context.Context, w world) error { return w.settled(ctx, "second") },
+	},
+	{
+		name: "deleted", before: servedKubia,
+		do: func(ctx context.Context, w world) error {
+			return websites.WebsiteV1beta1().Websites(w.namespace).Delete(ctx, kubia, metav1.DeleteOptions{})
+		},
+		until: func(ctx context.Context, w world) error {
+			if _, err := w.deployment(ctx, kubia); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the Deployment is still there: %w", err)
+			}
+			return nil
+		},
+	},
+}
+
+func withDeployment(name string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.DeploymentName = name }
+}

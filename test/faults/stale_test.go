@@ -1,0 +1,299 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const watchedWebsites = "websites.mycontroller.nevermosby.io"
+
+// watchedChildren are what the controller watches besides Websites, as
+// site.resource names it.
+func watchedChildren(t *testing.T) []string {
+	t.Helper()
+	allowed, err := rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resources []string
+	for rule := range allowed {
+		var resource string
+		if n, _ := fmt.Sscanf(rule, "watch %s", &resource); n == 1 && resource != watchedWebsites {
+			resources = append(resources, resource)
+		}
+	}
+	if len(resources) < 3 {
+		t.Fatalf("the controller watches only %v", resources)
+	}
+	return resources
+}
+
+// gated starts a controller whose watches go through gates, over a Website that
+// is served.
+func gated(t *testing.T) (world, *controller, func(string) *gate) {
+	t.Helper()
+	w, wire := newWorld(t), newWire()
+	for _, resource := range append(watchedChildren(t), watchedWebsites) {
+		wire.gateOf(resource)
+	}
+	c := start(t, wire, w.namespace)
+	if err := servedKubia(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	wire.arm(nil, call{})
+	return w, c, wire.gateOf
+}
+
+// touch has a Website looked at n times.
+func touch(t *testing.T, w world, c *controller, name string, n int) {
+	t.Helper()
+	for i := range n {
+		before, _ := c.passes.of(name)
+		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.passes.await(t.Context(), name, before+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// childWrites sums up what was written to children.
+func (w *wire) childWrites() int {
+	sum := 0
+	for site, n := range w.writes() {
+		if site.verb == "patch" || site.verb == "delete" {
+			sum += n
+		}
+	}
+	return sum
+}
+
+func (w *wire) statusWrites() int {
+	sum := 0
+	for site, n := range w.writes() {
+		if site.resource == watchedWebsites+"/status" {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// TestChildrenFrozen creates and changes a Website while the controller sees
+// nothing of what it writes.
+func TestChildrenFrozen(t *testing.T) {
+	t.Parallel()
+	w, c, gate := gated(t)
+	for _, resource := range watchedChildren(t) {
+		gate(resource).freeze()
+	}
+	const name = "unseen"
+	h := record(t, w, name)
+	if err := w.create(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.passes.await(t.Context(), name, 1); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, w, c, name, 5)
+	for site, n := range c.writes() {
+		if site.verb == "patch" && n != 1 {
+			t.Errorf("%s was done %d times while its result was not seen, want 1", site, n)
+		}
+	}
+	created := c.childWrites()
+
+	// And a change, there and back: the cache shows what it should be all along.
+	for i, replicas := range []int{2, 1} {
+		before, _ := c.passes.of(name)
+		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.passes.await(t.Context(), name, before+1); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d child writes after change %d", c.childWrites()-created, i+1)
+	}
+	for _, resource := range watchedChildren(t) {
+		gate(resource).thaw()
+	}
+	if err := waitUntil(t.Context(), func(ctx context.Context) error { return w.settled(ctx, name) }); err != nil {
+		t.Fatal(err)
+	}
+	for site, n := range c.writes() {
+		if site.verb == "patch" && n > 3 {
+			t.Errorf("%s was done %d times for a creation and two changes", site, n)
+		}
+	}
+	for _, problem := range flaps(h.all(t.Context(), t, 3)) {
+		t.Error(problem)
+	}
+	c.drain(t)
+	if writes := w.once(t); len(writes) > 0 {
+		t.Errorf("something was left to do: %v", writes)
+	}
+}
+
+// TestWebsitesFrozen changes a Website again and again while the controller sees
+// its children but not the Website: it keeps what it knows, without a storm of
+// writes that conflict.
+func TestWebsitesFrozen(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w, c, gate := gated(t)
+	h := record(t, w, kubia)
+	gate(watchedWebsites).freeze()
+	for i := range 3 {
+		if err := w.patch(ctx, kubia, fmt.Sprintf(`{"spec":{"replicas":%d}}`, i+2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What it sees of the Website still says one pod.
+	for range 3 {
+		before, _ := c.passes.of(kubia)
+		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+			t.Fatal(err)
+		}
+		err := waitUntil(ctx, func(ctx context.Context) error {
+			d, err := w.deployment(ctx, kubia)
+			if err == nil && *d.Spec.Replicas != 1 {
+				err = fmt.Errorf("%d replicas", *d.Spec.Replicas)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.passes.await(ctx, kubia, before+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passes, _ := c.passes.of(kubia)
+	if writes := c.statusWrites(); writes > passes {
+		t.Errorf("%d writes of the status in %d passes", writes, passes)
+	}
+	if writes := c.childWrites(); writes != 3 {
+		t.Errorf("%d writes of children, want the 3 repairs: %v", writes, c.writes())
+	}
+	gate(watchedWebsites).thaw()
+	if err := waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range flaps(h.all(ctx, t, 4)) {
+		t.Error(problem)
+	}
+}
+
+// TestWatchesExpire has all watches end while much is going on, and begin anew:
+// a Website that is replaced and children that come and go are seen as one change
+// each, in no particular order.
+func TestWatchesExpire(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w, c, gate := gated(t)
+	all := append(watchedChildren(t), watchedWebsites)
+	for _, resource := range all {
+		gate(resource).freeze()
+	}
+	api := websites.WebsiteV1beta1().Websites(w.namespace)
+	old, err := w.deployment(ctx, kubia)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Delete(ctx, kubia, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.create(ctx, kubia); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := w.patch(ctx, kubia, fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3-i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, kubia+"-nginx", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, resource := range all {
+		gate(resource).expire()
+	}
+	err = waitUntil(ctx, func(ctx context.Context) error {
+		d, err := w.deployment(ctx, kubia)
+		if err != nil {
+			return err
+		}
+		if d.UID == old.UID {
+			return fmt.Errorf("the old Deployment is still there")
+		}
+		return kubiaSettled(ctx, w)
+	})
+	if err != nil {
+		t.Fatalf("%v\nits calls: %v", err, c.made())
+	}
+	c.drain(t)
+	if writes := w.once(t); len(writes) > 0 {
+		t.Errorf("something was left to do: %v", writes)
+	}
+}
+
+// TestWatchesOutOfStep delays every watch by random times of its own while a
+// Website changes, so that the controller sees the resources in any order.
+func TestWatchesOutOfStep(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			w, c, gate := gated(t)
+			h := record(t, w, kubia)
+			for i, resource := range append(watchedChildren(t), watchedWebsites) {
+				gate(resource).setLag(lags(seed, uint64(i)))
+			}
+			changes := []string{`{"spec":{"replicas":3}}`, `{"spec":{"serving":{"fallback":"SPA"}}}`, `{"spec":{"replicas":1}}`, `{"spec":{"serving":{"fallback":"None"},"replicas":2}}`}
+			for _, change := range changes {
+				before, _ := c.passes.of(kubia)
+				if err := w.patch(ctx, kubia, change); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.passes.await(ctx, kubia, before+1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) }); err != nil {
+				t.Fatalf("%v\nits calls: %v", err, c.made())
+			}
+			for _, problem := range flaps(h.all(ctx, t, int64(len(changes)+1))) {
+				t.Error(problem)
+			}
+			for site, n := range c.writes() {
+				if site.verb == "patch" && n > len(changes) {
+					t.Errorf("%s was done %d times for %d changes", site, n, len(changes))
+				}
+			}
+			passes, _ := c.passes.of(kubia)
+			t.Logf("%d passes, %d writes of children, %d of the status", passes, c.childWrites(), c.statusWrites())
+			c.drain(t)
+			if writes := w.once(t); len(writes) > 0 {
+				t.Errorf("something was left to do: %v", writes)
+			}
+		})
+	}
+}
+
+// lags are up to half a second each, the same for the same seed.
+func lags(seed, stream uint64) func() time.Duration {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, stream))
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Duration(random.Int64N(int64(500 * time.Millisecond)))
+	}
+}

@@ -1,0 +1,62 @@
+// Package leastprivilege tells what the roles in artifacts/rbac allow, for tests
+// that compare it with what is used.
+package leastprivilege
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
+)
+
+// Rule is a verb and what it may be done to.
+type Rule struct {
+	Verb string
+	schema.GroupResource
+	Subresource string
+}
+
+// String is "patch deployments.apps" or "update websites.example.com/status".
+func (r Rule) String() string {
+	if r.Subresource == "" {
+		return r.Verb + " " + r.GroupResource.String()
+	}
+	return r.Verb + " " + r.GroupResource.String() + "/" + r.Subresource
+}
+
+// Rules returns what the ClusterRoles and Roles in a file of manifests allow.
+func Rules(file string) (sets.Set[Rule], error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	all := sets.New[Rule]()
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		// A Role has the fields of a ClusterRole that matter here.
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		if role.Kind != "ClusterRole" && role.Kind != "Role" {
+			continue
+		}
+		for _, policy := range role.Rules {
+			for _, group := range policy.APIGroups {
+				for _, resource := range policy.Resources {
+					name, subresource, _ := strings.Cut(resource, "/")
+					for _, verb := range policy.Verbs {
+						all.Insert(Rule{verb, schema.GroupResource{Group: group, Resource: name}, subresource})
+					}
+				}
+			}
+		}
+	}
+	if all.Len() == 0 {
+		return nil, fmt.Errorf("%s has no rules", file)
+	}
+	return all, nil
+}
