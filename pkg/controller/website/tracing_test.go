@@ -2,6 +2,8 @@ package website
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/codes"
@@ -49,6 +51,32 @@ func TestSpanOfAPass(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStepsAreSpansBelowTheirPass runs a pass as a worker does.
+func TestStepsAreSpansBelowTheirPass(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	exporter := tracetest.NewInMemoryExporter()
+	f.controller.tracer = tracerOf(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	f.controller.queue.Add(testKey)
+	f.controller.work(t.Context(), make(chan struct{}))
+
+	spans := exporter.GetSpans()
+	pass := spans[len(spans)-1]
+	if pass.Name != SpanReconcile {
+		t.Fatalf("the last span to end is %s, want %s", pass.Name, SpanReconcile)
+	}
+	var steps []string
+	for _, span := range spans[:len(spans)-1] {
+		if span.Parent.SpanID() != pass.SpanContext.SpanID() {
+			t.Errorf("span %s is not below that of the pass", span.Name)
+		}
+		steps = append(steps, strings.TrimPrefix(span.Name, spanStepPrefix))
+	}
+	want := []string{"claim", "configmap", "deployment", "service", "poddisruptionbudget", "status"}
+	if !slices.Equal(steps, want) {
+		t.Errorf("steps = %q, want %q", steps, want)
 	}
 }
 
