@@ -100,18 +100,18 @@ func (c *Cluster) Processes() []string {
 }
 
 // StartController starts a further website-controller, under a name of its own, on a
-// free port, with the flags of the first one followed by extraArgs, and waits until it
-// is ready. Stop stops it with the others.
-func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (*Process, error) {
+// free port, with the flags of the first one followed by extraArgs. It returns where the
+// controller serves metrics once that is ready. Stop stops it with the others.
+func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
 	port, err := c.portFor(name, websiteController)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	p := c.add(c.plan.websiteController(name, port, extraArgs...))
+	p = c.add(c.plan.websiteController(name, port, extraArgs...))
 	if err := p.Start(ctx); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return p, p.WaitReady(ctx)
+	return p, httpsURL(port), p.WaitReady(ctx)
 }
 
 // StartKubeAPIServer starts a further kube-apiserver over the same store, under a name of

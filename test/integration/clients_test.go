@@ -35,6 +35,8 @@ func newClients(t *testing.T, config *rest.Config) clients {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	// What the tests do on purpose draws warnings.
+	config.WarningHandler = rest.NoWarnings{}
 	kubernetes, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

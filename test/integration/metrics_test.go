@@ -125,3 +125,16 @@ func TestMetricsNeedAuthorization(t *testing.T) {
 		})
 	}
 }
+
+// checkProfiling asks for a profile, which only --profiling offers, and only to
+// whoever is authorized.
+func checkProfiling(t *testing.T, url string, want int) {
+	t.Helper()
+	url += "/debug/pprof/goroutine?debug=1"
+	if code, _, err := secureGet(t.Context(), t, url, false); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
+		t.Errorf("GET %s without credentials = %d (%v), want a refusal", url, code, err)
+	}
+	if code, body, err := secureGet(t.Context(), t, url, true); err != nil || code != want {
+		t.Errorf("GET %s = %d %s (%v), want %d", url, code, body, err, want)
+	}
+}

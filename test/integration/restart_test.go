@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestTwoControllersOneLeader(t *testing.T) {
 	if leader == "" {
 		t.Fatal("nobody holds the lease although a controller runs")
 	}
-	second, err := cluster.StartController(ctx, "website-controller-2")
+	second, url, err := cluster.StartController(ctx, "website-controller-2", "--profiling")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +119,8 @@ func TestTwoControllersOneLeader(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	checkProfiling(t, url, http.StatusOK)
+	checkProfiling(t, controllerURL(), http.StatusNotFound)
 	if now, err := holder(ctx, t); err != nil || now != leader {
 		t.Errorf("lease is held by %q (%v) after a second controller started, want %q", now, err, leader)
 	}
