@@ -4,6 +4,19 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# nginx, with which the rendered configurations are tested: where there is none,
+# Debian's is unpacked into bin/, which takes no root and starts no server.
+unpack_nginx() (
+  folder=$(mktemp -d) && trap 'rm -rf "${folder}"' EXIT && cd "${folder}" || return
+  apt-get --quiet=2 download nginx || { apt-get --quiet=2 update && apt-get --quiet=2 download nginx; } || return
+  dpkg --extract nginx_*.deb "${OLDPWD}/bin/nginx"
+)
+PATH="${PATH}:${PWD}/bin/nginx/usr/sbin"
+if ! command -v nginx >/dev/null && command -v apt-get >/dev/null; then
+  echo "unpacking Debian's package nginx into bin/nginx"
+  unpack_nginx || echo "nginx cannot be had: tests that serve files with it are skipped"
+fi
+
 flags=()
 if [[ $(go env CGO_ENABLED) == 1 ]] && command -v "$(go env CC)" >/dev/null; then
   flags+=(-race)
