@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unpack_nginx() (
   folder=$(mktemp -d) && trap 'rm -rf "${folder}"' EXIT && cd "${folder}" || return
   apt-get --quiet=2 download nginx || { apt-get --quiet=2 update && apt-get --quiet=2 download nginx; } || return
-  dpkg --extract nginx_*.deb "${OLDPWD}/bin/nginx"
+  mkdir -p "${OLDPWD}/bin" && dpkg --extract nginx_*.deb "${OLDPWD}/bin/nginx"
 )
 PATH="${PATH}:${PWD}/bin/nginx/usr/sbin"
 if ! command -v nginx >/dev/null && command -v apt-get >/dev/null; then

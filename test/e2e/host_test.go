@@ -128,7 +128,7 @@ func (h *host) look() (map[string]map[string]bool, error) {
 	for kind, look := range map[string]func() ([]string, error){
 		"processes": h.processes, "mounts": mounts, "cgroups": h.cgroups, "rules": rules,
 		"interfaces": func() ([]string, error) { return names("/sys/class/net") },
-		"routes":     func() ([]string, error) { return lines("/proc/net/route") },
+		"routes":     func() ([]string, error) { return lines("/proc/thread-self/net/route") },
 		"netns":      func() ([]string, error) { return names("/run/netns") },
 		"places":     existing,
 	} {
@@ -174,7 +174,7 @@ func (h *host) processes() ([]string, error) {
 }
 
 // mounts are what is mounted where.
-func mounts() ([]string, error) { return lines("/proc/self/mounts") }
+func mounts() ([]string, error) { return lines("/proc/thread-self/mounts") }
 
 // cgroups are all but those of systemd and of other clusters, which come and go.
 func (h *host) cgroups() ([]string, error) {

@@ -46,7 +46,7 @@ func unescapeMount(path string) string {
 }
 
 func mounted() ([]hierarchy, error) {
-	data, err := os.ReadFile("/proc/self/mounts")
+	data, err := os.ReadFile("/proc/thread-self/mounts")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // not Linux: no cgroups
 	}

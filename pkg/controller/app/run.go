@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// drainTimeout is how long work in flight may take after a signal. With what
-	// comes after it, it stays below the 30 seconds that a pod has to stop.
+	// drainTimeout is how long work in flight may take after a signal. Releasing
+	// the lease and writing the last events and spans come after it: some seconds,
+	// or up to 25 more where the API server hangs.
 	drainTimeout = 15 * time.Second
 	// flushTimeout is how long the last events may take to be written.
 	flushTimeout = 5 * time.Second

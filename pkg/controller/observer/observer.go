@@ -25,6 +25,9 @@ const (
 	// unreachableAfter is how many polls in a row must fail before a pod counts
 	// as unreachable: one can be lost.
 	unreachableAfter = 2
+	// maxBackoff is how many periods there are at most between two polls of a pod
+	// that does not answer.
+	maxBackoff = 4
 	// logPeriod is how often the log of one pod is read at most.
 	logPeriod = time.Minute
 	// graceForFirstFetch is how long a pod may be without a commit before its
@@ -46,6 +49,8 @@ type Observation struct {
 	// FollowingUnknown is true while it is not known whether fetching works:
 	// the pod has been asked only once since it failed and worked.
 	FollowingUnknown bool
+	// SyncUnreachable is true when the pod answers, but git-sync in it does not.
+	SyncUnreachable bool
 }
 
 // Config is what an Observer works with.
@@ -82,7 +87,9 @@ type record struct {
 	// known is false until there is something to say.
 	known bool
 	// failures counts the polls in a row that failed.
-	failures  int
+	failures int
+	// silent counts the polls in a row in which git-sync did not answer.
+	silent    int
 	counts    *syncCounts
 	following following
 	first     time.Time
@@ -146,8 +153,16 @@ func (o *Observer) next(ctx context.Context) bool {
 		return true
 	}
 	pod, err := o.Lookup(key)
-	if err != nil || !asks(pod) {
-		return true // Its next change brings it back.
+	if err != nil {
+		return true
+	}
+	if !asks(pod) {
+		// Its next change brings it back. What one that was evicted said last must
+		// not outlive it: it stays in the API until it is collected.
+		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+			o.Forget(pod.UID)
+		}
+		return true
 	}
 	again := o.observe(ctx, pod)
 	if current, err := o.Lookup(key); err != nil || current.UID != pod.UID {
@@ -186,7 +201,8 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		known.failures = 0
 		known.Observation = Observation{Reachable: true, Commit: answer.Commit, PathNotFound: answer.PathNotFound, Failure: before.Failure}
 		known.known = true
-		if counts != nil {
+		if known.silent++; counts != nil {
+			known.silent = 0
 			known.following = counts.follow(known.counts, known.following)
 			known.counts = counts
 		}
@@ -202,6 +218,7 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 			readLog = true
 		}
 		known.FollowingUnknown = known.following == followingUnknown
+		known.SyncUnreachable = known.silent >= unreachableAfter
 		if readLog = readLog && now.Sub(known.logRead) >= logPeriod; readLog {
 			known.logRead = now
 		}
@@ -213,7 +230,7 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 	}
 
 	o.mu.Lock()
-	after, isKnown, unsettled := known.Observation, known.known, known.unsettled()
+	after, isKnown, again := known.Observation, known.known, o.again(known)
 	o.mu.Unlock()
 	if after != before || isKnown != wasKnown {
 		o.Changed(pod)
@@ -226,10 +243,20 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 			}
 		}
 	}
-	if unsettled {
+	return again
+}
+
+// again returns when to ask a pod once more. One that does not answer holds a
+// worker until the request times out, so it is asked less and less often.
+func (o *Observer) again(known *record) time.Duration {
+	switch {
+	case known.failures >= unreachableAfter:
+		return min(unsettledPeriod<<min(known.failures-unreachableAfter, 10), maxBackoff*o.Period)
+	case known.unsettled():
 		return min(unsettledPeriod, o.Period)
+	default:
+		return o.Period
 	}
-	return o.Period
 }
 
 // explain reads the log of a pod that fails, to say why.

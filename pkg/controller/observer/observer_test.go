@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -275,5 +276,39 @@ func TestPodsThatCannotAnswerAreNotAsked(t *testing.T) {
 	}
 	if !asks(newPod("a")) {
 		t.Error("a running pod would not be asked")
+	}
+}
+
+// TestBackoff: pods that do not answer take a worker's time, so they are asked
+// less and less often, and as often as ever once they answer.
+func TestBackoff(t *testing.T) {
+	f := newFixture(&fakePods{err: errors.New("no route to host")})
+	var waits []time.Duration
+	for range 8 {
+		waits = append(waits, f.poll(t))
+	}
+	want := []time.Duration{5 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 4 * time.Minute}
+	if !slices.Equal(waits, want) {
+		t.Errorf("asked again after %v, want %v", waits, want)
+	}
+	f.pods.err, f.pods.commit, f.pods.counts = nil, commitA, map[string]int{"success": 1}
+	if again := f.poll(t); again != time.Minute {
+		t.Errorf("a pod that answers again is asked after %v, want %v", again, time.Minute)
+	}
+}
+
+// TestEndedPodIsForgotten: an evicted pod stays in the API for a long time, and
+// what it said last must not.
+func TestEndedPodIsForgotten(t *testing.T) {
+	f := newFixture(&fakePods{commit: commitA})
+	f.poll(t)
+	ended := newPod("a")
+	ended.Status.Phase = corev1.PodFailed
+	f.Lookup = func(cache.ObjectName) (*corev1.Pod, error) { return ended, nil }
+	f.Poll(ended)
+	_, ctx := ktesting.NewTestContext(t)
+	f.next(ctx)
+	if observation, known := f.Of(ended.UID); known {
+		t.Errorf("an evicted pod is remembered: %+v", observation)
 	}
 }

@@ -28,13 +28,15 @@ func causeOf(err error) *cause {
 	case errors.As(err, &invalid):
 		reason = v1beta1.WebsiteReasonSpecInvalid
 	case isConflict(err) || isNamespaceTerminating(err):
+	case isDenied(err):
+		reason = v1beta1.WebsiteReasonAdmissionDenied
 	case isNodePortTaken(err):
 		reason = v1beta1.WebsiteReasonNodePortTaken
 	case isTerminal(err):
 		reason = v1beta1.WebsiteReasonSpecInvalid
 	case apierrors.IsForbidden(err):
 		reason = reasonOfRefusal(err.Error())
-	case apierrors.IsInvalid(err):
+	case apierrors.IsInvalid(err) && !isNodePortPassing(err):
 		// Without a field it is a policy that speaks.
 		reason = v1beta1.WebsiteReasonAdmissionDenied
 	}
@@ -63,7 +65,7 @@ func isTerminal(err error) bool {
 	if errors.As(err, &invalid) {
 		return true
 	}
-	if isConflict(err) || isNodePortTaken(err) {
+	if isConflict(err) || isDenied(err) || isNodePortTaken(err) || isNodePortPassing(err) {
 		return false
 	}
 	var status apierrors.APIStatus
@@ -87,6 +89,20 @@ func isTerminal(err error) bool {
 // somebody else lets go.
 func isNodePortTaken(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "provided port is already allocated")
+}
+
+// isNodePortPassing recognizes a node port that could not be allocated for want
+// of the allocator, which the API server calls invalid all the same: what is
+// wrong with the port itself is that it is taken or out of range.
+func isNodePortPassing(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), ".nodePort: ") &&
+		!isNodePortTaken(err) && !strings.Contains(err.Error(), "not in the valid range")
+}
+
+// isDenied recognizes the refusal of an admission webhook. Its code is whatever
+// the webhook says, and 400 when it says nothing.
+func isDenied(err error) bool {
+	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), " denied the request")
 }
 
 // worstCause returns the cause to tell of all the problems of a pass. They are

@@ -19,16 +19,25 @@ const startGrace = 30 * time.Second
 
 // causeOfPods returns why pods do not serve, judged by the first pod in whose
 // status it can be read. It names no pod: with every restart that would be news.
+// A pod that has ended stays until it is collected, so it is asked last.
 func causeOfPods(site *v1beta1.Website, pods []observedPod, now time.Time) *cause {
-	for _, pod := range pods {
-		if pod.ready || !pod.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if found := causeOfPod(site, pod, now); found != nil {
-			return found
+	for _, ended := range []bool{false, true} {
+		for _, pod := range pods {
+			if pod.ready || !pod.DeletionTimestamp.IsZero() || hasEnded(pod.Pod) != ended {
+				continue
+			}
+			if found := causeOfPod(site, pod, now); found != nil {
+				return found
+			}
 		}
 	}
 	return nil
+}
+
+// hasEnded reports whether no container of a pod runs or will run again: the
+// kubelet has evicted it, or its node has gone.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 func causeOfPod(site *v1beta1.Website, pod observedPod, now time.Time) *cause {

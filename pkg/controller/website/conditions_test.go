@@ -153,6 +153,22 @@ func TestConditions(t *testing.T) {
 		}, served + "False/RepositoryUnreachable", commitB, ""},
 		"not asked yet, nothing was reported": {func(v *view) { v.pods[1].observed = false }, served + "Unknown/Observing", "", ""},
 		"unreachable keeps the commit":        {func(v *view) { v.pods[1].Reachable = false; v.site.Status.Commit = commitB }, served + "Unknown/PodsUnreachable", commitB, ""},
+		"git-sync does not answer":            {func(v *view) { v.pods[1].SyncUnreachable = true }, served + "Unknown/PodsUnreachable", commitA, ""},
+		"git-sync does not answer and need not": {func(v *view) {
+			v.pods[1].SyncUnreachable = true
+			v.site.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+		}, served + "True/CommitPublished", commitA, ""},
+		"an evicted pod is left over": {func(v *view) {
+			v.pods = append(v.pods, newObservedPod("0"))
+			v.pods[2].ready, v.pods[2].Failure = false, observer.FailureUnknown
+			v.pods[2].Status.Phase, v.pods[2].Status.Reason, v.pods[2].Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "git" exceeds the limit "2Gi".`
+		}, served + "True/CommitPublished", commitA, ""},
+		"an evicted pod is left over, another fails": {func(v *view) {
+			broken(waiting("ImagePullBackOff", ""))(v)
+			v.pods = append([]observedPod{newObservedPod("0")}, v.pods...)
+			v.pods[0].ready = false
+			v.pods[0].Status.Phase, v.pods[0].Status.Reason, v.pods[0].Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "git" exceeds the limit "2Gi".`
+		}, each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
 		"after a restart it is not known whether it still fails": {func(v *view) {
 			v.pods[1].FollowingUnknown = true
 			v.site.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
@@ -199,6 +215,52 @@ func TestConditions(t *testing.T) {
 				t.Errorf("an hour later:\n got %+v\nwant %+v", again, status)
 			}
 		})
+	}
+}
+
+// TestSyncedIsAboutThePodsOfTheSpec: the pods of the spec before agree on a
+// commit, which says nothing about the new one.
+func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
+	v := newView(func(v *view) { v.site.Generation = 1 })
+	generation := func() int64 {
+		v.site.Status = v.status()
+		synced := meta.FindStatusCondition(v.site.Status.Conditions, v1beta1.WebsiteSynced)
+		if synced.Status != metav1.ConditionTrue {
+			t.Fatalf("Synced is %+v", synced)
+		}
+		return synced.ObservedGeneration
+	}
+	for _, step := range []struct {
+		when  string
+		tweak func()
+		want  int64
+	}{
+		{"all well", func() {}, 1},
+		{"rolling out", func() { v.site.Generation, v.deployment.Status.UpdatedReplicas = 2, 0 }, 1},
+		{"new pods, not asked yet", func() { v.deployment.Status.UpdatedReplicas, v.pods[0].observed = 2, false }, 1},
+		{"new pods have answered", func() { v.pods[0].observed = true }, 2},
+	} {
+		step.tweak()
+		if got := generation(); got != step.want {
+			t.Errorf("%s: Synced is about generation %d, want %d", step.when, got, step.want)
+		}
+	}
+}
+
+// TestWordsThatChangeAreNotNews: an error that comes with other words each time
+// would be written each time, and each write starts another pass.
+func TestWordsThatChangeAreNotNews(t *testing.T) {
+	for reason, wantNews := range map[string]bool{
+		v1beta1.WebsiteReasonReconcileError: false,
+		v1beta1.WebsiteReasonQuotaExceeded:  false,
+		v1beta1.WebsiteReasonNameTaken:      true,
+	} {
+		v := newView(func(v *view) { v.problem = &cause{reason, "first words"} })
+		v.site.Status = v.status()
+		v.problem = &cause{reason, "other words"}
+		if news := !equalStatus(v.status(), v.site.Status); news != wantNews {
+			t.Errorf("%s: other words are news: %t, want %t", reason, news, wantNews)
+		}
 	}
 }
 

@@ -52,6 +52,13 @@ func TestErrors(t *testing.T) {
 	denied := apierrors.NewForbidden(deploymentResource, testDeployment, errors.New(`violates PodSecurity "restricted:latest"`))
 	policy := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, testDeployment, nil)
 	policy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"}}
+	webhook := func(code int32) error {
+		// What an API server makes of a webhook's refusal, without a reason of its own.
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code,
+			Message: `admission webhook "policy.example.com" denied the request: no`}}
+	}
+	noNodePorts := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, testDeployment+"-npsvc",
+		field.ErrorList{field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 30080, "cannot allocate resources of type servicenodeportallocations at this time")})
 	nodePortTaken := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, testDeployment+"-npsvc",
 		field.ErrorList{field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 30080, "provided port is already allocated")})
 
@@ -71,6 +78,9 @@ func TestErrors(t *testing.T) {
 		"quota is told and retried":              {"patch", "deployments", quota, resultError, true, `Warning QuotaExceeded creating Deployment "kubia-website"`},
 		"refused pod security is told":           {"patch", "deployments", denied, resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
 		"policy's refusal is told and retried":   {"patch", "deployments", policy, resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"webhook's refusal is told and retried":  {"patch", "deployments", webhook(400), resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"the same with a code of its own":        {"patch", "deployments", webhook(409), resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"no allocator of node ports is retried":  {"patch", "services", noNodePorts, resultError, true, ""},
 		"invalid child is told, not retried":     {"patch", "deployments", invalid, resultError, false, `Warning SpecInvalid creating Deployment "kubia-website"`},
 		"taken node port is told and waited for": {"patch", "services", nodePortTaken, resultNameTaken, false, `Warning NodePortTaken creating Service "kubia-website-npsvc"`},
 		"terminating namespace is left to go":    {"patch", "deployments", terminating(), resultSuccess, false, ""},

@@ -84,7 +84,7 @@ func websiteOf(child metav1.Object) (cache.ObjectName, types.UID, bool) {
 // isConflict reports whether a write was refused because the object is not the
 // one it was meant for. The next pass looks again; nobody needs to be told.
 func isConflict(err error) bool {
-	return apierrors.IsConflict(err) || isUIDMismatch(err)
+	return (apierrors.IsConflict(err) && !isDenied(err)) || isUIDMismatch(err)
 }
 
 // isUIDMismatch recognizes how the API server answers an apply whose UID is not

@@ -102,6 +102,11 @@ func (c *Controller) claim(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.pods = c.observedPods(p.site)
+	return c.build(p)
+}
+
+// build makes what the children are to be.
+func (c *Controller) build(p *pass) (err error) {
 	p.wanted = c.suspended(p)
 	if p.nginxConfig, err = resources.NginxConfig(p.wanted); err != nil {
 		return &invalidSpecError{err}

@@ -66,8 +66,8 @@ func (c *Controller) ensurePodDisruptionBudget(ctx context.Context, p *pass) err
 }
 
 // removePodDisruptionBudget trusts the cache: a budget that is not in there yet
-// starts another pass when it arrives. The UID keeps a budget from harm that
-// somebody else has put in the place of ours meanwhile.
+// starts another pass when it arrives. The preconditions keep a
+// budget from harm that is somebody else's by now.
 func (c *Controller) removePodDisruptionBudget(ctx context.Context, p *pass, name string) error {
 	budget, err := c.budgets.cached(p.site.Namespace, name)
 	if apierrors.IsNotFound(err) {
@@ -80,7 +80,7 @@ func (c *Controller) removePodDisruptionBudget(ctx context.Context, p *pass, nam
 		return nil
 	}
 	err = c.budgets.delete(ctx, p.site.Namespace, name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: ptr.To(budget.UID)},
+		Preconditions: &metav1.Preconditions{UID: ptr.To(budget.UID), ResourceVersion: ptr.To(budget.ResourceVersion)},
 	})
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):

@@ -55,7 +55,7 @@ func lasting(problems []error) *cause {
 func (c *Controller) view(p *pass, problem *cause) *view {
 	v := &view{
 		site: p.site, service: p.service, pods: p.pods, observing: c.observer != nil,
-		problem: problem, kept: keptCommit(p), now: c.clock.Now(),
+		problem: problem, kept: keptCommit(p, c.observer != nil), now: c.clock.Now(),
 	}
 	if p.deployment.found {
 		v.deployment = p.deployment.child
@@ -86,12 +86,29 @@ func (v *view) status() v1beta1.WebsiteStatus {
 	var synced metav1.Condition
 	status.Commit, synced = v.synced()
 	for _, wanted := range []metav1.Condition{v.ready(), v.available(), v.progressing(), synced} {
-		wanted.ObservedGeneration = v.site.Generation
+		if wanted.ObservedGeneration == 0 {
+			wanted.ObservedGeneration = v.site.Generation
+		}
+		if previous := v.previousCondition(wanted.Type); previous != nil && sameButForTheMessage(previous, &wanted) {
+			wanted.Message = previous.Message
+		}
 		// Of use only where the status of the condition changes.
 		wanted.LastTransitionTime = metav1.NewTime(v.now.Truncate(time.Second))
 		meta.SetStatusCondition(&status.Conditions, wanted)
 	}
 	return status
+}
+
+// sameButForTheMessage reports whether a condition is what it was, in words that
+// change with every try: ports of connections, what is left of a quota. Writing
+// them would start another pass, with other words.
+func sameButForTheMessage(before, after *metav1.Condition) bool {
+	switch after.Reason {
+	case v1beta1.WebsiteReasonReconcileError, v1beta1.WebsiteReasonQuotaExceeded, v1beta1.WebsiteReasonAdmissionDenied:
+		return before.Status == after.Status && before.Reason == after.Reason && before.ObservedGeneration == after.ObservedGeneration
+	default:
+		return false
+	}
 }
 
 // recheck returns when something becomes a problem by the clock alone.

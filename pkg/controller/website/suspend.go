@@ -8,11 +8,12 @@ import (
 // suspended returns what the children of a Website are built from. While it is
 // suspended, its pods stay on a commit, and where that is written down is the
 // Deployment itself: it outlives the pods, the controller and the status. When
-// the Deployment is gone as well, the status is asked. As long as neither names
-// a commit, the pods differ or nobody has seen what they serve, and the site
-// goes on following its repository until it is known where to stop.
+// the Deployment is gone as well, or has no pods, the status is asked. As long as
+// pods differ or nobody has seen what they serve, the site goes on following its
+// repository until it is known where to stop: the status may be about a commit
+// that is long past.
 func (c *Controller) suspended(p *pass) *v1beta1.Website {
-	commit := keptCommit(p)
+	commit := keptCommit(p, c.observer != nil)
 	if commit == "" {
 		return p.site
 	}
@@ -20,7 +21,8 @@ func (c *Controller) suspended(p *pass) *v1beta1.Website {
 }
 
 // keptCommit returns the commit that a suspended Website stays on, or nothing.
-func keptCommit(p *pass) string {
+// Where nobody observes pods, their silence says nothing.
+func keptCommit(p *pass, observing bool) string {
 	if !p.site.Spec.Suspend {
 		return ""
 	}
@@ -29,7 +31,10 @@ func keptCommit(p *pass) string {
 			return commit
 		}
 	}
-	if commit, state := commitOf(p.pods); state == commitAgreed || state == commitDiffers {
+	if !observing || !p.deployment.found {
+		return p.site.Status.Commit
+	}
+	if commit, state := commitOf(p.pods); state != commitNone {
 		return commit
 	}
 	return p.site.Status.Commit

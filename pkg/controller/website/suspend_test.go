@@ -32,6 +32,8 @@ func TestKeptCommit(t *testing.T) {
 	}
 	unreachable := serving(commitB)
 	unreachable[0].Reachable = false
+	unobserved := newObservedPod(commitB)
+	unobserved.observed = false
 
 	for name, test := range map[string]struct {
 		pass pass
@@ -41,13 +43,20 @@ func TestKeptCommit(t *testing.T) {
 		"the Deployment remembers":          {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: deployment(commitB), pods: serving(commitA)}, commitB},
 		"what the pods serve":               {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: serving(commitB, commitB)}, commitB},
 		"pods that differ have no commit":   {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: serving(commitA, commitB)}, ""},
-		"pods that do not answer":           {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: unreachable}, commitA},
+		"pods that do not answer":           {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: unreachable}, ""},
+		"pods that have not answered yet":   {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: []observedPod{unobserved}}, ""},
+		"no pods":                           {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following}, commitA},
+		"no Deployment, pods that differ":   {pass{site: newWebsite(suspend, withCommit(commitA)), pods: serving(commitA, commitB)}, commitA},
 		"no Deployment, the status is left": {pass{site: newWebsite(suspend, withCommit(commitA))}, commitA},
 		"nothing is left":                   {pass{site: newWebsite(suspend), deployment: following}, ""},
 	} {
-		if got := keptCommit(&test.pass); got != test.want {
+		if got := keptCommit(&test.pass, true); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+	silent := pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: []observedPod{unobserved}}
+	if got := keptCommit(&silent, false); got != commitA {
+		t.Errorf("nobody observes pods: %q, want %q", got, commitA)
 	}
 }
 
@@ -91,19 +100,11 @@ func TestSuspendedSiteStays(t *testing.T) {
 	change(suspend)
 	stays("while nobody knows a commit", "")
 
-	site := f.website(testName)
-	site.Status.Commit = commitA
-	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
-		t.Fatal(err)
-	}
+	f.setStatusCommit(commitA)
 	change(suspend)
 	stays("once it is known", commitA)
 
-	site = f.website(testName)
-	site.Status = v1beta1.WebsiteStatus{}
-	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
-		t.Fatal(err)
-	}
+	f.setStatusCommit("")
 	change(suspend)
 	stays("when the status is lost", commitA)
 	change(suspend, withReplicas(3))
@@ -117,4 +118,39 @@ func TestSuspendedSiteStays(t *testing.T) {
 
 	change()
 	stays("when it is resumed", "")
+}
+
+// TestSuspendedSiteTrustsNoStaleDeployment: the cache shows a Deployment that
+// follows the branch, and pods that have gone on; the API server has one that
+// stays. What is written then must not move the site.
+func TestSuspendedSiteTrustsNoStaleDeployment(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.converge(newWebsite())
+	stale := f.deployment()
+	f.setStatusCommit(commitA)
+	f.changeWebsite(newWebsite(suspend))
+	f.reconcile(testKey)
+	if got := resources.CommitOf(f.deployment()); got != commitA {
+		t.Fatalf("the pods stay on %q, want %q", got, commitA)
+	}
+	if err := f.childInformers.Apps().V1().Deployments().Informer().GetIndexer().Update(stale); err != nil {
+		t.Fatal(err)
+	}
+	f.setStatusCommit(commitB)
+	f.changeWebsite(newWebsite(suspend, withReplicas(3)))
+	f.reconcile(testKey)
+	if got := resources.CommitOf(f.deployment()); got != commitA {
+		t.Errorf("after a stale cache the pods stay on %q, want %q", got, commitA)
+	}
+}
+
+// setStatusCommit stores a status that says only which commit is served, or
+// nothing.
+func (f *fixture) setStatusCommit(commit string) {
+	f.Helper()
+	site := f.website(testName)
+	site.Status = v1beta1.WebsiteStatus{Commit: commit}
+	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+		f.Fatal(err)
+	}
 }

@@ -1,6 +1,8 @@
 package website
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -90,10 +92,19 @@ func (v *view) synced() (string, metav1.Condition) {
 	if c := v.suspension(commit); c != nil {
 		return commit, unknown(c.reason, c.message)
 	}
-	if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && known.Status == metav1.ConditionFalse && v.followingUnknown() {
+	if v.anyReadyPod(func(pod *observedPod) bool { return pod.SyncUnreachable }) {
+		return commit, unknown(v1beta1.WebsiteReasonPodsUnreachable, "git-sync in ready pods does not answer website-controller on its metrics port, so nobody knows whether it can fetch the repository")
+	}
+	if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && known.Status == metav1.ConditionFalse &&
+		v.anyReadyPod(func(pod *observedPod) bool { return pod.FollowingUnknown }) {
 		return commit, *known
 	}
-	return commit, condition(v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, "every ready pod serves the commit that the repository had when it was last looked at")
+	published := condition(v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, "every ready pod serves the commit that the repository had when it was last looked at")
+	if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && !v.updated() {
+		// The pods are still those of the spec before.
+		published.ObservedGeneration = known.ObservedGeneration
+	}
+	return commit, published
 }
 
 // suspension says how far a suspended Website is, or nothing when it is not.
@@ -118,7 +129,7 @@ func (v *view) failureOfAnyPod() *cause {
 		fixed = ref.Commit
 	}
 	for _, pod := range v.pods {
-		if !pod.observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() {
+		if !pod.observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || hasEnded(pod.Pod) {
 			continue
 		}
 		if pod.PathNotFound {
@@ -131,15 +142,12 @@ func (v *view) failureOfAnyPod() *cause {
 	return nil
 }
 
-func (v *view) followingUnknown() bool {
+// anyReadyPod reports whether there is a ready pod of this kind, if the pods
+// follow anything.
+func (v *view) anyReadyPod(is func(*observedPod) bool) bool {
 	ref := v.site.Spec.Source.Ref
 	if v.kept != "" || (ref != nil && resources.IsCommit(ref.Commit)) {
 		return false // Nothing is followed.
 	}
-	for _, pod := range v.pods {
-		if pod.ready && pod.FollowingUnknown {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.pods, func(pod observedPod) bool { return pod.ready && is(&pod) })
 }
