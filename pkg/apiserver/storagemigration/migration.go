@@ -176,9 +176,11 @@ func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMet
 		counts.Rewritten++
 	case apierrors.IsConflict(err), m.gone(err):
 		counts.Changed++
-	case apierrors.IsUnauthorized(err), passing(err), ctx.Err() != nil:
+	case apierrors.IsUnauthorized(err), passing(err) && !apierrors.IsInternalError(err), ctx.Err() != nil:
 		return fmt.Errorf("rewriting %s: %w", klog.KObj(object), err)
 	default:
+		// Internal errors are those of this object, most often of a webhook that
+		// cannot be reached: the others need not wait for that.
 		counts.Failed++
 		klog.FromContext(ctx).Error(err, "Object could not be rewritten", "object", klog.KObj(object))
 	}

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -147,6 +148,9 @@ func status(code int, reason metav1.StatusReason, kind, name, token string) erro
 }
 
 func TestRun(t *testing.T) {
+	patient := retries
+	retries.Duration = time.Millisecond
+	t.Cleanup(func() { retries = patient })
 	all := []string{"a", "b", "c", "d", "e"}
 	tests := map[string]struct {
 		server      fakeServer
@@ -191,6 +195,15 @@ func TestRun(t *testing.T) {
 				return nil
 			}},
 			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: all[:4], wantErr: "1 objects could not be rewritten",
+		},
+		"a webhook is away": {
+			server: fakeServer{names: all, refuse: func(name string) error {
+				if name == "b" {
+					return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "", "", "")
+				}
+				return nil
+			}},
+			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: []string{"a", "c", "d", "e"}, wantErr: "1 objects could not be rewritten",
 		},
 		"a connection breaks": {
 			server: fakeServer{names: all, refuse: once("c", errors.New("connection reset by peer"))},

@@ -40,24 +40,28 @@ func validateRepository(repo string, path *field.Path) field.ErrorList {
 	case len(repo) > maxRepositoryLength:
 		return field.ErrorList{field.TooLongCharacters(path, repo, maxRepositoryLength)}
 	case strings.HasPrefix(repo, "-"):
-		return field.ErrorList{field.Invalid(path, repo, "must not begin with '-'")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not begin with '-'")}
 	case !urlCharacters.MatchString(repo):
-		return field.ErrorList{field.Invalid(path, repo, "must not contain white space, control characters, quotes or other characters that are not legal in a URL")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain white space, control characters, quotes or other characters that are not legal in a URL")}
 	case !strings.Contains(repo, "://"):
 		if !scpAddress.MatchString(repo) {
-			return field.ErrorList{field.Invalid(path, repo, repositoryForms)}
+			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms)}
 		}
 		return nil
 	}
 
 	parsed, err := url.Parse(repo)
 	if err != nil {
-		// url.Error repeats the whole URL, which the field error shows already.
-		return field.ErrorList{field.Invalid(path, repo, fmt.Sprintf("%s: %v", repositoryForms, unwrapURLError(err)))}
+		detail := repositoryForms
+		if !strings.Contains(repo, "@") {
+			// Otherwise it may repeat a part of the credentials.
+			detail = fmt.Sprintf("%s: %v", repositoryForms, unwrapURLError(err))
+		}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), detail)}
 	}
 	if !strings.HasPrefix(repo, parsed.Scheme+"://") {
 		// Schemes are case-insensitive, but git takes them literally.
-		return field.ErrorList{field.Invalid(path, repo, repositoryForms+", in lower case")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms+", in lower case")}
 	}
 	return validateGitURL(repo, parsed, path)
 }
@@ -66,33 +70,58 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 	switch parsed.Scheme {
 	case "https", "http":
 		if parsed.User != nil {
-			// The value is left out: it holds a credential.
-			return field.ErrorList{field.Invalid(path, parsed.Redacted(), "must not contain a user name or password")}
+			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain a user name or password")}
 		}
 	case "ssh":
 		if _, hasPassword := parsed.User.Password(); hasPassword {
-			return field.ErrorList{field.Invalid(path, parsed.Redacted(), "must not contain a password")}
+			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain a password")}
 		}
 		if parsed.User != nil && !sshUser.MatchString(parsed.User.Username()) {
-			return field.ErrorList{field.Invalid(path, repo, "the user name must consist of letters, digits, '.', '_' and '-', and must not begin with '-'")}
+			return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "the user name must consist of letters, digits, '.', '_' and '-', and must not begin with '-'")}
 		}
 	default:
-		return field.ErrorList{field.Invalid(path, repo, repositoryForms)}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms)}
 	}
 
 	var errs field.ErrorList
 	if !hostname.MatchString(parsed.Hostname()) {
-		errs = append(errs, field.Invalid(path, repo, "must name a host"))
+		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must name a host"))
 	}
 	if parsed.Path == "" || parsed.Path == "/" {
-		errs = append(errs, field.Invalid(path, repo, "must name a repository after the host"))
+		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must name a repository after the host"))
 	}
 	if parsed.Fragment != "" || strings.HasSuffix(repo, "#") {
-		errs = append(errs, field.Invalid(path, repo, "must not contain a fragment ('#')"))
+		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must not contain a fragment ('#')"))
 	}
 	return errs
 }
 
+// withoutCredentials returns an address as an error may show it: errors end up in
+// terminals, logs and the audit log. The address need not be a valid one. A user
+// name is taken for a token where it is not one of ssh.
+func withoutCredentials(address string) string {
+	scheme, rest := "", address
+	if before, after, found := strings.Cut(address, "://"); found {
+		scheme, rest = before+"://", after
+	}
+	at := strings.LastIndex(rest, "@")
+	if at < 0 {
+		return address
+	}
+	user, _, hasPassword := strings.Cut(rest[:at], ":")
+	switch {
+	case strings.Contains(user, "/"):
+		return address // The @ is one of the path.
+	case hasPassword:
+		user += ":xxxxx"
+	case scheme != "" && !strings.EqualFold(scheme, "ssh://"):
+		user = "xxxxx"
+	}
+	return scheme + user + rest[at:]
+}
+
+// unwrapURLError returns the error without the URL, which url.Error repeats and
+// the field error shows already.
 func unwrapURLError(err error) error {
 	if urlErr, ok := err.(*url.Error); ok {
 		return urlErr.Err

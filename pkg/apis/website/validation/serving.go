@@ -143,7 +143,9 @@ func validateLocalTarget(target string, path *field.Path) field.ErrorList {
 // validateURL checks an absolute http(s) URL; forms says what else is legal
 // there.
 func validateURL(target, forms string, path *field.Path) field.ErrorList {
-	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
+	invalid := func(msg string) field.ErrorList {
+		return field.ErrorList{field.Invalid(path, withoutCredentials(target), msg)}
+	}
 	if !strings.HasPrefix(target, "https://") && !strings.HasPrefix(target, "http://") {
 		return invalid(forms)
 	}
@@ -151,11 +153,13 @@ func validateURL(target, forms string, path *field.Path) field.ErrorList {
 		return invalid(targetCharacters)
 	}
 	parsed, err := url.Parse(target)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(target, "@"):
+		return invalid(forms) // The error may repeat a part of the credentials.
+	case err != nil:
 		return invalid(unwrapURLError(err).Error())
-	}
-	if parsed.User != nil {
-		return field.ErrorList{field.Invalid(path, parsed.Redacted(), "must not contain a user name or password")}
+	case parsed.User != nil:
+		return invalid("must not contain a user name or password")
 	}
 	if !hostname.MatchString(parsed.Hostname()) {
 		return invalid("must name a host")

@@ -157,9 +157,25 @@ func TestValidateRepository(t *testing.T) {
 // TestRepositoryErrorHidesCredentials keeps passwords out of error messages, which
 // end up in logs, events and terminals.
 func TestRepositoryErrorHidesCredentials(t *testing.T) {
-	for _, r := range []string{"https://user:secret@example.com/site.git", "ssh://git:secret@example.com/site.git"} {
-		if msg := ValidateWebsite(newWebsite(repo(r))).ToAggregate().Error(); strings.Contains(msg, "secret") {
-			t.Errorf("the error for %s shows the password: %s", r, msg)
+	for _, r := range []string{
+		"https://user:secret@example.com/site.git", "ssh://git:secret@example.com/site.git",
+		"https://secret@example.com/site.git", "http://secret@example.com/site.git",
+		"https://user:sec^ret@example.com/site.git", "https://user:sec%zzret@example.com/site.git",
+		"https://user:sec#ret@example.com/site.git", "https://user:sec/ret@example.com/site.git", "https://user:sec@ret@example.com/site.git",
+		"HTTPS://user:secret@example.com/site.git", "git://user:secret@example.com/site.git", "ftp://secret@example.com/site.git",
+		"user:secret@example.com:site.git", "ssh://git:secret@/", "-https://user:secret@example.com/",
+	} {
+		check := func(what, msg string) {
+			if strings.Contains(msg, "sec") || strings.Contains(msg, "ret@") {
+				t.Errorf("the error for the %s %s shows the password: %s", what, r, msg)
+			}
+		}
+		check("repository", ValidateWebsite(newWebsite(repo(r))).ToAggregate().Error())
+		check("URL", validateURL(r, "must be a URL", field.NewPath("url")).ToAggregate().Error())
+	}
+	for _, shown := range []string{"git@example.com:site.git#", "ssh://git@example.com/", "https://example.com/@site/x#y"} {
+		if msg := ValidateWebsite(newWebsite(repo(shown))).ToAggregate().Error(); !strings.Contains(msg, shown) {
+			t.Errorf("the error for %s does not show it: %s", shown, msg)
 		}
 	}
 }
