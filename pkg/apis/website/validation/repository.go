@@ -29,6 +29,10 @@ var (
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 )
 
+// tokenMarker in the place of a password tells some git hosts that the user name
+// is a token.
+const tokenMarker = "x-oauth-basic"
+
 const repositoryForms = "must be an https://, http:// or ssh:// URL, or user@host:path"
 
 // validateRepository checks that repo is an address that git can fetch from, and
@@ -108,10 +112,12 @@ func withoutCredentials(address string) string {
 	if at < 0 {
 		return address
 	}
-	user, _, hasPassword := strings.Cut(rest[:at], ":")
+	user, password, hasPassword := strings.Cut(rest[:at], ":")
 	switch {
 	case strings.Contains(user, "/"):
 		return address // The @ is one of the path.
+	case password == "" && hasPassword, password == tokenMarker:
+		user = "xxxxx"
 	case hasPassword:
 		user += ":xxxxx"
 	case scheme != "" && !strings.EqualFold(scheme, "ssh://"):

@@ -159,6 +159,7 @@ func TestValidateRepository(t *testing.T) {
 func TestRepositoryErrorHidesCredentials(t *testing.T) {
 	for _, r := range []string{
 		"https://user:secret@example.com/site.git", "ssh://git:secret@example.com/site.git",
+		"https://secret:x-oauth-basic@example.com/site.git", "https://secret:@example.com/site.git",
 		"https://secret@example.com/site.git", "http://secret@example.com/site.git",
 		"https://user:sec^ret@example.com/site.git", "https://user:sec%zzret@example.com/site.git",
 		"https://user:sec#ret@example.com/site.git", "https://user:sec/ret@example.com/site.git", "https://user:sec@ret@example.com/site.git",
