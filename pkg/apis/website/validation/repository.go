@@ -1,7 +1,7 @@
 package validation
 
 import (
-	"fmt"
+	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -27,10 +27,12 @@ var (
 	hostname = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:-]*$`)
 	// sshUser is the user part of an ssh URL.
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	// schemePrefix is what a URL, or a reference without its scheme, begins with.
+	schemePrefix = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:)?//`)
 )
 
-// tokenMarker in the place of a password tells some git hosts that the user name
-// is a token.
+// tokenMarker in the place of a password tells GitHub that the user name is a
+// token.
 const tokenMarker = "x-oauth-basic"
 
 const repositoryForms = "must be an https://, http:// or ssh:// URL, or user@host:path"
@@ -56,12 +58,7 @@ func validateRepository(repo string, path *field.Path) field.ErrorList {
 
 	parsed, err := url.Parse(repo)
 	if err != nil {
-		detail := repositoryForms
-		if !strings.Contains(repo, "@") {
-			// Otherwise it may repeat a part of the credentials.
-			detail = fmt.Sprintf("%s: %v", repositoryForms, unwrapURLError(err))
-		}
-		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), detail)}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms+": "+parseFailure(repo, err))}
 	}
 	if !strings.HasPrefix(repo, parsed.Scheme+"://") {
 		// Schemes are case-insensitive, but git takes them literally.
@@ -100,37 +97,38 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 	return errs
 }
 
-// withoutCredentials returns an address as an error may show it: errors end up in
-// terminals, logs and the audit log. The address need not be a valid one. A user
-// name is taken for a token where it is not one of ssh.
+// withoutCredentials returns the address as error messages may show it: they
+// end up in logs, events and terminals. It goes by the text alone, since an
+// address that is refused need not be one that a parser understands, and up to
+// the last '@', since a password may contain any character, unescaped by mistake.
 func withoutCredentials(address string) string {
-	scheme, rest := "", address
-	if before, after, found := strings.Cut(address, "://"); found {
-		scheme, rest = before+"://", after
-	}
-	at := strings.LastIndex(rest, "@")
+	at := strings.LastIndex(address, "@")
 	if at < 0 {
 		return address
 	}
-	user, password, hasPassword := strings.Cut(rest[:at], ":")
+	scheme := schemePrefix.FindString(address[:at])
+	userinfo, host := address[len(scheme):at], address[at:]
+	user, password, _ := strings.Cut(userinfo, ":")
 	switch {
-	case strings.Contains(user, "/"):
-		return address // The @ is one of the path.
-	case password == "" && hasPassword, password == tokenMarker:
-		user = "xxxxx"
-	case hasPassword:
-		user += ":xxxxx"
-	case scheme != "" && !strings.EqualFold(scheme, "ssh://"):
-		user = "xxxxx"
+	case password != "" && password != tokenMarker:
+		return scheme + user + ":xxxxx" + host
+	case user == userinfo && strings.EqualFold(scheme, "ssh://"),
+		user == userinfo && scheme == "" && strings.Contains(host, ":"):
+		// The user is a login name. Elsewhere it can be a token.
+		return address
 	}
-	return scheme + user + rest[at:]
+	return scheme + "xxxxx" + host
 }
 
-// unwrapURLError returns the error without the URL, which url.Error repeats and
-// the field error shows already.
-func unwrapURLError(err error) error {
-	if urlErr, ok := err.(*url.Error); ok {
-		return urlErr.Err
+// parseFailure says why address is not a URL. The parser repeats what it does
+// not understand, which can be a part of a password.
+func parseFailure(address string, err error) string {
+	if strings.Contains(address, "@") {
+		return "must be a valid URL"
 	}
-	return err
+	// url.Error repeats the whole URL, which the field error shows already.
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		err = urlErr.Err
+	}
+	return err.Error()
 }

@@ -104,7 +104,7 @@ func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorL
 	switch to := path.Child("to"); {
 	case redirect.To == "":
 	case redirect.To == redirect.From:
-		errs = append(errs, field.Invalid(to, redirect.To, "must not redirect to itself"))
+		errs = append(errs, field.Invalid(to, withoutCredentials(redirect.To), "must not redirect to itself"))
 	case strings.HasPrefix(redirect.To, "/"):
 		errs = append(errs, validateLocalTarget(redirect.To, to)...)
 	default:
@@ -129,13 +129,13 @@ const targetCharacters = "must not contain white space, control characters, quot
 func validateLocalTarget(target string, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
 	if strings.HasPrefix(target, "//") {
-		return invalid("must not begin with '//', which browsers take for another host")
+		return field.ErrorList{field.Invalid(path, withoutCredentials(target), "must not begin with '//', which browsers take for another host")}
 	}
 	if !redirectTarget.MatchString(target) {
 		return invalid(targetCharacters)
 	}
 	if _, err := url.Parse(target); err != nil {
-		return invalid(unwrapURLError(err).Error())
+		return invalid(parseFailure(target, err))
 	}
 	return nil
 }
@@ -153,12 +153,10 @@ func validateURL(target, forms string, path *field.Path) field.ErrorList {
 		return invalid(targetCharacters)
 	}
 	parsed, err := url.Parse(target)
-	switch {
-	case err != nil && strings.Contains(target, "@"):
-		return invalid(forms) // The error may repeat a part of the credentials.
-	case err != nil:
-		return invalid(unwrapURLError(err).Error())
-	case parsed.User != nil:
+	if err != nil {
+		return invalid(parseFailure(target, err))
+	}
+	if parsed.User != nil {
 		return invalid("must not contain a user name or password")
 	}
 	if !hostname.MatchString(parsed.Hostname()) {

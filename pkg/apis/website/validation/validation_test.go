@@ -154,30 +154,74 @@ func TestValidateRepository(t *testing.T) {
 	}
 }
 
-// TestRepositoryErrorHidesCredentials keeps passwords out of error messages, which
-// end up in logs, events and terminals.
+// TestRepositoryErrorHidesCredentials keeps passwords and tokens out of error
+// messages, which end up in logs, events and terminals. The passwords begin with
+// "sec" and end with "ret".
 func TestRepositoryErrorHidesCredentials(t *testing.T) {
-	for _, r := range []string{
-		"https://user:secret@example.com/site.git", "ssh://git:secret@example.com/site.git",
-		"https://secret:x-oauth-basic@example.com/site.git", "https://secret:@example.com/site.git",
-		"https://secret@example.com/site.git", "http://secret@example.com/site.git",
-		"https://user:sec^ret@example.com/site.git", "https://user:sec%zzret@example.com/site.git",
-		"https://user:sec#ret@example.com/site.git", "https://user:sec/ret@example.com/site.git", "https://user:sec@ret@example.com/site.git",
-		"HTTPS://user:secret@example.com/site.git", "git://user:secret@example.com/site.git", "ftp://secret@example.com/site.git",
-		"user:secret@example.com:site.git", "ssh://git:secret@/", "-https://user:secret@example.com/",
-	} {
-		check := func(what, msg string) {
-			if strings.Contains(msg, "sec") || strings.Contains(msg, "ret@") {
-				t.Errorf("the error for the %s %s shows the password: %s", what, r, msg)
-			}
-		}
-		check("repository", ValidateWebsite(newWebsite(repo(r))).ToAggregate().Error())
-		check("URL", validateURL(r, "must be a URL", field.NewPath("url")).ToAggregate().Error())
+	tests := map[string]struct {
+		address string
+		want    string
+		// goodTarget is for what is refused as a repository only.
+		goodTarget bool
+	}{
+		"password":                   {address: "https://user:secret@h/x", want: "https://user:xxxxx@h/x"},
+		"password in ssh":            {address: "ssh://git:secret@h/x", want: "ssh://git:xxxxx@h/x"},
+		"token":                      {address: "https://secret@github.com/o/r.git", want: "https://xxxxx@github.com/o/r.git"},
+		"token, empty password":      {address: "https://secret:@h/x", want: "https://xxxxx@h/x"},
+		"token, marked as such":      {address: "https://secret:x-oauth-basic@h/x", want: "https://xxxxx@h/x"},
+		"token in ssh, with marker":  {address: "ssh://secret:x-oauth-basic@h/x", want: "ssh://xxxxx@h/x"},
+		"illegal character":          {address: "https://u:sec^ret@h/x", want: "https://u:xxxxx@h/x"},
+		"space before it":            {address: " https://u:secret@h/x", want: " https:xxxxx@h/x"},
+		"dash before it":             {address: "-https://secret@h/x", want: "-https:xxxxx@h/x"},
+		"bad percent encoding":       {address: "https://u:sec%zzret@h/x", want: "https://u:xxxxx@h/x"},
+		"number sign":                {address: "https://u:sec#ret@h/x", want: "https://u:xxxxx@h/x"},
+		"number sign in a token":     {address: "https://sec#ret@h/x", want: "https://xxxxx@h/x", goodTarget: true},
+		"slash":                      {address: "https://u:sec/ret@h/x", want: "https://u:xxxxx@h/x"},
+		"question mark":              {address: "https://u:sec?ret@h/x", want: "https://u:xxxxx@h/x"},
+		"at sign":                    {address: "https://u:sec@ret@h/x", want: "https://u:xxxxx@h/x"},
+		"colon":                      {address: "https://u:sec:ret@h/x", want: "https://u:xxxxx@h/x"},
+		"like a scheme":              {address: "u:sec://ret@h/x", want: "u:xxxxx@h/x"},
+		"scheme in upper case":       {address: "HTTPS://u:secret@h/x", want: "HTTPS://u:xxxxx@h/x"},
+		"token, scheme so":           {address: "HTTPS://secret@h/x", want: "HTTPS://xxxxx@h/x"},
+		"git protocol":               {address: "git://u:secret@h/x", want: "git://u:xxxxx@h/x"},
+		"ftp":                        {address: "ftp://u:secret@h/x", want: "ftp://u:xxxxx@h/x"},
+		"token in ftp":               {address: "ftp://secret@h/x", want: "ftp://xxxxx@h/x"},
+		"one slash":                  {address: "https:/secret@h/x", want: "https:xxxxx@h/x"},
+		"no scheme":                  {address: "//u:secret@h/x", want: "//u:xxxxx@h/x"},
+		"password in the scp form":   {address: "u:secret@h:x.git", want: "u:xxxxx@h:x.git"},
+		"token before a bare host":   {address: "secret@github.com/o/r.git", want: "xxxxx@github.com/o/r.git"},
+		"login name in ssh":          {address: "ssh://git@h", want: "ssh://git@h"},
+		"login name in the scp form": {address: "git@h:-x", want: "git@h:-x"},
+		"nothing to hide":            {address: "ftp://h/x", want: "ftp://h/x"},
 	}
-	for _, shown := range []string{"git@example.com:site.git#", "ssh://git@example.com/", "https://example.com/@site/x#y"} {
-		if msg := ValidateWebsite(newWebsite(repo(shown))).ToAggregate().Error(); !strings.Contains(msg, shown) {
-			t.Errorf("the error for %s does not show it: %s", shown, msg)
-		}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			redirect := newWebsite(func(w *website.Website) {
+				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: test.address, Code: 301}}
+			})
+			observed := newWebsite(func(w *website.Website) {
+				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: "/b", Code: 301}}
+				w.Status.Urls = []string{test.address}
+			})
+			found := map[string]field.ErrorList{
+				"repository": ValidateWebsite(newWebsite(repo(test.address))),
+				"redirect":   ValidateWebsite(redirect),
+				"status":     ValidateWebsiteStatusUpdate(observed, newWebsite()),
+			}
+			for where, errs := range found {
+				if len(errs) == 0 && !(test.goodTarget && where != "repository") {
+					t.Errorf("%s: no error", where)
+				}
+				for _, err := range errs {
+					if err.BadValue != test.want {
+						t.Errorf("%s: the error shows %v, want %s", where, err.BadValue, test.want)
+					}
+					if msg := err.Error(); strings.Contains(msg, "sec") || strings.Contains(msg, "ret") {
+						t.Errorf("%s: the error shows a part of the password: %s", where, msg)
+					}
+				}
+			}
+		})
 	}
 }
 
