@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -19,7 +20,7 @@ func (c *Controller) reportStatus(ctx context.Context, p *pass) error {
 	if !p.known {
 		return nil // When nobody knows whether there is a Deployment, zero would be a lie.
 	}
-	key := keyOfSite(p.site)
+	key := cache.MetaObjectToName(p.site)
 	p.site = c.statuses.latest(key, p.site)
 	if p.deployment.found && c.statuses.outdated(key, p.deployment.child, c.clock.Now()) {
 		return nil // The cache shows less than was known before; its next event brings the rest.
@@ -127,7 +128,7 @@ func (v *view) recheck() time.Duration {
 // and not before it has settled. The write carries the resource version of the
 // object that the status was computed from, so it cannot undo a newer one.
 func (c *Controller) writeStatus(ctx context.Context, p *pass, status v1beta1.WebsiteStatus) error {
-	key := keyOfSite(p.site)
+	key := cache.MetaObjectToName(p.site)
 	if wait := c.statuses.due(key, p.site, &status, c.clock.Now()); wait != 0 {
 		if wait > 0 {
 			c.again(p, wait)

@@ -137,5 +137,3 @@ func (s *statuses) due(key cache.ObjectName, site *v1beta1.Website, status *v1be
 func isUrgent(before, after []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(before, v1beta1.WebsiteReady) != meta.IsStatusConditionTrue(after, v1beta1.WebsiteReady)
 }
-
-func keyOfSite(site *v1beta1.Website) cache.ObjectName { return cache.MetaObjectToName(site) }

@@ -3,6 +3,8 @@ package resources
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
@@ -78,4 +80,27 @@ func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfigur
 		WithUID(site.UID).
 		WithController(true).
 		WithBlockOwnerDeletion(true)
+}
+
+// IsOwn reports whether a pod belongs to a Deployment of this name rather than
+// to somebody who uses the same labels. The name of its ReplicaSet says so.
+func IsOwn(pod *corev1.Pod, deploymentName string) bool {
+	for _, owner := range pod.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller {
+			return owner.Kind == "ReplicaSet" && owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		}
+	}
+	return false
+}
+
+// IsLabelled reports whether an object carries the labels by which the children
+// of a Website are found.
+func IsLabelled(labels map[string]string, site *v1beta1.Website) bool {
+	return labels[LabelManagedBy] == ManagedBy && labels[labelController] == site.Name
+}
+
+// WebsiteOfLabels returns the name of the Website that the labels of a child or
+// a pod name.
+func WebsiteOfLabels(labels map[string]string) string {
+	return labels[labelController]
 }

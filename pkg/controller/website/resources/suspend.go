@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -43,27 +42,4 @@ func CommitOf(deployment *appsv1.Deployment) string {
 // never mean another one.
 func IsCommit(ref string) bool {
 	return (len(ref) == 40 || len(ref) == 64) && strings.Trim(ref, "0123456789abcdef") == ""
-}
-
-// IsOwn reports whether a pod belongs to a Deployment of this name rather than
-// to somebody who uses the same labels. The name of its ReplicaSet says so.
-func IsOwn(pod *corev1.Pod, deploymentName string) bool {
-	for _, owner := range pod.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return owner.Kind == "ReplicaSet" && owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-		}
-	}
-	return false
-}
-
-// IsLabelled reports whether an object carries the labels by which the children
-// of a Website are found.
-func IsLabelled(labels map[string]string, site *v1beta1.Website) bool {
-	return labels[LabelManagedBy] == ManagedBy && labels[labelController] == site.Name
-}
-
-// WebsiteOfLabels returns the name of the Website that the labels of a child or
-// a pod name.
-func WebsiteOfLabels(labels map[string]string) string {
-	return labels[labelController]
 }
