@@ -44,7 +44,7 @@ var faults = []*fault{
 func (f *fault) meets(s site) bool { return f.reads || s.mutating() }
 
 // strike does to a call what the fault says.
-func (f *fault) strike(w *wire, base http.RoundTripper, r *http.Request) (*http.Response, error) {
+func (f *fault) strike(w *wire, at site, base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if !f.sent {
 		if r.Body != nil {
 			r.Body.Close()
@@ -58,6 +58,7 @@ func (f *fault) strike(w *wire, base http.RoundTripper, r *http.Request) (*http.
 	if err != nil {
 		return nil, fmt.Errorf("a call that was to succeed before the fault: %w", err)
 	}
+	w.answered(at)
 	response.Body.Close()
 	return f.answer(r)
 }

@@ -70,7 +70,9 @@ type wire struct {
 	calls  []call
 	counts map[site]int
 	bases  []http.RoundTripper
-	// reached is how many calls got through to the API server.
+	// reached is how many calls the API server answered, or was to answer a
+	// controller that a fault kept from seeing it. A call that is under way when
+	// its controller crashes is none of them: nobody knows whether it got there.
 	reached map[site]int
 	// dead means that nothing goes out any more.
 	dead bool
@@ -118,12 +120,23 @@ func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Respons
 	}
 	if strike != nil {
 		defer close(w.fired)
-		return strike.strike(w, base, r)
+		return strike.strike(w, s, base, r)
 	}
 	if s.verb == "watch" && gate != nil {
 		return gate.watch(base, r)
 	}
-	return base.RoundTrip(r)
+	response, err := base.RoundTrip(r)
+	if err == nil {
+		w.answered(s)
+	}
+	return response, err
+}
+
+// answered counts a call that got through.
+func (w *wire) answered(s site) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reached[s]++
 }
 
 // next counts a call and returns the fault that it meets, if any.
@@ -138,12 +151,9 @@ func (w *wire) next(s site) (*fault, *gate, error) {
 	w.calls = append(w.calls, c)
 	strike := w.fault
 	if strike == nil || c != w.at {
-		w.reached[s]++
 		return nil, w.gates[s.resource], nil
 	}
-	if strike.sent {
-		w.reached[s]++
-	} else if strike.crash {
+	if strike.crash && !strike.sent {
 		w.dead = true
 	}
 	w.fault = nil
