@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
@@ -141,8 +143,9 @@ func (r *reporter) report(ctx context.Context, site *v1beta1.Website, errs []err
 	}
 }
 
-// news remembers the problems and returns those that were not known. Problems
-// that are over are forgotten, unless the pass was not conclusive.
+// news remembers the problems and returns those that were not known, be it from
+// an earlier pass or, after a restart, from the status. Problems that are over
+// are forgotten, unless the pass was not conclusive.
 func (r *reporter) news(site *v1beta1.Website, problems []problem, conclusive bool) []problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +153,7 @@ func (r *reporter) news(site *v1beta1.Website, problems []problem, conclusive bo
 	current := sets.New[string]()
 	var fresh []problem
 	for _, p := range problems {
-		if !known.problems.Has(p.key) && !current.Has(p.key) {
+		if !known.problems.Has(p.key) && !current.Has(p.key) && !isInStatus(site, p) {
 			fresh = append(fresh, p)
 		}
 		current.Insert(p.key)
@@ -161,6 +164,18 @@ func (r *reporter) news(site *v1beta1.Website, problems []problem, conclusive bo
 		known.problems = known.problems.Union(current)
 	}
 	return fresh
+}
+
+// isInStatus reports whether the status of a Website says what is to be told:
+// whoever wrote it there told it.
+func isInStatus(site *v1beta1.Website, p problem) bool {
+	said := meta.FindStatusCondition(site.Status.Conditions, v1beta1.WebsiteProgressing)
+	if said == nil {
+		return false
+	}
+	again := condition(v1beta1.WebsiteProgressing, metav1.ConditionFalse, p.reason, p.message)
+	again.ObservedGeneration = site.Generation
+	return sameButForTheMessage(said, &again) || said.Reason == again.Reason && said.Message == again.Message
 }
 
 // affected names what the API server refused to write. The message of the

@@ -96,6 +96,35 @@ func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
 	}
 }
 
+// TestRestartTellsNothingAgain: the status remembers what a new process does not.
+func TestRestartTellsNothingAgain(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(foreignDeployment())
+	restart := func() {
+		f.refreshWebsites()
+		f.controller.reporter = newReporter(f.controller.reporter.recorder)
+	}
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Fatalf("events: %q", got)
+	}
+	restart()
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 0 {
+		t.Errorf("events after a restart: %q", got)
+	}
+
+	// What happened in the meantime is news.
+	deployment := foreignDeployment()
+	deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+	f.store(deployment)
+	restart()
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `Shop "corner"`) {
+		t.Errorf("events: %q", got)
+	}
+}
+
 func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
