@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,11 @@ var namespaces = []struct {
 	{"net", unix.CLONE_NEWNET},
 	{"mnt", unix.CLONE_NEWNS},
 }
+
+// The runtime cannot end a process's first thread: had it entered a node, it would stay
+// there, and keep the node's namespaces, for as long as the process lives. While the main
+// goroutine holds it, no other can.
+func init() { runtime.LockOSThread() }
 
 // Enter moves the calling thread into the node whose first process is pid: programs that
 // it starts run there. The caller has called runtime.LockOSThread and never unlocks: the
