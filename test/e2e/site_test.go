@@ -137,7 +137,7 @@ func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.
 		return nil, err
 	}
 	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed
+		return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 	})
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	return pods, nil

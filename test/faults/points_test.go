@@ -19,6 +19,7 @@ var notCalled = map[string]string{
 	"create deployments.apps":            "asked for a patch that applies what does not exist",
 	"create poddisruptionbudgets.policy": "asked for a patch that applies what does not exist",
 	"get pods/log":                       "asked with commit observation, which takes a real node",
+	"list events.events.k8s.io":          "asked with commit observation, of pods that a real node has evicted",
 	"create leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
 	"get leases.coordination.k8s.io":     "there are as many controllers as points here, so none leads",
 	"update leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",

@@ -27,7 +27,8 @@ var seenElsewhere = map[string]string{
 	"create deployments.apps":            "asked for a patch that applies what does not exist",
 	"create poddisruptionbudgets.policy": "asked for a patch that applies what does not exist",
 	// test/e2e has such a node.
-	"get pods/log": "asked with commit observation, which takes a real node",
+	"get pods/log":              "asked with commit observation, which takes a real node",
+	"list events.events.k8s.io": "asked with commit observation, of pods that a real node has evicted",
 	// The tests of faults have informers meet such servers.
 	"list websites.mycontroller.nevermosby.io": "asked where an API server does not stream lists",
 	"list configmaps":                          "asked where an API server does not stream lists",

@@ -51,6 +51,9 @@ type Observation struct {
 	FollowingUnknown bool
 	// SyncUnreachable is true when the pod answers, but git-sync in it does not.
 	SyncUnreachable bool
+	// Eviction is why the kubelet has ended the pod. It is empty for one that has
+	// not ended, and when nobody says why; nothing else is then known of it.
+	Eviction string
 }
 
 // Config is what an Observer works with.
@@ -88,6 +91,9 @@ type record struct {
 	known bool
 	// failures counts the polls in a row that failed.
 	failures int
+	// ended is true once the pod has. The failures are then those to find out
+	// why.
+	ended bool
 	// silent counts the polls in a row in which git-sync did not answer.
 	silent    int
 	counts    *syncCounts
@@ -157,10 +163,12 @@ func (o *Observer) next(ctx context.Context) bool {
 		return true
 	}
 	if !asks(pod) {
-		// Its next change brings it back. What one that was evicted said last must
-		// not outlive it: it stays in the API until it is collected.
-		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-			o.Forget(pod.UID)
+		// Its next change brings it back.
+		if !HasEnded(pod) || !pod.DeletionTimestamp.IsZero() {
+			return true
+		}
+		if again := o.explainEnd(ctx, pod); again > 0 {
+			o.queue.AddAfter(key, again)
 		}
 		return true
 	}

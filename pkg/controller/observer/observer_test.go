@@ -35,6 +35,10 @@ type fakePods struct {
 	err      error
 	logReads int
 	polls    int
+	// eviction is what Eviction returns, once it was asked evictedAfter times.
+	eviction      string
+	evictedAfter  int
+	evictionReads int
 }
 
 func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string) (int, []byte, error) {
@@ -71,6 +75,15 @@ func (p *fakePods) Log(context.Context, *corev1.Pod) (string, error) {
 	defer p.mu.Unlock()
 	p.logReads++
 	return p.log, nil
+}
+
+func (p *fakePods) Eviction(context.Context, *corev1.Pod) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.evictionReads++; p.evictionReads <= p.evictedAfter {
+		return "", p.err
+	}
+	return p.eviction, nil
 }
 
 func newPod(name string) *corev1.Pod {
@@ -294,21 +307,5 @@ func TestBackoff(t *testing.T) {
 	f.pods.err, f.pods.commit, f.pods.counts = nil, commitA, map[string]int{"success": 1}
 	if again := f.poll(t); again != time.Minute {
 		t.Errorf("a pod that answers again is asked after %v, want %v", again, time.Minute)
-	}
-}
-
-// TestEndedPodIsForgotten: an evicted pod stays in the API for a long time, and
-// what it said last must not.
-func TestEndedPodIsForgotten(t *testing.T) {
-	f := newFixture(&fakePods{commit: commitA})
-	f.poll(t)
-	ended := newPod("a")
-	ended.Status.Phase = corev1.PodFailed
-	f.Lookup = func(cache.ObjectName) (*corev1.Pod, error) { return ended, nil }
-	f.Poll(ended)
-	_, ctx := ktesting.NewTestContext(t)
-	f.next(ctx)
-	if observation, known := f.Of(ended.UID); known {
-		t.Errorf("an evicted pod is remembered: %+v", observation)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -43,6 +45,8 @@ const (
 	// logLines and maxLog bound what is read of a log.
 	logLines = 40
 	maxLog   = 32 << 10
+	// reasonEvicted is that of the kubelet's event.
+	reasonEvicted = "Evicted"
 )
 
 // Pods is what the observer asks.
@@ -51,6 +55,9 @@ type Pods interface {
 	Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error)
 	// Log returns the end of the log of git-sync.
 	Log(ctx context.Context, pod *corev1.Pod) (string, error)
+	// Eviction returns why the kubelet has evicted a pod, as its event says; it is
+	// empty when there is no such event.
+	Eviction(ctx context.Context, pod *corev1.Pod) (string, error)
 }
 
 // errTooLong is an answer that no website pod gives.
@@ -155,4 +162,22 @@ func (p *httpPods) Log(ctx context.Context, pod *corev1.Pod) (string, error) {
 		return "", fmt.Errorf("reading the log of git-sync in pod %q: %w", pod.Name, err)
 	}
 	return string(log), nil
+}
+
+// Eviction reads the event of the kubelet.
+func (p *httpPods) Eviction(ctx context.Context, pod *corev1.Pod) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	events, err := p.kube.EventsV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.SelectorFromSet(fields.Set{"regarding.uid": string(pod.UID), "reason": reasonEvicted}).String(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("listing the events of pod %q: %w", pod.Name, err)
+	}
+	for _, event := range events.Items {
+		if event.Note != "" {
+			return event.Note, nil
+		}
+	}
+	return "", nil
 }

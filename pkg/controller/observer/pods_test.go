@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -75,6 +76,29 @@ func TestPodProxy(t *testing.T) {
 		t.Errorf("/commit: %q %v", body, err)
 	}
 	if want := "/api/v1/namespaces/default/pods/a:8081/proxy/commit Bearer token"; asked != want {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
+
+func TestEviction(t *testing.T) {
+	var asked string
+	_, server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path + " " + r.URL.Query().Get("fieldSelector")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"EventList","apiVersion":"events.k8s.io/v1","items":[{"note":""},{"note":"too much"}]}`))
+	})
+	kube, err := kubernetes.NewForConfig(&rest.Config{Host: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := NewPods(Direct, nil, kube)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why, err := pods.Eviction(t.Context(), newPod("a")); err != nil || why != "too much" {
+		t.Errorf("evicted because of %q, %v", why, err)
+	}
+	if want := "/apis/events.k8s.io/v1/namespaces/default/events reason=Evicted,regarding.uid=uid-of-a"; asked != want {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }

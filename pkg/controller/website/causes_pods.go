@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,36 +18,45 @@ import (
 // startGrace is how long a pod may wait for its volumes and its network.
 const startGrace = 30 * time.Second
 
+// replacementDelay is how far from the end of a pod the one that takes its place
+// is created at most.
+const replacementDelay = time.Minute
+
 // causeOfPods returns why pods do not serve, judged by the first pod in whose
 // status it can be read. It names no pod: with every restart that would be news.
-// A pod that has ended stays until it is collected, so it is asked last.
 func causeOfPods(site *v1beta1.Website, pods []observedPod, now time.Time) *cause {
-	for _, ended := range []bool{false, true} {
-		for _, pod := range pods {
-			if pod.ready || !pod.DeletionTimestamp.IsZero() || hasEnded(pod.Pod) != ended {
-				continue
-			}
-			if found := causeOfPod(site, pod, now); found != nil {
-				return found
-			}
+	var waiting, ended []observedPod
+	for _, pod := range pods {
+		switch {
+		case observer.HasEnded(pod.Pod):
+			ended = append(ended, pod)
+		case !pod.ready && pod.DeletionTimestamp.IsZero():
+			waiting = append(waiting, pod)
+		}
+	}
+	for _, pod := range waiting {
+		if found := causeOfPod(site, pod, now); found != nil {
+			return found
+		}
+	}
+	for _, pod := range ended {
+		if found := causeOfEnd(pod); found != nil && isReplacedBy(pod, waiting) {
+			return found
 		}
 	}
 	return nil
 }
 
-// hasEnded reports whether no container of a pod runs or will run again: the
-// kubelet has evicted it, or its node has gone.
-func hasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+// isReplacedBy reports whether what ended a pod is why others are not ready yet:
+// one took its place, or none has so far. A pod that has ended stays until it is
+// collected, and most are of the past.
+func isReplacedBy(ended observedPod, waiting []observedPod) bool {
+	return len(waiting) == 0 || slices.ContainsFunc(waiting, func(pod observedPod) bool {
+		return pod.CreationTimestamp.Sub(observer.End(ended.Pod)).Abs() < replacementDelay
+	})
 }
 
 func causeOfPod(site *v1beta1.Website, pod observedPod, now time.Time) *cause {
-	if pod.Status.Phase == corev1.PodFailed {
-		if pod.Status.Reason == "Evicted" && strings.Contains(pod.Status.Message, "EmptyDir") {
-			return &cause{v1beta1.WebsiteReasonRepositoryTooLarge, "the repository does not fit into the volume of a pod: " + shorten(pod.Status.Message)}
-		}
-		return nil
-	}
 	if scheduled := podCondition(pod.Pod, corev1.PodScheduled); scheduled != nil &&
 		scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable {
 		return &cause{v1beta1.WebsiteReasonUnschedulable, "no node takes a pod: " + shorten(scheduled.Message)}
@@ -71,6 +81,16 @@ func causeOfPod(site *v1beta1.Website, pod observedPod, now time.Time) *cause {
 		return notStarting(site)
 	}
 	return nil
+}
+
+// causeOfEnd returns why a pod was ended. Where the kubelet says it depends on how
+// the containers took it; see observer.Observation.
+func causeOfEnd(pod observedPod) *cause {
+	why := cmp.Or(pod.Eviction, pod.Status.Message)
+	if !strings.Contains(why, "EmptyDir volume") {
+		return nil
+	}
+	return &cause{v1beta1.WebsiteReasonRepositoryTooLarge, "the repository does not fit into the volume of a pod: " + shorten(why)}
 }
 
 // waitsToStart reports whether the kubelet of a pod's node has not brought up

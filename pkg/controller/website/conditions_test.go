@@ -68,6 +68,34 @@ func waiting(reason, message string) func(*observedPod) {
 	}
 }
 
+const overflow = `Usage of EmptyDir volume "git" exceeds the limit "2Gi". `
+
+// evicted makes a pod one that the kubelet has ended, a container of which failed
+// on that.
+func evicted(ago time.Duration) func(*observedPod) {
+	return func(p *observedPod) {
+		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", overflow
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(testNow.Add(-ago))}}
+	}
+}
+
+// evictedByEvent is the same when the containers ended as they should.
+func evictedByEvent(ago time.Duration) func(*observedPod) {
+	return func(p *observedPod) {
+		evicted(ago)(p)
+		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodSucceeded, "", ""
+		p.Observation, p.observed = observer.Observation{Eviction: overflow}, true
+	}
+}
+
+// starting is a pod that is not ready yet.
+func starting(ago time.Duration) observedPod {
+	pod := newObservedPod("starting")
+	pod.CreationTimestamp = metav1.NewTime(testNow.Add(-ago))
+	pod.ready, pod.observed, pod.Observation = false, false, observer.Observation{}
+	return pod
+}
+
 func replicaFailure(message string) func(*view) {
 	return func(v *view) {
 		v.deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
@@ -122,9 +150,16 @@ func TestConditions(t *testing.T) {
 			p.Status.Phase = corev1.PodPending
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
-		"evicted": {broken(func(p *observedPod) {
-			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "git" exceeds the limit "2Gi".`
-		}), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted":                       {broken(evicted(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted, as the event says it": {broken(evictedByEvent(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted, and its successor starts": {func(v *view) {
+			broken(evictedByEvent(time.Minute))(v)
+			v.pods = append(v.pods, starting(59*time.Second))
+		}, each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted long ago, and another pod starts": {func(v *view) {
+			broken(evictedByEvent(time.Hour))(v)
+			v.pods = append(v.pods, starting(time.Minute))
+		}, "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
 		"quota": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`),
 			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" leaves no room for the pods, limited: pods=2`},
 		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity "restricted:latest": x`),
@@ -161,13 +196,13 @@ func TestConditions(t *testing.T) {
 		"an evicted pod is left over": {func(v *view) {
 			v.pods = append(v.pods, newObservedPod("0"))
 			v.pods[2].ready, v.pods[2].Failure = false, observer.FailureUnknown
-			v.pods[2].Status.Phase, v.pods[2].Status.Reason, v.pods[2].Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "git" exceeds the limit "2Gi".`
+			evicted(time.Minute)(&v.pods[2])
 		}, served + "True/CommitPublished", commitA, ""},
 		"an evicted pod is left over, another fails": {func(v *view) {
 			broken(waiting("ImagePullBackOff", ""))(v)
 			v.pods = append([]observedPod{newObservedPod("0")}, v.pods...)
 			v.pods[0].ready = false
-			v.pods[0].Status.Phase, v.pods[0].Status.Reason, v.pods[0].Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "git" exceeds the limit "2Gi".`
+			evicted(time.Minute)(&v.pods[0])
 		}, each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
 		"after a restart it is not known whether it still fails": {func(v *view) {
 			v.pods[1].FollowingUnknown = true

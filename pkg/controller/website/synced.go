@@ -129,7 +129,7 @@ func (v *view) failureOfAnyPod() *cause {
 		fixed = ref.Commit
 	}
 	for _, pod := range v.pods {
-		if !pod.observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || hasEnded(pod.Pod) {
+		if !pod.observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || observer.HasEnded(pod.Pod) {
 			continue
 		}
 		if pod.PathNotFound {

@@ -1,0 +1,88 @@
+package observer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// TestEndedPods: an evicted pod stays in the API for a long time, and what it said
+// last must not; why it ended is looked for a few times, and while it is news.
+func TestEndedPods(t *testing.T) {
+	const overflow = `Usage of EmptyDir volume "git" exceeds the limit "2Gi". `
+	for name, test := range map[string]struct {
+		eviction string
+		// after is how many reads show nothing yet, or fail with err.
+		after int
+		err   error
+		pod   func(*corev1.Pod)
+		// ago is when the pod ended.
+		ago  time.Duration
+		want Observation
+		// wantKnown is false when there is nothing to say.
+		wantKnown   bool
+		wantReads   int
+		wantChanges int
+	}{
+		"evicted":               {eviction: overflow, want: Observation{Eviction: overflow}, wantKnown: true, wantReads: 1, wantChanges: 1},
+		"the event comes later": {eviction: overflow, after: 2, want: Observation{Eviction: overflow}, wantKnown: true, wantReads: 3, wantChanges: 1},
+		"events cannot be read": {after: 10, err: errors.New("forbidden"), wantReads: evictionTries},
+		"ended without a word":  {wantReads: evictionTries},
+		"ended long ago":        {eviction: overflow, ago: recentEnd},
+		"the status says it":    {eviction: overflow, pod: func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" }},
+		"deleted":               {eviction: overflow, pod: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, want: Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(&fakePods{commit: commitA, eviction: test.eviction, evictedAfter: test.after})
+			f.poll(t)
+			f.pods.err = test.err
+			f.changed = map[string]int{}
+			ended := newPod("a")
+			ended.Status.Phase = corev1.PodSucceeded
+			ended.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(f.clock.Now().Add(-time.Hour))},
+				{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(f.clock.Now().Add(-test.ago))},
+			}
+			if test.pod != nil {
+				test.pod(ended)
+			}
+			f.Lookup = func(cache.ObjectName) (*corev1.Pod, error) { return ended, nil }
+			_, ctx := ktesting.NewTestContext(t)
+			for range evictionTries + 2 {
+				f.Poll(ended)
+				f.next(ctx)
+			}
+			if got, known := f.Of(ended.UID); got != test.want || known != test.wantKnown {
+				t.Errorf("known (%t): %+v, want (%t) %+v", known, got, test.wantKnown, test.want)
+			}
+			if f.pods.evictionReads != test.wantReads {
+				t.Errorf("events were read %d times, want %d", f.pods.evictionReads, test.wantReads)
+			}
+			if f.changed["a"] != test.wantChanges {
+				t.Errorf("told %d times, want %d", f.changed["a"], test.wantChanges)
+			}
+		})
+	}
+}
+
+// TestEndIsLookedForAgain: nothing announces an event that comes after its pod has
+// ended.
+func TestEndIsLookedForAgain(t *testing.T) {
+	f := newFixture(&fakePods{})
+	ended := newPod("a")
+	ended.Status.Phase = corev1.PodSucceeded
+	ended.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.NewTime(f.clock.Now())}}
+	_, ctx := ktesting.NewTestContext(t)
+	if again := f.explainEnd(ctx, ended); again != unsettledPeriod {
+		t.Errorf("looked for again after %v, want %v", again, unsettledPeriod)
+	}
+	f.pods.eviction = "too much"
+	if again := f.explainEnd(ctx, ended); again != 0 {
+		t.Errorf("looked for again after %v though it was found", again)
+	}
+}
