@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -29,6 +31,15 @@ func TestSuspend(t *testing.T) {
 	if !strings.Contains(deployment, "--ref="+first) {
 		t.Errorf("a pod of the suspended site could follow a branch:\n%s", deployment)
 	}
+	// Whoever edits the Deployment does not move the site either.
+	s.kubectl(t, "patch", "deployment", s.deployment, "--type=strategic", "--patch", `{"spec":{"template":{"spec":{"initContainers":[{"name":"git-sync","args":["--ref=`+second+`"]}]}}}}`)
+	waitFor(t, "the edit is repaired", func(context.Context) error {
+		if deployment := s.kubectl(t, "get", "deployment", s.deployment, "--output=yaml"); !strings.Contains(deployment, "--ref="+first) {
+			return errors.New(deployment)
+		}
+		return nil
+	})
+	s.waitLive(t, first)
 
 	s.patch(t, `{"spec":{"suspend":false}}`)
 	s.waitLive(t, second)

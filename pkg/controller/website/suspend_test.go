@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -35,10 +36,22 @@ func TestKeptCommit(t *testing.T) {
 	unobserved := newObservedPod(commitB)
 	unobserved.observed = false
 
+	// suspendedAt is a status of a generation of the spec.
+	suspendedAt := func(generation int64) func(*v1beta1.Website) {
+		return func(site *v1beta1.Website) {
+			site.Generation = 2
+			synced := condition(v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, "")
+			synced.ObservedGeneration = generation
+			site.Status.Conditions = []metav1.Condition{synced}
+		}
+	}
+
 	for name, test := range map[string]struct {
 		pass pass
 		want string
 	}{
+		"a Deployment edited by hand":       {pass{site: newWebsite(suspend, withCommit(commitA), suspendedAt(2)), deployment: deployment(commitB), pods: serving(commitA)}, commitA},
+		"the status is of an older spec":    {pass{site: newWebsite(suspend, withCommit(commitA), suspendedAt(1)), deployment: deployment(commitB), pods: serving(commitA)}, commitB},
 		"not suspended":                     {pass{site: newWebsite(withCommit(commitA)), deployment: deployment(commitB)}, ""},
 		"the Deployment remembers":          {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: deployment(commitB), pods: serving(commitA)}, commitB},
 		"what the pods serve":               {pass{site: newWebsite(suspend, withCommit(commitA)), deployment: following, pods: serving(commitB, commitB)}, commitB},
