@@ -188,3 +188,16 @@ func kubectlRefused(t *testing.T, input string, args ...string) string {
 // example is the manifest that existed before this project and must go on
 // working unchanged.
 var example = filepath.Join("..", "..", "artifacts", "examples", "kubia.yaml")
+
+// deleteInTheEnd deletes what the cluster would keep after the test, whose own
+// context has ended by then.
+func deleteInTheEnd(t *testing.T, client interface {
+	Delete(context.Context, string, metav1.DeleteOptions) error
+}, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := client.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -57,11 +57,7 @@ func TestPriorityAndFairness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.PriorityLevelConfigurations().Delete(context.Background(), level.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client.PriorityLevelConfigurations(), level.Name)
 	schema, err := client.FlowSchemas().Create(ctx, &flowcontrolv1.FlowSchema{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
 		Spec: flowcontrolv1.FlowSchemaSpec{
@@ -78,11 +74,7 @@ func TestPriorityAndFairness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.FlowSchemas().Delete(context.Background(), schema.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client.FlowSchemas(), schema.Name)
 
 	config, err := cluster.UserConfig(user)
 	if err != nil {

@@ -84,11 +84,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.ValidatingAdmissionPolicies().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client.ValidatingAdmissionPolicies(), policy.Name)
 	_, err = client.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
@@ -100,11 +96,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.ValidatingAdmissionPolicyBindings().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client.ValidatingAdmissionPolicyBindings(), policy.Name)
 
 	waitFor(t, "the policy refuses 3 replicas", func(ctx context.Context) error {
 		_, err := tried(ctx, t, newWebsite(namespace, "kubia", withReplicas(3)))
@@ -149,11 +141,7 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.MutatingAdmissionPolicies().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client.MutatingAdmissionPolicies(), policy.Name)
 	_, err = client.MutatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
 		Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
@@ -164,11 +152,7 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.MutatingAdmissionPolicyBindings().Delete(context.Background(), policy.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client.MutatingAdmissionPolicyBindings(), policy.Name)
 	waitFor(t, "the policy changes a new Website", func(ctx context.Context) error {
 		w, err := tried(ctx, t, newWebsite(namespace, "kubia"))
 		if err != nil {

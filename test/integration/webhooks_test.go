@@ -66,11 +66,7 @@ func validateBy(t *testing.T, namespace string, server *httptest.Server, policy 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.Delete(context.Background(), configuration.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client, configuration.Name)
 }
 
 func TestValidatingAdmissionWebhook(t *testing.T) {
@@ -145,11 +141,7 @@ func TestMutatingAdmissionWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.Delete(context.Background(), configuration.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteInTheEnd(t, client, configuration.Name)
 	waitFor(t, "the webhook changes a new Website", func(ctx context.Context) error {
 		w, err := tried(ctx, t, newWebsite(namespace, "kubia"))
 		if err != nil {
