@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -58,7 +57,7 @@ func TestOrphans(t *testing.T) {
 		"in other hands": {
 			given: func(f *fixture) {
 				edit(f, testDeployment, func(d *appsv1.Deployment) {
-					d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+					d.OwnerReferences = ofShop()
 				})
 			},
 			wantProblem: isNameTaken,

@@ -18,6 +18,17 @@ func foreignDeployment() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment, UID: "foreign"}}
 }
 
+// shopDeployment is one that the controller of something else keeps.
+func shopDeployment() *appsv1.Deployment {
+	deployment := foreignDeployment()
+	deployment.OwnerReferences = ofShop()
+	return deployment
+}
+
+func ofShop() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+}
+
 func foreignService() *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-npsvc", UID: "foreign"}}
 }
@@ -76,8 +87,7 @@ func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
 	}
 
 	// Somebody else's hands are another problem.
-	deployment := foreignDeployment()
-	deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+	deployment := shopDeployment()
 	f.store(deployment)
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `Shop "corner"`) {
@@ -115,8 +125,7 @@ func TestRestartTellsNothingAgain(t *testing.T) {
 	}
 
 	// What happened in the meantime is news.
-	deployment := foreignDeployment()
-	deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
+	deployment := shopDeployment()
 	f.store(deployment)
 	restart()
 	f.reconcile(testKey)

@@ -255,9 +255,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"deployment name taken by something that has a controller": {
 			given: func(f *fixture) {
-				deployment := foreignDeployment()
-				deployment.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Name: "corner", UID: "shop", Controller: ptr.To(true)}}
-				f.store(deployment)
+				f.store(shopDeployment())
 			},
 			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and belongs to Shop "corner"`},
 		},
