@@ -169,7 +169,11 @@ func (p *httpPods) Eviction(ctx context.Context, pod *corev1.Pod) (string, error
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	events, err := p.kube.EventsV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.SelectorFromSet(fields.Set{"regarding.uid": string(pod.UID), "reason": reasonEvicted}).String(),
+		// Not a fields.Set, whose order is that of a map: equal questions are asked in equal words.
+		FieldSelector: fields.AndSelectors(
+			fields.OneTermEqualSelector("regarding.uid", string(pod.UID)),
+			fields.OneTermEqualSelector("reason", reasonEvicted),
+		).String(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("listing the events of pod %q: %w", pod.Name, err)

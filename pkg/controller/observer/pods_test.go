@@ -98,7 +98,7 @@ func TestEviction(t *testing.T) {
 	if why, err := pods.Eviction(t.Context(), newPod("a")); err != nil || why != "too much" {
 		t.Errorf("evicted because of %q, %v", why, err)
 	}
-	if want := "/apis/events.k8s.io/v1/namespaces/default/events reason=Evicted,regarding.uid=uid-of-a"; asked != want {
+	if want := "/apis/events.k8s.io/v1/namespaces/default/events regarding.uid=uid-of-a,reason=Evicted"; asked != want {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }
