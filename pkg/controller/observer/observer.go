@@ -62,6 +62,9 @@ type Config struct {
 	Pods Pods
 	// Lookup returns a pod as it is in the cache.
 	Lookup func(key cache.ObjectName) (*corev1.Pod, error)
+	// Wanted reports whether a pod is one to ask: labels like those of website pods
+	// can be given to any pod.
+	Wanted func(pod *corev1.Pod) bool
 	// Siblings returns the pods of the same Website.
 	Siblings func(pod *corev1.Pod) []*corev1.Pod
 	// Changed is told of every pod about which something else is known than
@@ -160,6 +163,10 @@ func (o *Observer) next(ctx context.Context) bool {
 	}
 	pod, err := o.Lookup(key)
 	if err != nil {
+		return true
+	}
+	if !o.Wanted(pod) {
+		o.Forget(pod.UID) // It may have been, before its Website was deleted.
 		return true
 	}
 	if !asks(pod) {
