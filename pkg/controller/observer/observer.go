@@ -169,7 +169,7 @@ func (o *Observer) next(ctx context.Context) bool {
 		o.Forget(pod.UID) // It may have been, before its Website was deleted.
 		return true
 	}
-	if !asks(pod) {
+	if !CanAnswer(pod) {
 		// Its next change brings it back.
 		if !HasEnded(pod) || !pod.DeletionTimestamp.IsZero() {
 			return true
@@ -188,8 +188,8 @@ func (o *Observer) next(ctx context.Context) bool {
 	return true
 }
 
-// asks reports whether there is somebody in the pod who could answer.
-func asks(pod *corev1.Pod) bool {
+// CanAnswer reports whether there is somebody in a pod who could say something.
+func CanAnswer(pod *corev1.Pod) bool {
 	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
 }
 

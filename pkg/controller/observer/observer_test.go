@@ -286,11 +286,11 @@ func TestPodsThatCannotAnswerAreNotAsked(t *testing.T) {
 	} {
 		pod := newPod("a")
 		tweak(pod)
-		if asks(pod) {
+		if CanAnswer(pod) {
 			t.Errorf("%s: would be asked", name)
 		}
 	}
-	if !asks(newPod("a")) {
+	if !CanAnswer(newPod("a")) {
 		t.Error("a running pod would not be asked")
 	}
 }
