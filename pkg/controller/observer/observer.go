@@ -169,22 +169,22 @@ func (o *Observer) next(ctx context.Context) bool {
 		o.Forget(pod.UID) // It may have been, before its Website was deleted.
 		return true
 	}
-	if !CanAnswer(pod) {
-		// Its next change brings it back.
-		if !HasEnded(pod) || !pod.DeletionTimestamp.IsZero() {
-			return true
-		}
-		if again := o.explainEnd(ctx, pod); again > 0 {
-			o.queue.AddAfter(key, again)
-		}
-		return true
+	var again time.Duration
+	switch {
+	case CanAnswer(pod):
+		again = wait.Jitter(o.observe(ctx, pod), jitter)
+	case HasEnded(pod) && pod.DeletionTimestamp.IsZero():
+		again = o.explainEnd(ctx, pod)
+	default:
+		return true // Its next change brings it back.
 	}
-	again := o.observe(ctx, pod)
 	if current, err := o.Lookup(key); err != nil || current.UID != pod.UID {
-		o.Forget(pod.UID) // Gone while it was asked.
+		o.Forget(pod.UID) // Gone meanwhile.
 		return true
 	}
-	o.queue.AddAfter(key, wait.Jitter(again, jitter))
+	if again > 0 {
+		o.queue.AddAfter(key, again)
+	}
 	return true
 }
 
