@@ -20,7 +20,9 @@ type view struct {
 	// deployment is nil when there is none.
 	deployment *appsv1.Deployment
 	service    *corev1.Service
-	pods       []observedPod
+	// serviceTaken is true when the Service of that name is something else's.
+	serviceTaken bool
+	pods         []observedPod
 	// observing is false when nobody asks the pods what they serve.
 	observing bool
 	// kept is the commit that a suspended Website stays on.
