@@ -77,6 +77,26 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 	}
 }
 
+// TestTakenServiceIsNoAddress: what is not ours serves something else.
+func TestTakenServiceIsNoAddress(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.converge(newWebsite())
+	edit(f, testDeployment+"-npsvc", func(service *corev1.Service) { service.Spec.Ports[0].NodePort = 30080 })
+	f.syncCaches()
+	f.reconcile(testKey)
+	f.refreshWebsites()
+	if status := f.website(testName).Status; status.NodePort != 30080 || len(status.Urls) == 0 {
+		t.Fatalf("status: %+v", status)
+	}
+	f.remove(f.service())
+	f.store(foreignService())
+	f.syncCaches()
+	f.reconcile(testKey)
+	if status := f.website(testName).Status; status.NodePort != 0 || len(status.Urls) != 0 {
+		t.Errorf("the addresses of another's Service are reported: %d, %v", status.NodePort, status.Urls)
+	}
+}
+
 func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
