@@ -27,14 +27,16 @@ var (
 
 // fakePods answers as one pod would.
 type fakePods struct {
-	mu       sync.Mutex
-	commit   string
-	startup  string
-	counts   map[string]int
-	log      string
-	err      error
-	logReads int
-	polls    int
+	mu      sync.Mutex
+	commit  string
+	startup string
+	counts  map[string]int
+	log     string
+	err     error
+	// noMetrics makes git-sync silent.
+	noMetrics bool
+	logReads  int
+	polls     int
 	// eviction is what Eviction returns, once it was asked evictedAfter times.
 	eviction      string
 	evictedAfter  int
@@ -60,6 +62,9 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string
 		}
 		return http.StatusOK, []byte("ok\n"), nil
 	case "8082/metrics":
+		if p.noMetrics {
+			return 0, nil, errors.New("connection refused")
+		}
 		var body strings.Builder
 		for status, count := range p.counts {
 			fmt.Fprintf(&body, "git_sync_count_total{status=%q} %d\n", status, count)
@@ -214,6 +219,16 @@ func TestObserve(t *testing.T) {
 		"slow first fetch is no failure": {
 			polls: []func(*fakePods){func(p *fakePods) { p.log = "cloning" }, nil},
 			want:  Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 1,
+		},
+		"git-sync lost one poll": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.noMetrics = true }},
+			want:  Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+		},
+		"git-sync is never reached": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.noMetrics = commitA, true }, nil},
+			want:  Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
+			// It takes a worker's time to find out, and the site is served.
+			wantAgain: time.Minute,
 		},
 		"git-sync restarted": {
 			polls: []func(*fakePods){
