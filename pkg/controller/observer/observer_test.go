@@ -39,6 +39,8 @@ type fakePods struct {
 	eviction      string
 	evictedAfter  int
 	evictionReads int
+	// withoutMetrics is true when git-sync does not answer.
+	withoutMetrics bool
 }
 
 func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string) (int, []byte, error) {
@@ -60,6 +62,9 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string
 		}
 		return http.StatusOK, []byte("ok\n"), nil
 	case "8082/metrics":
+		if p.withoutMetrics {
+			return 0, nil, errors.New("connection refused")
+		}
 		var body strings.Builder
 		for status, count := range p.counts {
 			fmt.Fprintf(&body, "git_sync_count_total{status=%q} %d\n", status, count)
@@ -214,6 +219,15 @@ func TestObserve(t *testing.T) {
 		"slow first fetch is no failure": {
 			polls: []func(*fakePods){func(p *fakePods) { p.log = "cloning" }, nil},
 			want:  Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 1,
+		},
+		"fetched after all, and git-sync does not say so": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.withoutMetrics, p.log = true, "connection timed out" },
+				nil,
+				func(p *fakePods) { p.commit = commitA },
+			},
+			want:      Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
+			wantKnown: true, wantChanges: 3, wantAgain: time.Minute, wantLogReads: 1,
 		},
 		"git-sync restarted": {
 			polls: []func(*fakePods){
