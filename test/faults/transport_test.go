@@ -81,6 +81,10 @@ type wire struct {
 	// Kubernetes 1.34: informers list before they watch.
 	listing bool
 
+	// remote is what pods publish; nil where nobody asks them. It is set before
+	// the first call.
+	remote *remote
+
 	// fault is what happens to the call at; nil when nothing does, or did already.
 	fault *fault
 	at    call
@@ -113,6 +117,14 @@ func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Respons
 	}
 	if w.listing && r.URL.Query().Get("sendInitialEvents") == "true" {
 		return refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)(r)
+	}
+	if s.rule() == "get pods/proxy" {
+		// The pods are asked, not the API server, so it is no call of those that
+		// meet faults.
+		if w.isDead() {
+			return nil, errDead
+		}
+		return w.remote.answer(r)
 	}
 	strike, gate, err := w.next(s)
 	if err != nil {
@@ -158,6 +170,12 @@ func (w *wire) next(s site) (*fault, *gate, error) {
 	}
 	w.fault = nil
 	return strike, nil, nil
+}
+
+func (w *wire) isDead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead
 }
 
 // die cuts the wire.
