@@ -992,7 +992,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret that holds the credentials for the repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth with an additional key known_hosts.",
+							Description: "secretRef names the Secret that holds the credentials for the repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth with an additional key known_hosts. When the Secret changes, running pods fetch with the new password, key and known_hosts as soon as their node has them, which by default takes up to a minute and a half; a new user name takes new pods.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
 					},

@@ -34,7 +34,10 @@ type WebsiteSource struct {
 
 	// secretRef names the Secret that holds the credentials for the
 	// repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth
-	// with an additional key known_hosts.
+	// with an additional key known_hosts. When the Secret changes, running
+	// pods fetch with the new password, key and known_hosts as soon as their
+	// node has them, which by default takes up to a minute and a half; a new
+	// user name takes new pods.
 	// +optional
 	// +k8s:optional
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
