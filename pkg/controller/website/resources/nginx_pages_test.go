@@ -164,6 +164,7 @@ func TestNginxRulesForPages(t *testing.T) {
 			{From: "/index.html", To: "/", Code: 301},
 			{From: "/page.html", To: "/page", Code: 301},
 			{From: "/old", To: "/page", Code: 302},
+			{From: "/404.html", To: "/", Code: 301},
 		},
 		Headers: []v1beta1.ResponseHeader{
 			{Path: "/page", Name: "X-Asked", Value: "page"},
@@ -182,13 +183,18 @@ func TestNginxRulesForPages(t *testing.T) {
 			s.write(commitA, "page.html", "page")
 			s.write(commitA, "old.html", "never seen")
 			s.write(commitA, "sub/index.html", "sub")
+			s.write(commitA, "empty/file.txt", "file")
 			s.publish(".worktrees/" + commitA)
 			want := map[string]string{
 				"/": "200 home", "/sub/": "200 sub", "/page": "200 page", "/missing": "404 not here",
 				"/index.html": "301 /", "/page.html": "301 /page", "/old": "302 /page", "/sub": "301 /sub/",
+				"/404.html": "301 /", "/404": "200 not here", "/empty/": "404 not here", "/.git": "404 not here", "/page/": "404 not here",
+				"/.error/404.html": "404 not here", "/.error/page": "404 not here", "/.error/": "404 not here", "/.error": "404 not here",
 			}
 			if fallback == v1beta1.FallbackSPA {
-				want["/missing"], want["/page/"] = "200 home", "200 home"
+				for _, path := range []string{"/missing", "/empty/", "/page/"} {
+					want[path] = "200 home"
+				}
 			}
 			for path, want := range want {
 				response, body := s.get(s.http, path)
@@ -221,5 +227,32 @@ func TestNginxNotFoundPageWithoutExtension(t *testing.T) {
 	s.publish(".worktrees/" + commitA)
 	for _, path := range []string{"/missing", "/", "/sub/", "/sub/missing", "/.git", "/.git/"} {
 		s.want(s.http, path, http.StatusNotFound, "not here")
+	}
+}
+
+// TestNginxErrorPagesAreNoWayIn: what a visitor may not ask for is not shown as
+// the page for what is missing either, nor does it count as unchanged.
+func TestNginxErrorPagesAreNoWayIn(t *testing.T) {
+	for _, page := range []string{"/.git", "/.hidden/404.html", "/sub/.404.html", "/link.html", "/link", "/folder/404.html", "/sub/"} {
+		t.Run(page, func(t *testing.T) {
+			s := startNginx(t, withServing(v1beta1.WebsiteServing{NotFoundPath: page}))
+			for _, name := range []string{".git", ".hidden/404.html", "sub/.404.html", "sub/.html", "real/404.html"} {
+				s.write(commitA, name, "secret")
+			}
+			s.link(commitA, "link.html", "real/404.html")
+			s.link(commitA, "folder", "real")
+			s.publish(".worktrees/" + commitA)
+			for _, path := range []string{"/missing", "/.git", "/sub/", "/", page} {
+				for _, condition := range [][]string{nil, {"If-None-Match", `"another"`}} {
+					response, body := s.get(s.http, path, condition...)
+					if response.StatusCode != http.StatusNotFound || strings.Contains(body, "secret") {
+						t.Errorf("GET %s = %d %q", path, response.StatusCode, body)
+					}
+				}
+			}
+			if response, _ := s.get(s.http, "/.git", "If-None-Match", s.tag(commitA)); response.StatusCode != http.StatusNotFound {
+				t.Errorf("GET /.git with a tag = %d", response.StatusCode)
+			}
+		})
 	}
 }
