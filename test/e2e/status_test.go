@@ -14,6 +14,7 @@ import (
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.waitReported(t, s.repository.git(t, "rev-parse", "HEAD"))
 	if urls := s.get(t).Status.Urls; len(urls) == 0 || urls[0] != s.url(t) {
 		t.Errorf("urls = %q, want %s first", urls, s.url(t))
 	}
