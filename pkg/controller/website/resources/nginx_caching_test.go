@@ -81,6 +81,12 @@ func TestNginxValidators(t *testing.T) {
 		"unquoted":                 {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
 		"a date says nothing":      {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
 		"what is missing has none": {path: "/missing", wantStatus: 404},
+		// nginx decides these by itself, before it is told the tag: refused is better
+		// than answered with another version.
+		"any version":                   {path: "/", headers: []string{"If-Match", "*"}, wantStatus: 200, wantTag: tag},
+		"this version":                  {path: "/", headers: []string{"If-Match", tag}, wantStatus: 412},
+		"another version":               {path: "/", headers: []string{"If-Match", s.tag(commitB)}, wantStatus: 412},
+		"no version after the checkout": {path: "/", headers: []string{"If-Unmodified-Since", time.Unix(0, 0).UTC().Format(http.TimeFormat)}, wantStatus: 412},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := test.method
