@@ -134,7 +134,12 @@ func checkProfiling(t *testing.T, url string, want int) {
 	if code, _, err := secureGet(t.Context(), t, url, false); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
 		t.Errorf("GET %s without credentials = %d (%v), want a refusal", url, code, err)
 	}
-	if code, body, err := secureGet(t.Context(), t, url, true); err != nil || code != want {
-		t.Errorf("GET %s = %d %s (%v), want %d", url, code, body, err, want)
-	}
+	// A controller that has just started does not know yet whose certificates to accept.
+	waitFor(t, fmt.Sprintf("GET %s = %d", url, want), func(ctx context.Context) error {
+		code, body, err := secureGet(ctx, t, url, true)
+		if err == nil && code != want {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
 }

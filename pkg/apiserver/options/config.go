@@ -89,12 +89,19 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err := o.applyTracing(config); err != nil {
 		return nil, err
 	}
+	clientsKnown, err := o.applyClientCA()
+	if err != nil {
+		return nil, err
+	}
 	o.Recommended.FeatureGate = config.FeatureGate
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
 	}
 	if proxy := config.Authentication.RequestHeaderConfig; proxy != nil {
-		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider))
+		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider, proxy.UsernameHeaders.Value))
+	}
+	if clientsKnown != nil {
+		config.AddReadyzChecks(clientsKnown)
 	}
 	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs}, nil
 }

@@ -62,6 +62,9 @@ type Config struct {
 	Pods Pods
 	// Lookup returns a pod as it is in the cache.
 	Lookup func(key cache.ObjectName) (*corev1.Pod, error)
+	// Wanted reports whether a pod is one to ask: labels like those of website pods
+	// can be given to any pod.
+	Wanted func(pod *corev1.Pod) bool
 	// Siblings returns the pods of the same Website.
 	Siblings func(pod *corev1.Pod) []*corev1.Pod
 	// Changed is told of every pod about which something else is known than
@@ -162,7 +165,11 @@ func (o *Observer) next(ctx context.Context) bool {
 	if err != nil {
 		return true
 	}
-	if !asks(pod) {
+	if !o.Wanted(pod) {
+		o.Forget(pod.UID) // It may have been, before its Website was deleted.
+		return true
+	}
+	if !CanAnswer(pod) {
 		// Its next change brings it back.
 		if !HasEnded(pod) || !pod.DeletionTimestamp.IsZero() {
 			return true
@@ -181,8 +188,8 @@ func (o *Observer) next(ctx context.Context) bool {
 	return true
 }
 
-// asks reports whether there is somebody in the pod who could answer.
-func asks(pod *corev1.Pod) bool {
+// CanAnswer reports whether there is somebody in a pod who could say something.
+func CanAnswer(pod *corev1.Pod) bool {
 	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
 }
 

@@ -100,6 +100,8 @@ type fixture struct {
 	clock   *testingclock.FakeClock
 	changed map[string]int
 	mu      sync.Mutex
+	// unwanted are pods of nobody.
+	unwanted map[string]bool
 }
 
 func newFixture(pods *fakePods) *fixture {
@@ -115,6 +117,7 @@ func newFixture(pods *fakePods) *fixture {
 			}
 			return nil, errors.New("not found")
 		},
+		Wanted:   func(pod *corev1.Pod) bool { return !f.unwanted[pod.Name] },
 		Siblings: func(*corev1.Pod) []*corev1.Pod { return all },
 		Changed: func(pod *corev1.Pod) {
 			f.mu.Lock()
@@ -283,12 +286,43 @@ func TestPodsThatCannotAnswerAreNotAsked(t *testing.T) {
 	} {
 		pod := newPod("a")
 		tweak(pod)
-		if asks(pod) {
+		if CanAnswer(pod) {
 			t.Errorf("%s: would be asked", name)
 		}
 	}
-	if !asks(newPod("a")) {
+	if !CanAnswer(newPod("a")) {
 		t.Error("a running pod would not be asked")
+	}
+}
+
+// TestUnwantedPodsAreNotAsked: whoever may create pods can label them as ours.
+func TestUnwantedPodsAreNotAsked(t *testing.T) {
+	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"success": 1}})
+	_, ctx := ktesting.NewTestContext(t)
+	// polls returns how often pods were asked because something changed in this one.
+	polls := func() int {
+		before := f.pods.polls
+		f.Poll(newPod("a"))
+		for f.queue.Len() > 0 {
+			f.next(ctx)
+		}
+		return f.pods.polls - before
+	}
+	if n := polls(); n == 0 {
+		t.Fatal("a wanted pod was not asked")
+	}
+	if _, known := f.Of("uid-of-a"); !known {
+		t.Fatal("what a wanted pod said is not known")
+	}
+	f.unwanted = map[string]bool{"a": true}
+	n := polls()
+	if _, known := f.Of("uid-of-a"); known || n != 0 {
+		t.Errorf("one that is no longer wanted was asked %d times, known: %t", n, known)
+	}
+	f.unwanted = nil
+	n = polls()
+	if _, known := f.Of("uid-of-a"); !known || n == 0 {
+		t.Errorf("one that is wanted again was asked %d times, known: %t", n, known)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 )
 
 // view is what the status of a Website is computed from.
@@ -92,7 +93,10 @@ func (v *view) causeOfPods() *cause {
 	if found := causeOfDeployment(v.deployment); found != nil {
 		return found
 	}
-	return causeOfPods(v.site, v.pods, v.now)
+	if found := causeOfPods(v.site, v.pods, v.now); found != nil {
+		return found
+	}
+	return v.remembered(v1beta1.WebsiteReady, v.unasked())
 }
 
 func (v *view) progressing() metav1.Condition {
@@ -153,10 +157,15 @@ func (v *view) ready() metav1.Condition {
 // emptySite returns a cause when every page of the site is missing: a commit
 // that is served has removed the published directory.
 func (v *view) emptySite() *cause {
+	heard := false
 	for _, pod := range v.pods {
-		if pod.ready && pod.observed && pod.Reachable && pod.PathNotFound {
+		if pod.ready && pod.PathNotFound {
 			return pathNotFound(v.site)
 		}
+		heard = heard || pod.ready && pod.Observation != observer.Observation{}
+	}
+	if known := v.remembered(v1beta1.WebsiteReady, v.unasked() || v.observing && !heard); known != nil && known.reason == v1beta1.WebsiteReasonPathNotFound {
+		return known
 	}
 	return nil
 }
