@@ -54,14 +54,16 @@ func (f *fault) strike(w *wire, at site, base http.RoundTripper, r *http.Request
 		return f.answer(r)
 	}
 	response, err := base.RoundTrip(r)
+	if err == nil {
+		w.answered(at)
+		response.Body.Close()
+	}
 	if f.crash {
 		w.die()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("a call that was to succeed before the fault: %w", err)
 	}
-	w.answered(at)
-	response.Body.Close()
 	return f.answer(r)
 }
 

@@ -72,7 +72,8 @@ type wire struct {
 	bases  []http.RoundTripper
 	// reached is how many calls the API server answered, or was to answer a
 	// controller that a fault kept from seeing it. A call that is under way when
-	// its controller crashes is none of them: nobody knows whether it got there.
+	// its controller crashes is none of them: its successor may make it as well,
+	// before the API server has got to the first.
 	reached map[site]int
 	// dead means that nothing goes out any more.
 	dead bool
@@ -144,11 +145,13 @@ func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Respons
 	return response, err
 }
 
-// answered counts a call that got through.
+// answered counts a call that got through while its controller lived.
 func (w *wire) answered(s site) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reached[s]++
+	if !w.dead {
+		w.reached[s]++
+	}
 }
 
 // next counts a call and returns the fault that it meets, if any.

@@ -231,6 +231,8 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 			readLog = true
 		case answer.Commit == "" && now.Sub(known.first) >= graceForFirstFetch:
 			readLog = true
+		case answer.Commit != before.Commit:
+			known.Failure = FailureNone // It was fetched, though git-sync does not say so.
 		}
 		known.FollowingUnknown = known.following == followingUnknown
 		known.SyncUnreachable = known.silent >= unreachableAfter

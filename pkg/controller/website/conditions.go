@@ -110,11 +110,19 @@ func (v *view) progressing() metav1.Condition {
 		return state(metav1.ConditionFalse, v.problem.reason, v.problem.message)
 	case v.rolledOut():
 		return state(metav1.ConditionFalse, v1beta1.WebsiteReasonRolloutComplete, "all pods have the shape that the spec asks for")
+	case v.paused():
+		return state(metav1.ConditionFalse, v1beta1.WebsiteReasonDeploymentPaused, fmt.Sprintf("somebody has paused the Deployment, so no pods are replaced; \"kubectl rollout resume deployment/%s\" goes on", v.deployment.Name))
 	case v.overdue():
 		return state(metav1.ConditionFalse, v1beta1.WebsiteReasonProgressDeadlineExceeded, "new pods have not become available in time; the ones before them are kept where there are any")
 	default:
 		return state(metav1.ConditionTrue, v1beta1.WebsiteReasonRolloutInProgress, "pods are being started or replaced")
 	}
+}
+
+// paused reports whether the Deployment is kept from replacing pods. Whoever paused
+// it owns that field, and may mean it.
+func (v *view) paused() bool {
+	return v.deployment != nil && v.deployment.Spec.Paused && !v.updated()
 }
 
 // overdue reports whether the Deployment has given up waiting for new pods.
@@ -140,6 +148,8 @@ func (v *view) ready() metav1.Condition {
 		switch found := v.causeOfPods(); {
 		case v.wantedReplicas() == 0 && v.updated():
 			return state(metav1.ConditionTrue, v1beta1.WebsiteReasonScaledToZero, "the site is offline, as spec.replicas: 0 asks for")
+		case v.paused():
+			return state(metav1.ConditionFalse, v1beta1.WebsiteReasonDeploymentPaused, v.progressing().Message)
 		case found != nil:
 			return state(metav1.ConditionFalse, found.reason, found.message)
 		case v.overdue():

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -74,6 +75,18 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 				t.Errorf("%d events NameTaken in three passes, want 1", taken)
 			}
 		})
+	}
+}
+
+// TestChildrenOfADeletedWebsite: nobody needs to make room for a Website that was
+// created again, so nobody is told to.
+func TestChildrenOfADeletedWebsite(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(controlledBy("mycontroller.nevermosby.io/v1beta1", "Website", testName, "an-earlier-one"))
+	f.reconcile(testKey)
+	ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
+	if ready == nil || ready.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(ready.Message, "made anew") || strings.Contains(ready.Message, "delete it") {
+		t.Errorf("reported: %+v", ready)
 	}
 }
 
