@@ -295,8 +295,10 @@ func (o *Observer) explain(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
+// unsettled reports whether something is not right or not known yet. A git-sync
+// that did not answer once is asked again soon; one that never does need not be.
 func (r *record) unsettled() bool {
-	return !r.Reachable || r.Commit == "" || r.PathNotFound || r.Failure != FailureNone
+	return !r.Reachable || r.Commit == "" || r.PathNotFound || r.Failure != FailureNone || r.silent > 0 && !r.SyncUnreachable
 }
 
 // ask makes the requests of one poll. A git-sync that does not answer does not
