@@ -225,9 +225,6 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		case known.following == followingYes:
 			known.Failure = FailureNone
 		case known.following == followingNo:
-			if known.Failure == FailureNone {
-				known.Failure = FailureUnknown
-			}
 			readLog = true
 		case answer.Commit == "" && now.Sub(known.first) >= graceForFirstFetch:
 			readLog = true
@@ -238,6 +235,8 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		known.SyncUnreachable = known.silent >= unreachableAfter
 		if readLog = readLog && now.Sub(known.logRead) >= logPeriod; readLog {
 			known.logRead = now
+		} else {
+			known.fail(FailureUnknown)
 		}
 	}
 	o.mu.Unlock()
@@ -278,20 +277,26 @@ func (o *Observer) again(known *record) time.Duration {
 
 // explain reads the log of a pod that fails, to say why.
 func (o *Observer) explain(ctx context.Context, pod *corev1.Pod) {
-	log, err := o.Pods.Log(ctx, pod)
-	if err != nil {
+	failure := FailureUnknown
+	if log, err := o.Pods.Log(ctx, pod); err != nil {
 		klog.FromContext(ctx).V(2).Info("The log of a pod that fails to fetch cannot be read", "pod", klog.KObj(pod), "err", err)
-		return
+	} else {
+		failure = classify(log)
 	}
-	failure := classify(log)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known := o.pods[pod.UID]
-	if known == nil || (known.following != followingNo && failure == FailureUnknown) {
-		return // Nothing says that it failed: it may only be slow.
+	if known := o.pods[pod.UID]; known != nil {
+		known.fail(failure)
 	}
-	if failure != FailureUnknown || known.Failure == FailureNone {
-		known.Failure = failure
+}
+
+// fail notes why fetching fails. What is known about that is more than nothing.
+func (r *record) fail(why Failure) {
+	switch {
+	case why != FailureUnknown:
+		r.Failure = why
+	case r.following == followingNo && r.Failure == FailureNone:
+		r.Failure = why // Without that it may only be slow.
 	}
 }
 
