@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -159,7 +160,9 @@ func (s *syncer) git(ctx context.Context, dir string, args ...string) (string, e
 }
 
 // credentials make git answer with the user and the password, for the repository's host
-// only. The password travels in the environment, which no other user can read.
+// only. The file is read for each sync, as git-sync does since v4.6, so that a Secret that
+// changes takes no restart. The password travels in the environment, which no other user
+// can read.
 func (s *syncer) credentials() ([]string, error) {
 	password, err := os.ReadFile(s.passwordFile)
 	if err != nil {
@@ -169,10 +172,19 @@ func (s *syncer) credentials() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--username and --password-file need an http or https --repo: %w", err)
 	}
+	// After the settings that the container has for git.
+	settings := 0
+	if count := os.Getenv("GIT_CONFIG_COUNT"); count != "" {
+		if settings, err = strconv.Atoi(count); err != nil {
+			return nil, fmt.Errorf("reading GIT_CONFIG_COUNT: %w", err)
+		}
+	}
 	host := url.URL{Scheme: repo.Scheme, Host: repo.Host}
 	return []string{
 		"GITSYNC_USERNAME=" + s.username, "GITSYNC_PASSWORD=" + strings.TrimRight(string(password), "\r\n"),
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential." + host.String() + ".helper",
-		`GIT_CONFIG_VALUE_0=!f() { printf 'username=%s\npassword=%s\n' "$GITSYNC_USERNAME" "$GITSYNC_PASSWORD"; }; f`,
+		fmt.Sprintf("GIT_CONFIG_COUNT=%d", settings+1),
+		fmt.Sprintf("GIT_CONFIG_KEY_%d=credential.%s.helper", settings, host.String()),
+		fmt.Sprintf("GIT_CONFIG_VALUE_%d=", settings) +
+			`!f() { printf 'username=%s\npassword=%s\n' "$GITSYNC_USERNAME" "$GITSYNC_PASSWORD"; }; f`,
 	}, nil
 }
