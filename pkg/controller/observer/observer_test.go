@@ -32,6 +32,8 @@ type fakePods struct {
 	startup string
 	counts  map[string]int
 	log     string
+	// reading is called while the log is read.
+	reading func()
 	err     error
 	// noMetrics makes git-sync silent.
 	noMetrics bool
@@ -76,6 +78,9 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string
 }
 
 func (p *fakePods) Log(context.Context, *corev1.Pod) (string, error) {
+	if p.reading != nil {
+		p.reading()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logReads++
@@ -347,6 +352,23 @@ func TestUnwantedPodsAreNotAsked(t *testing.T) {
 	n = polls()
 	if _, known := f.Of("uid-of-a"); !known || n == 0 {
 		t.Errorf("one that is wanted again was asked %d times, known: %t", n, known)
+	}
+}
+
+// TestFailureIsKnownWhole: whoever asks while the log is read must not be told that
+// nobody knows why fetching fails.
+func TestFailureIsKnownWhole(t *testing.T) {
+	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"error": 1}, log: "Authentication failed"})
+	reads := 0
+	f.pods.reading = func() {
+		reads++
+		if got, _ := f.Of("uid-of-a"); got.Failure != FailureNone {
+			t.Errorf("the failure is known to be %q before the log has been read", got.Failure)
+		}
+	}
+	f.poll(t)
+	if got, _ := f.Of("uid-of-a"); reads != 1 || got.Failure != FailureAuthentication {
+		t.Errorf("after %d reads the failure is %q", reads, got.Failure)
 	}
 }
 
