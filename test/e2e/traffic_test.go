@@ -83,15 +83,12 @@ func (v *traffic) run(ctx context.Context) {
 	}
 	tick := time.NewTicker(trafficInterval)
 	defer tick.Stop()
-	for i := 0; ; i++ {
+	for i := 0; ctx.Err() == nil; i++ {
+		paths <- releasePaths[i%len(releasePaths)]
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
-		if ctx.Err() != nil {
-			break
-		}
-		paths <- releasePaths[i%len(releasePaths)]
 	}
 	close(paths)
 	visitors.Wait()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // start runs a gateway in front of target and returns the addresses it listens on.
@@ -26,15 +28,17 @@ func start(t *testing.T, target, client string) (api, proxy string) {
 			t.Errorf("Serve = %v", err)
 		}
 	})
-	for range 200 {
-		if conn, err := net.Dial("tcp", o.Proxy); err == nil {
-			_ = conn.Close()
-			return o.API, o.Proxy
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		conn, err := net.Dial("tcp", o.Proxy)
+		if err != nil {
+			return false, nil
 		}
-		time.Sleep(10 * time.Millisecond)
+		return true, conn.Close()
+	})
+	if err != nil {
+		t.Fatalf("the gateway does not listen: %v", err)
 	}
-	t.Fatal("the gateway does not listen")
-	return "", ""
+	return o.API, o.Proxy
 }
 
 func free(t *testing.T) string {

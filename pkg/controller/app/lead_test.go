@@ -104,6 +104,9 @@ current-context: test
 	return path
 }
 
+// patience is how long a test waits for what happens at once, however slow the machine is.
+const patience = 30 * time.Second
+
 // election is a leader election against a lease server.
 type election struct {
 	server *leaseServer
@@ -122,8 +125,8 @@ func (e *election) note(step string) {
 	e.steps = append(e.steps, step)
 }
 
-// elect runs a function as leader.
-func elect(t *testing.T, run func(e *election, ctx context.Context, drain <-chan struct{}) error) *election {
+// elect runs a function as leader, who gives up when it cannot renew its lease within a deadline.
+func elect(t *testing.T, deadline time.Duration, run func(e *election, ctx context.Context, drain <-chan struct{}) error) *election {
 	t.Helper()
 	e := &election{server: &leaseServer{}, writes: make(chan struct{}, 1), done: make(chan error, 1)}
 	held := ""
@@ -148,8 +151,8 @@ func elect(t *testing.T, run func(e *election, ctx context.Context, drain <-chan
 		t.Fatal(err)
 	}
 	o.Kubeconfig = writeKubeconfig(t, server.URL)
-	o.LeaderElection.LeaseDuration.Duration = 2 * time.Second
-	o.LeaderElection.RenewDeadline.Duration = 500 * time.Millisecond
+	o.LeaderElection.LeaseDuration.Duration = 2 * deadline
+	o.LeaderElection.RenewDeadline.Duration = deadline
 	o.LeaderElection.RetryPeriod.Duration = 50 * time.Millisecond
 	clients, err := newClients(o, nil)
 	if err != nil {
@@ -172,7 +175,7 @@ func elect(t *testing.T, run func(e *election, ctx context.Context, drain <-chan
 
 func TestDrainComesBeforeRelease(t *testing.T) {
 	working := make(chan struct{})
-	e := elect(t, func(e *election, ctx context.Context, drain <-chan struct{}) error {
+	e := elect(t, patience, func(e *election, ctx context.Context, drain <-chan struct{}) error {
 		e.note("working")
 		close(working)
 		<-drain
@@ -182,7 +185,7 @@ func TestDrainComesBeforeRelease(t *testing.T) {
 		for range 3 {
 			select {
 			case <-e.writes:
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				e.note("the lease is neither renewed nor released")
 			}
 		}
@@ -205,7 +208,7 @@ func TestDrainComesBeforeRelease(t *testing.T) {
 
 func TestLostLeaseEndsTheWork(t *testing.T) {
 	working := make(chan struct{})
-	e := elect(t, func(e *election, ctx context.Context, drain <-chan struct{}) error {
+	e := elect(t, 500*time.Millisecond, func(e *election, ctx context.Context, drain <-chan struct{}) error {
 		close(working)
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -218,7 +221,7 @@ func TestLostLeaseEndsTheWork(t *testing.T) {
 }
 
 func TestStandbyStopsAtOnce(t *testing.T) {
-	e := elect(t, func(e *election, ctx context.Context, drain <-chan struct{}) error {
+	e := elect(t, patience, func(e *election, ctx context.Context, drain <-chan struct{}) error {
 		e.note("working")
 		return nil
 	})
