@@ -35,7 +35,9 @@ func (o *options) sshCommand() string {
 }
 
 // credentials make git answer with the user and the password, for the repository's host
-// only. The password travels in the environment, which no other user can read.
+// only. The file is read for each sync, as git-sync does since v4.6, so that a Secret that
+// changes takes no restart. The password travels in the environment, which no other user
+// can read.
 func (o *options) credentials() ([]string, error) {
 	password, err := os.ReadFile(o.passwordFile)
 	if err != nil {

@@ -57,55 +57,6 @@ func writeFile(t *testing.T, content string) string {
 	return path
 }
 
-// TestPasswordKeepsGitsSettings: the pod's limits on git's memory are in the same
-// variables as what answers with the password.
-func TestPasswordKeepsGitsSettings(t *testing.T) {
-	t.Setenv("GIT_CONFIG_COUNT", "2")
-	t.Setenv("GIT_CONFIG_KEY_0", "core.bigFileThreshold")
-	t.Setenv("GIT_CONFIG_VALUE_0", "16m")
-	t.Setenv("GIT_CONFIG_KEY_1", "pack.threads")
-	t.Setenv("GIT_CONFIG_VALUE_1", "1")
-	passwordFile := writeFile(t, "expired\n")
-	o, err := parse([]string{
-		"--repo=http://127.0.0.1:1/site.git", "--root=" + t.TempDir(), "--username=reader", "--password-file=" + passwordFile,
-	}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &syncer{options: o, counts: &counts{}}
-	for key, want := range map[string]string{"core.bigFileThreshold": "16m", "pack.threads": "1"} {
-		if got, err := s.git(t.Context(), s.root, "config", "--get", key); err != nil || got != want {
-			t.Errorf("git reads %s as %q, %v, want %q", key, got, err, want)
-		}
-	}
-	// As the kubelet renews it.
-	if err := os.WriteFile(passwordFile, []byte("secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	environment, err := s.environment()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := func(url string) (string, error) {
-		cmd := exec.Command("git", "credential", "fill")
-		cmd.Env, cmd.Stdin = append(environment, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ASKPASS="), strings.NewReader("url="+url+"\n\n")
-		out, err := cmd.Output()
-		return string(out), err
-	}
-	if out, err := ask("http://127.0.0.1:1/site.git"); err != nil || !strings.Contains(out, "username=reader\npassword=secret\n") {
-		t.Errorf("git has the credentials %q, %v", out, err)
-	}
-	if out, err := ask("http://127.0.0.2:1/site.git"); err == nil {
-		t.Errorf("another host is told %q", out)
-	}
-	if err := os.Remove(passwordFile); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.sync(t.Context()); err == nil || !strings.Contains(err.Error(), "--password-file") {
-		t.Errorf("a sync without its password: %v", err)
-	}
-}
-
 // TestSSH publishes a private repository over ssh, and only with its key and from the
 // host that is known.
 func TestSSH(t *testing.T) {

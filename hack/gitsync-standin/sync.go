@@ -143,7 +143,6 @@ func (s *syncer) git(ctx context.Context, dir string, args ...string) (string, e
 	// A clean end lets git remove its lock files.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	// Secrets are renewed in place, and git-sync reads a password for each sync.
 	environment, err := s.environment()
 	if err != nil {
 		return "", err

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -14,9 +16,13 @@ import (
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	if urls := s.get(t).Status.Urls; len(urls) == 0 || urls[0] != s.url(t) {
-		t.Errorf("urls = %q, want %s first", urls, s.url(t))
-	}
+	want := s.url(t)
+	waitFor(t, "the status has the URL", func(context.Context) error {
+		if urls := s.get(t).Status.Urls; len(urls) == 0 || urls[0] != want {
+			return fmt.Errorf("urls = %q, want %s first", urls, want)
+		}
+		return nil
+	})
 }
 
 // TestPodProxy reads the commit by the other of the two ways to a pod: that of a

@@ -26,18 +26,23 @@ type controller struct {
 
 // flags are those of every controller here. The lease is left out: many
 // controllers run at once, and what the lease is for has tests of its own.
-func flags(namespace string) []string {
+func flags(w world) []string {
+	// The addresses of simulated pods are made up.
+	observation := "None"
+	if w.remote != nil {
+		observation = "PodProxy" // Which ends at the wire.
+	}
 	return []string{
-		"--kubeconfig=" + kubeconfig, "--watch-namespace=" + namespace,
+		"--kubeconfig=" + kubeconfig, "--watch-namespace=" + w.namespace,
 		"--leader-elect=false", "--secure-port=0",
-		// The addresses of simulated pods are made up.
-		"--commit-observation=None",
+		"--commit-observation=" + observation,
 	}
 }
 
 // start starts a controller on a wire. The test waits for its end.
-func start(t *testing.T, w *wire, namespace string) *controller {
+func start(t *testing.T, wire *wire, w world) *controller {
 	t.Helper()
+	wire.remote = w.remote
 	o, err := options.NewOptions()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +51,7 @@ func start(t *testing.T, w *wire, namespace string) *controller {
 	for _, section := range o.Flags().FlagSets {
 		set.AddFlagSet(section)
 	}
-	if err := set.Parse(flags(namespace)); err != nil {
+	if err := set.Parse(flags(w)); err != nil {
 		t.Fatal(err)
 	}
 	o.Complete()
@@ -54,10 +59,10 @@ func start(t *testing.T, w *wire, namespace string) *controller {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	c := &controller{wire: w, passes: newPasses(), stop: stop, done: make(chan error, 1)}
+	c := &controller{wire: wire, passes: newPasses(), stop: stop, done: make(chan error, 1)}
 	go func() {
 		c.done <- app.RunInstrumented(ctx, o, app.Instruments{
-			WrapTransport:  w.wrap,
+			WrapTransport:  wire.wrap,
 			TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(c.passes)),
 		})
 		close(c.done)
@@ -66,7 +71,7 @@ func start(t *testing.T, w *wire, namespace string) *controller {
 		c.die()
 		stop()
 		<-c.done
-		w.close()
+		wire.close()
 	})
 	return c
 }

@@ -24,20 +24,22 @@ type fault struct {
 	// reads tells that reads meet it as well as writes. A read leaves nothing
 	// behind, so what happens after it happens before the next call.
 	reads bool
+	// kind tells that it stands for others that differ in the answer alone.
+	kind bool
 	// answer makes what the controller sees instead of the API server's answer.
 	answer func(*http.Request) (*http.Response, error)
 }
 
 // faults are those that every call meets.
 var faults = []*fault{
-	{name: "no connection", reads: true, answer: fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
+	{name: "no connection", kind: true, reads: true, answer: fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
 	{name: "timeout", answer: fails(timeoutError{})},
 	{name: "internal error", reads: true, answer: refuses(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)},
 	{name: "conflict", answer: refuses(http.StatusConflict, metav1.StatusReasonConflict, 0)},
 	{name: "too many requests", answer: refuses(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1)},
-	{name: "answer lost", sent: true, answer: fails(io.ErrUnexpectedEOF)},
-	{name: "crash before", crash: true, reads: true, answer: fails(errDead)},
-	{name: "crash after", sent: true, crash: true, answer: fails(errDead)},
+	{name: "answer lost", kind: true, sent: true, answer: fails(io.ErrUnexpectedEOF)},
+	{name: "crash before", kind: true, crash: true, reads: true, answer: fails(errDead)},
+	{name: "crash after", kind: true, sent: true, crash: true, answer: fails(errDead)},
 }
 
 // meets reports whether calls at a site are to meet the fault.
@@ -52,14 +54,16 @@ func (f *fault) strike(w *wire, at site, base http.RoundTripper, r *http.Request
 		return f.answer(r)
 	}
 	response, err := base.RoundTrip(r)
+	if err == nil {
+		w.answered(at)
+		response.Body.Close()
+	}
 	if f.crash {
 		w.die()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("a call that was to succeed before the fault: %w", err)
 	}
-	w.answered(at)
-	response.Body.Close()
 	return f.answer(r)
 }
 

@@ -37,7 +37,17 @@ func newWorld(t *testing.T) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{namespace.Name}
+	return world{namespace: namespace.Name}
+}
+
+// newWorld creates a namespace for the scenario.
+func (s scenario) newWorld(t *testing.T) world {
+	t.Helper()
+	w := newWorld(t)
+	if s.observed {
+		w.remote = &remote{head: commitA}
+	}
+	return w
 }
 
 // outcome is what a run of a scenario came to.
@@ -57,11 +67,11 @@ type outcome struct {
 // controllers go on until there is nothing left to do.
 func (s scenario) reference(t *testing.T, o *observer) state {
 	t.Helper()
-	ctx, w := t.Context(), newWorld(t)
+	ctx, w := t.Context(), s.newWorld(t)
 	if s.before != nil {
 		s.prepare(t, w)
 	}
-	undisturbed := start(t, newWire(), w.namespace)
+	undisturbed := start(t, newWire(), w)
 	if err := s.do(ctx, w); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +99,7 @@ func (s scenario) reference(t *testing.T, o *observer) state {
 // namespace is as wanted, and in the end stops the controller.
 func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state) outcome {
 	t.Helper()
-	ctx, w := t.Context(), newWorld(t)
+	ctx, w := t.Context(), s.newWorld(t)
 	disturbed := newWire()
 	disturbed.listing = s.listing
 	if s.before == nil {
@@ -97,7 +107,7 @@ func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state)
 	} else {
 		s.prepare(t, w)
 	}
-	running := start(t, disturbed, w.namespace)
+	running := start(t, disturbed, w)
 	if s.before != nil {
 		// What users do is to come as an event, not to be there already.
 		w.lookedAt(t, running)
@@ -112,7 +122,7 @@ func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state)
 		if f != nil && f.crash && disturbed.hasFired() && len(wires) == 1 {
 			running.crash()
 			wires = append(wires, newWire())
-			running = start(t, wires[1], w.namespace)
+			running = start(t, wires[1], w)
 		}
 		if err := s.until(ctx, w); err != nil {
 			return err
@@ -152,7 +162,7 @@ func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state)
 // prepare makes what a scenario starts from.
 func (s scenario) prepare(t *testing.T, w world) {
 	t.Helper()
-	preparing := start(t, newWire(), w.namespace)
+	preparing := start(t, newWire(), w)
 	if err := s.before(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +172,7 @@ func (s scenario) prepare(t *testing.T, w world) {
 // once runs a controller for one look at every Website and returns what it wrote.
 func (w world) once(t *testing.T) map[site]int {
 	t.Helper()
-	c := start(t, newWire(), w.namespace)
+	c := start(t, newWire(), w)
 	w.lookedAt(t, c)
 	c.drain(t)
 	return c.writes()

@@ -21,6 +21,10 @@ type scenario struct {
 	// listing is that of the wire. Only the calls of informers meet faults then:
 	// the others are those of the scenario with streaming.
 	listing bool
+	// observed has the controllers ask pods which commit they serve. The calls are
+	// then those of other scenarios, at other moments, so that one fault of each
+	// kind is enough: before and after a call, with and without a crash.
+	observed bool
 	// before makes what is there when the controller starts that meets faults,
 	// while another controller runs.
 	before func(context.Context, world) error
@@ -31,7 +35,12 @@ type scenario struct {
 }
 
 // world is a namespace.
-type world struct{ namespace string }
+type world struct {
+	namespace string
+	// remote is the repository that its pods follow; nil where nobody asks them
+	// what they serve.
+	remote *remote
+}
 
 func (w world) create(ctx context.Context, name string, tweaks ...func(*v1beta1.Website)) error {
 	site := &v1beta1.Website{
@@ -206,6 +215,25 @@ var scenarios = []scenario{
 			return websites.WebsiteV1beta1().Websites(w.namespace).Delete(ctx, "first", metav1.DeleteOptions{})
 		},
 		until: func(ctx context.Context, w world) error { return w.settled(ctx, "second") },
+	},
+	{
+		name: "suspend", observed: true, before: publishedKubia,
+		do:    patchKubia(`{"spec":{"suspend":true}}`),
+		until: kubiaSuspended,
+	},
+	{
+		name: "resume", observed: true,
+		before: func(ctx context.Context, w world) error {
+			if err := publishedKubia(ctx, w); err != nil {
+				return err
+			}
+			if err := w.patch(ctx, kubia, `{"spec":{"suspend":true}}`); err != nil {
+				return err
+			}
+			return waitUntil(ctx, func(ctx context.Context) error { return kubiaSuspended(ctx, w) })
+		},
+		do:    patchKubia(`{"spec":{"suspend":false}}`),
+		until: func(ctx context.Context, w world) error { return w.publishes(ctx, kubia, commitB) },
 	},
 	{
 		name: "deleted", before: servedKubia,

@@ -44,7 +44,7 @@ func gated(t *testing.T) (world, *controller, func(string) *gate) {
 	for _, resource := range append(watchedChildren(t), watchedWebsites) {
 		wire.gateOf(resource)
 	}
-	c := start(t, wire, w.namespace)
+	c := start(t, wire, w)
 	if err := servedKubia(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ type wire struct {
 	bases  []http.RoundTripper
 	// reached is how many calls the API server answered, or was to answer a
 	// controller that a fault kept from seeing it. A call that is under way when
-	// its controller crashes is none of them: nobody knows whether it got there.
+	// its controller crashes is none of them: its successor may make it as well,
+	// before the API server has got to the first.
 	reached map[site]int
 	// dead means that nothing goes out any more.
 	dead bool
@@ -80,6 +81,10 @@ type wire struct {
 	// listing makes the API servers ones that do not stream lists, as those before
 	// Kubernetes 1.34: informers list before they watch.
 	listing bool
+
+	// remote is what pods publish; nil where nobody asks them. It is set before
+	// the first call.
+	remote *remote
 
 	// fault is what happens to the call at; nil when nothing does, or did already.
 	fault *fault
@@ -114,6 +119,14 @@ func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Respons
 	if w.listing && r.URL.Query().Get("sendInitialEvents") == "true" {
 		return refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)(r)
 	}
+	if s.rule() == "get pods/proxy" {
+		// The pods are asked, not the API server, so it is no call of those that
+		// meet faults.
+		if w.isDead() {
+			return nil, errDead
+		}
+		return w.remote.answer(r)
+	}
 	strike, gate, err := w.next(s)
 	if err != nil {
 		return nil, err
@@ -132,11 +145,13 @@ func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Respons
 	return response, err
 }
 
-// answered counts a call that got through.
+// answered counts a call that got through while its controller lived.
 func (w *wire) answered(s site) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reached[s]++
+	if !w.dead {
+		w.reached[s]++
+	}
 }
 
 // next counts a call and returns the fault that it meets, if any.
@@ -158,6 +173,12 @@ func (w *wire) next(s site) (*fault, *gate, error) {
 	}
 	w.fault = nil
 	return strike, nil, nil
+}
+
+func (w *wire) isDead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead
 }
 
 // die cuts the wire.

@@ -191,6 +191,9 @@ func TestDirectAccess(t *testing.T) {
 		"discovery": {path: "/apis", wantCode: http.StatusForbidden, wantBody: "system:anonymous"},
 		"liveness":  {path: "/livez", wantCode: http.StatusOK, wantBody: "ok"},
 		"readiness": {path: "/readyz", wantCode: http.StatusOK, wantBody: "ok"},
+		// Ready servers know whom to trust.
+		"readiness of the clients' authority":     {path: "/readyz?verbose", wantCode: http.StatusOK, wantBody: "[+]client-ca ok"},
+		"readiness of the aggregator's authority": {path: "/readyz?verbose", wantCode: http.StatusOK, wantBody: "[+]requestheader-client-ca ok"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

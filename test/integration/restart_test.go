@@ -23,8 +23,8 @@ import (
 
 const controllerUser = "system:serviceaccount:website-system:website-controller"
 
-// How long nobody leads at most: a standby tries every 2 seconds for a lease that
-// was released, and one that was not lasts 15 seconds.
+// How long nobody leads at most: a standby tries every 2.2 seconds at least, and a
+// lease that was not released lasts 15 seconds after the try that saw its renewal.
 const (
 	sigtermFailover = 5 * time.Second
 	killFailover    = 20 * time.Second

@@ -207,6 +207,8 @@ func TestKubectlWatches(t *testing.T) {
 	namespace := newNamespace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
+	// Its row tells that kubectl has listed, and so watches what is created from now on.
+	mustCreateBeta(t, namespace, "earlier")
 	command := exec.CommandContext(ctx, cluster.KubectlPath(), "get", "websites", "-n", namespace, "--watch", "--output-watch-events")
 	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(), "KUBECACHEDIR="+t.TempDir())
 	output, err := command.StdoutPipe()
@@ -221,10 +223,10 @@ func TestKubectlWatches(t *testing.T) {
 		// It never ends by itself, so that it was killed is all that there is to say.
 		_ = command.Wait()
 	})
-	mustCreateBeta(t, namespace, "kubia", func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort })
 
 	wanted := []*regexp.Regexp{
 		regexp.MustCompile(`^EVENT +NAME +READY +URL +COMMIT +AGE$`),
+		regexp.MustCompile(`^ADDED +earlier `),
 		regexp.MustCompile(`^ADDED +kubia +0/1 `),
 		regexp.MustCompile(`^MODIFIED +kubia +1/1 +\S*:3\d{4} `),
 		regexp.MustCompile(`^DELETED +kubia `),
@@ -235,7 +237,10 @@ func TestKubectlWatches(t *testing.T) {
 		if !wanted[0].MatchString(lines.Text()) {
 			continue
 		}
-		if wanted = slices.Delete(wanted, 0, 1); len(wanted) == 1 {
+		switch wanted = slices.Delete(wanted, 0, 1); len(wanted) {
+		case 3:
+			mustCreateBeta(t, namespace, "kubia", func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort })
+		case 1:
 			kubectl(t, "delete", "website", "kubia", "-n", namespace)
 		}
 	}

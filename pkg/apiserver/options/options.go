@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -69,6 +71,10 @@ func NewOptions() (*Options, error) {
 	// The codec of the storage follows from --storage-media-type; see Config.
 	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, nil)
 	addResourceQuota(recommended)
+	// After those that every API server has, and so with the last word.
+	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		return []admission.PluginInitializer{newQuotaInitializer(), policyInitializer{config.SharedInformerFactory}}, nil
+	}
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort
 	// With no folder for it, a certificate that nobody provided stays in memory.

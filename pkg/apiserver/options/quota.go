@@ -6,7 +6,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
@@ -17,11 +16,12 @@ func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
 	resourcequota.Register(recommended.Admission.Plugins)
 	// Last: what another plugin refuses must not be counted.
 	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, resourcequota.PluginName)
-	recommended.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		// No evaluators: the plugin makes one that counts objects for every
-		// resource it meets.
-		return []admission.PluginInitializer{quotaInitializer{generic.NewConfiguration(nil, nil)}}, nil
-	}
+}
+
+// newQuotaInitializer has objects counted. It needs no evaluators: the plugin
+// makes one that counts objects for every resource it meets.
+func newQuotaInitializer() quotaInitializer {
+	return quotaInitializer{generic.NewConfiguration(nil, nil)}
 }
 
 // quotaInitializer tells an admission plugin how to count.

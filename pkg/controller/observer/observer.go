@@ -62,6 +62,9 @@ type Config struct {
 	Pods Pods
 	// Lookup returns a pod as it is in the cache.
 	Lookup func(key cache.ObjectName) (*corev1.Pod, error)
+	// Wanted reports whether a pod is one to ask: labels like those of website pods
+	// can be given to any pod.
+	Wanted func(pod *corev1.Pod) bool
 	// Siblings returns the pods of the same Website.
 	Siblings func(pod *corev1.Pod) []*corev1.Pod
 	// Changed is told of every pod about which something else is known than
@@ -162,27 +165,31 @@ func (o *Observer) next(ctx context.Context) bool {
 	if err != nil {
 		return true
 	}
-	if !asks(pod) {
-		// Its next change brings it back.
-		if !HasEnded(pod) || !pod.DeletionTimestamp.IsZero() {
-			return true
-		}
-		if again := o.explainEnd(ctx, pod); again > 0 {
-			o.queue.AddAfter(key, again)
-		}
+	if !o.Wanted(pod) {
+		o.Forget(pod.UID) // It may have been, before its Website was deleted.
 		return true
 	}
-	again := o.observe(ctx, pod)
+	var again time.Duration
+	switch {
+	case CanAnswer(pod):
+		again = wait.Jitter(o.observe(ctx, pod), jitter)
+	case HasEnded(pod) && pod.DeletionTimestamp.IsZero():
+		again = o.explainEnd(ctx, pod)
+	default:
+		return true // Its next change brings it back.
+	}
 	if current, err := o.Lookup(key); err != nil || current.UID != pod.UID {
-		o.Forget(pod.UID) // Gone while it was asked.
+		o.Forget(pod.UID) // Gone meanwhile.
 		return true
 	}
-	o.queue.AddAfter(key, wait.Jitter(again, jitter))
+	if again > 0 {
+		o.queue.AddAfter(key, again)
+	}
 	return true
 }
 
-// asks reports whether there is somebody in the pod who could answer.
-func asks(pod *corev1.Pod) bool {
+// CanAnswer reports whether there is somebody in a pod who could say something.
+func CanAnswer(pod *corev1.Pod) bool {
 	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
 }
 
@@ -224,6 +231,8 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 			readLog = true
 		case answer.Commit == "" && now.Sub(known.first) >= graceForFirstFetch:
 			readLog = true
+		case answer.Commit != before.Commit:
+			known.Failure = FailureNone // It was fetched, though git-sync does not say so.
 		}
 		known.FollowingUnknown = known.following == followingUnknown
 		known.SyncUnreachable = known.silent >= unreachableAfter

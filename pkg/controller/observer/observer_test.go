@@ -39,6 +39,8 @@ type fakePods struct {
 	eviction      string
 	evictedAfter  int
 	evictionReads int
+	// withoutMetrics is true when git-sync does not answer.
+	withoutMetrics bool
 }
 
 func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string) (int, []byte, error) {
@@ -60,6 +62,9 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string
 		}
 		return http.StatusOK, []byte("ok\n"), nil
 	case "8082/metrics":
+		if p.withoutMetrics {
+			return 0, nil, errors.New("connection refused")
+		}
 		var body strings.Builder
 		for status, count := range p.counts {
 			fmt.Fprintf(&body, "git_sync_count_total{status=%q} %d\n", status, count)
@@ -100,6 +105,8 @@ type fixture struct {
 	clock   *testingclock.FakeClock
 	changed map[string]int
 	mu      sync.Mutex
+	// unwanted are pods of nobody.
+	unwanted map[string]bool
 }
 
 func newFixture(pods *fakePods) *fixture {
@@ -115,6 +122,7 @@ func newFixture(pods *fakePods) *fixture {
 			}
 			return nil, errors.New("not found")
 		},
+		Wanted:   func(pod *corev1.Pod) bool { return !f.unwanted[pod.Name] },
 		Siblings: func(*corev1.Pod) []*corev1.Pod { return all },
 		Changed: func(pod *corev1.Pod) {
 			f.mu.Lock()
@@ -212,6 +220,15 @@ func TestObserve(t *testing.T) {
 			polls: []func(*fakePods){func(p *fakePods) { p.log = "cloning" }, nil},
 			want:  Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 1,
 		},
+		"fetched after all, and git-sync does not say so": {
+			polls: []func(*fakePods){
+				func(p *fakePods) { p.withoutMetrics, p.log = true, "connection timed out" },
+				nil,
+				func(p *fakePods) { p.commit = commitA },
+			},
+			want:      Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
+			wantKnown: true, wantChanges: 3, wantAgain: time.Minute, wantLogReads: 1,
+		},
 		"git-sync restarted": {
 			polls: []func(*fakePods){
 				func(p *fakePods) { p.commit, p.counts = commitA, map[string]int{"success": 5, "error": 7} },
@@ -283,12 +300,43 @@ func TestPodsThatCannotAnswerAreNotAsked(t *testing.T) {
 	} {
 		pod := newPod("a")
 		tweak(pod)
-		if asks(pod) {
+		if CanAnswer(pod) {
 			t.Errorf("%s: would be asked", name)
 		}
 	}
-	if !asks(newPod("a")) {
+	if !CanAnswer(newPod("a")) {
 		t.Error("a running pod would not be asked")
+	}
+}
+
+// TestUnwantedPodsAreNotAsked: whoever may create pods can label them as ours.
+func TestUnwantedPodsAreNotAsked(t *testing.T) {
+	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"success": 1}})
+	_, ctx := ktesting.NewTestContext(t)
+	// polls returns how often pods were asked because something changed in this one.
+	polls := func() int {
+		before := f.pods.polls
+		f.Poll(newPod("a"))
+		for f.queue.Len() > 0 {
+			f.next(ctx)
+		}
+		return f.pods.polls - before
+	}
+	if n := polls(); n == 0 {
+		t.Fatal("a wanted pod was not asked")
+	}
+	if _, known := f.Of("uid-of-a"); !known {
+		t.Fatal("what a wanted pod said is not known")
+	}
+	f.unwanted = map[string]bool{"a": true}
+	n := polls()
+	if _, known := f.Of("uid-of-a"); known || n != 0 {
+		t.Errorf("one that is no longer wanted was asked %d times, known: %t", n, known)
+	}
+	f.unwanted = nil
+	n = polls()
+	if _, known := f.Of("uid-of-a"); !known || n == 0 {
+		t.Errorf("one that is wanted again was asked %d times, known: %t", n, known)
 	}
 }
 

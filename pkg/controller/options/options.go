@@ -104,10 +104,13 @@ func NewOptions() (*Options, error) {
 		CommitObservationPeriod: defaultObservationPeriod,
 
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
-			LeaderElect:       true,
-			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
-			RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
-			RetryPeriod:       metav1.Duration{Duration: 2 * time.Second},
+			LeaderElect:   true,
+			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+			// A standby tries after up to 2.2 times this long: once to see the last renewal,
+			// and once more when the lease has expired. With Kubernetes' usual 2 seconds it
+			// would lead as late as 24 seconds after the leader's end.
+			RetryPeriod:       metav1.Duration{Duration: time.Second},
 			ResourceLock:      resourcelock.LeasesResourceLock,
 			ResourceName:      Name,
 			ResourceNamespace: DefaultNamespace,

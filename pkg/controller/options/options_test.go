@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 	}
 	le := o.LeaderElection
 	if !le.LeaderElect || le.ResourceLock != "leases" || le.ResourceNamespace != "website-system" || le.ResourceName != "website-controller" ||
-		le.LeaseDuration.Duration.Seconds() != 15 || le.RenewDeadline.Duration.Seconds() != 10 || le.RetryPeriod.Duration.Seconds() != 2 {
+		le.LeaseDuration.Duration.Seconds() != 15 || le.RenewDeadline.Duration.Seconds() != 10 || le.RetryPeriod.Duration.Seconds() != 1 {
 		t.Errorf("leader election: %+v", le)
 	}
 	if o.SecureServing.ServerCert.CertDirectory != "" {

@@ -134,6 +134,9 @@ func TestConditions(t *testing.T) {
 			v.deployment.Status.UpdatedReplicas = 1
 			v.deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
 		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded True/CommitPublished", commitA, ""},
+		"rollout paused": {func(v *view) { v.deployment.Spec.Paused = true; v.deployment.Status.UpdatedReplicas = 0 },
+			"False/DeploymentPaused True/MinimumReplicasAvailable False/DeploymentPaused True/CommitPublished", commitA, "kubectl rollout resume deployment/"},
+		"paused, nothing to roll out": {func(v *view) { v.deployment.Spec.Paused = true }, served + "True/CommitPublished", commitA, ""},
 		"one of two pods away": {func(v *view) { v.deployment.Status.AvailableReplicas = 1; v.pods[0].ready = false },
 			"True/Serving True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
 		"no pod yet": {func(v *view) { v.deployment.Status = appsv1.DeploymentStatus{}; v.pods = nil },

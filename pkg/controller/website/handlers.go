@@ -17,6 +17,7 @@ func (c *Controller) websiteHandler() cache.ResourceEventHandler {
 		AddFunc: func(obj any, initial bool) {
 			if site, ok := withoutTombstone(obj); ok {
 				c.enqueueAs(cache.MetaObjectToName(site), !initial)
+				c.pollPods(site)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -28,6 +29,9 @@ func (c *Controller) websiteHandler() cache.ResourceEventHandler {
 			asked := before.Generation != site.Generation || before.UID != site.UID ||
 				!before.DeletionTimestamp.Equal(site.DeletionTimestamp)
 			c.enqueueAs(cache.MetaObjectToName(site), asked)
+			if before.UID != site.UID {
+				c.pollPods(site)
+			}
 			if !site.DeletionTimestamp.IsZero() {
 				c.enqueueClaimants(site, func(string) (string, bool) { return resources.DeploymentName(site), true })
 			}

@@ -1,11 +1,13 @@
 package website
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -90,6 +92,25 @@ func (c *Controller) podsOf(namespace, website string) []*corev1.Pod {
 	return pods
 }
 
+// isOfWebsite reports whether a pod is one of a Website that exists. That its
+// labels name one is no proof.
+func (c *Controller) isOfWebsite(pod *corev1.Pod) bool {
+	key := websiteOfPod(pod)
+	site, err := c.siteLister.Websites(key.Namespace).Get(key.Name)
+	return err == nil && resources.IsOwn(pod, resources.DeploymentName(site))
+}
+
+// pollPods has the pods asked that are there before their Website: those of one
+// that was deleted without them.
+func (c *Controller) pollPods(site metav1.Object) {
+	if c.observer == nil || !c.running.Load() {
+		return
+	}
+	for _, pod := range c.podsOf(site.GetNamespace(), site.GetName()) {
+		c.observer.Poll(pod)
+	}
+}
+
 // isReady reports whether a pod is behind the Service.
 func isReady(pod *corev1.Pod) bool {
 	ready := podCondition(pod, corev1.PodReady)
@@ -121,9 +142,15 @@ func (c *Controller) podHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(previous, obj any) {
 			before, ok := previous.(*corev1.Pod)
 			after, isPod := obj.(*corev1.Pod)
-			if ok && isPod && apiequality.Semantic.DeepEqual(before.Status, after.Status) &&
+			if !ok || !isPod {
+				return
+			}
+			if apiequality.Semantic.DeepEqual(before.Status, after.Status) && sameOwner(before, after) &&
 				before.DeletionTimestamp.Equal(after.DeletionTimestamp) && before.UID == after.UID {
 				return
+			}
+			if websiteOfPod(before) != websiteOfPod(after) {
+				c.enqueue(websiteOfPod(before))
 			}
 			changed(obj)
 		},
@@ -140,6 +167,14 @@ func (c *Controller) podHandler() cache.ResourceEventHandler {
 			}
 		},
 	}
+}
+
+// sameOwner reports whether a pod belongs to whom it belonged to. One that is
+// given other labels is let go by its ReplicaSet, and one without a controller is
+// taken in by whose labels it has.
+func sameOwner(before, after *corev1.Pod) bool {
+	return maps.Equal(before.Labels, after.Labels) &&
+		apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
 func websiteOfPod(pod *corev1.Pod) cache.ObjectName {

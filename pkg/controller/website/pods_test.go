@@ -18,7 +18,7 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 			Namespace: testNamespace, Name: "kubia-website-1234-a", UID: "uid-of-pod",
 			Labels:          map[string]string{"controller": testName, resources.LabelManagedBy: resources.ManagedBy, "pod-template-hash": "1234"},
 			Annotations:     map[string]string{"large": "annotation"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: testDeployment + "-1234", Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: testDeployment + "-1234", Controller: ptr.To(true)}},
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "nginx"}}},
@@ -71,6 +71,9 @@ func TestPodEvents(t *testing.T) {
 		"another address":          {newPod(func(p *corev1.Pod) { p.Status.PodIP = "192.0.2.10" }), 1},
 		"about to go":              {newPod(func(p *corev1.Pod) { p.DeletionTimestamp = &now }), 1},
 		"another one of that name": {newPod(func(p *corev1.Pod) { p.UID = "another" }), 1},
+		"let go by its ReplicaSet": {newPod(func(p *corev1.Pod) { p.OwnerReferences = nil }), 1},
+		"taken out of the Service": {newPod(func(p *corev1.Pod) { p.Labels["app"] = "debugged" }), 1},
+		"moved to another Website": {newPod(func(p *corev1.Pod) { p.Labels["controller"] = "other" }), 2},
 	} {
 		f := newFixture(t, newWebsite())
 		f.controller.running.Store(true)
@@ -87,12 +90,24 @@ func TestPodEvents(t *testing.T) {
 	}
 }
 
+// strangers are pods with the labels of ours that do not belong to testName.
+var strangers = map[string]func(*corev1.Pod){
+	"of-nobody":             func(p *corev1.Pod) { p.OwnerReferences = nil },
+	"not-controlled":        func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
+	"of-another-kind":       func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "StatefulSet" },
+	"of-another-group":      func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },
+	"of-another-deployment": func(p *corev1.Pod) { p.OwnerReferences[0].Name = "shop-1234" },
+	"of-another-website":    func(p *corev1.Pod) { p.Labels["controller"] = "other" },
+	"of-another-namespace":  func(p *corev1.Pod) { p.Namespace = "other" },
+}
+
 // TestOnlyOwnPodsCount: labels are no proof.
 func TestOnlyOwnPodsCount(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(newPod())
-	f.store(newPod(func(p *corev1.Pod) { p.Name, p.OwnerReferences = "stray", nil }))
-	f.store(newPod(func(p *corev1.Pod) { p.Name, p.Labels["controller"] = "others", "other" }))
+	for name, tweak := range strangers {
+		f.store(newPod(func(p *corev1.Pod) { p.Name = name }, tweak))
+	}
 	f.syncCaches()
 	pods := f.controller.observedPods(newWebsite())
 	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].ready || pods[0].observed {

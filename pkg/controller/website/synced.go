@@ -139,7 +139,7 @@ func (v *view) failureOfAnyPod() *cause {
 			return causeOfFailure(v.site, pod.Failure)
 		}
 	}
-	return nil
+	return v.remembered(v1beta1.WebsiteSynced, v.unasked())
 }
 
 // anyReadyPod reports whether there is a ready pod of this kind, if the pods

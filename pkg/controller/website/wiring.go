@@ -18,6 +18,7 @@ func (c *Controller) newObserver(config Config, pods corev1listers.PodLister) *o
 		Lookup: func(key cache.ObjectName) (*corev1.Pod, error) {
 			return pods.Pods(key.Namespace).Get(key.Name)
 		},
+		Wanted: c.isOfWebsite,
 		Siblings: func(pod *corev1.Pod) []*corev1.Pod {
 			return c.podsOf(pod.Namespace, resources.WebsiteOfLabels(pod.Labels))
 		},

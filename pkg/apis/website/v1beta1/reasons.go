@@ -17,6 +17,9 @@ const (
 	// WebsiteReasonProgressDeadlineExceeded means that new pods have not become
 	// available in time, and nothing is known about the cause.
 	WebsiteReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// WebsiteReasonDeploymentPaused means that pods are not replaced because
+	// somebody has paused the Deployment.
+	WebsiteReasonDeploymentPaused = "DeploymentPaused"
 	// WebsiteReasonMinimumReplicasAvailable means that enough pods serve.
 	WebsiteReasonMinimumReplicasAvailable = "MinimumReplicasAvailable"
 	// WebsiteReasonMinimumReplicasUnavailable means that too few pods serve, and

@@ -5,7 +5,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -83,14 +85,16 @@ func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfigur
 }
 
 // IsOwn reports whether a pod belongs to a Deployment of this name rather than
-// to somebody who uses the same labels. The name of its ReplicaSet says so.
+// to somebody who uses the same labels. The name of its ReplicaSet says so: it is
+// made of that of the Deployment and a hash that the pod carries as a label.
 func IsOwn(pod *corev1.Pod, deploymentName string) bool {
-	for _, owner := range pod.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return owner.Kind == "ReplicaSet" && owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-		}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return false
 	}
-	return false
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == appsv1.GroupName &&
+		owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
 // IsLabelled reports whether an object carries the labels by which the children

@@ -15,7 +15,7 @@ func TestNginxConfigFacts(t *testing.T) {
 		"takes only worktrees":                `"~^/git/root/\.worktrees/(?<worktree>[0-9a-f]{40}(?:[0-9a-f]{24})?)$" $worktree;`,
 		"serves under a literal prefix":       "root /git/root/.worktrees/$served;",
 		"follows no link out of the worktree": "disable_symlinks on from=/git/root/.worktrees/$served;",
-		"hides dot files":                     `location ~ "^/\.(?!well-known/)|./\." {`,
+		"hides dot files":                     `location ~ "(?s)^/\.(?!well-known/)|./\." {`,
 		"redirects within the site":           "absolute_redirect off;",
 		"does not tell its version":           "server_tokens off;",
 		"caches no descriptors":               "open_file_cache off;",

@@ -34,21 +34,23 @@ func TestKeptOn(t *testing.T) {
 }
 
 func TestIsOwn(t *testing.T) {
-	pod := func(kind, owner, hash string, controller bool) *corev1.Pod {
+	pod := func(apiVersion, kind, owner, hash string, controller bool) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Labels:          map[string]string{"pod-template-hash": hash},
-			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: owner, Controller: ptr.To(controller)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: owner, Controller: ptr.To(controller)}},
 		}}
 	}
 	for name, test := range map[string]struct {
 		pod  *corev1.Pod
 		want bool
 	}{
-		"of the Deployment":       {pod("ReplicaSet", "site-1234", "1234", true), true},
-		"of another Deployment":   {pod("ReplicaSet", "site-b-1234", "1234", true), false},
-		"of a similar name":       {pod("ReplicaSet", "site-b-1234", "b-12345", true), false},
-		"of another kind":         {pod("StatefulSet", "site-1234", "1234", true), false},
-		"not controlled":          {pod("ReplicaSet", "site-1234", "1234", false), false},
+		"of the Deployment":       {pod("apps/v1", "ReplicaSet", "site-1234", "1234", true), true},
+		"of another Deployment":   {pod("apps/v1", "ReplicaSet", "site-b-1234", "1234", true), false},
+		"of a similar name":       {pod("apps/v1", "ReplicaSet", "site-b-1234", "b-12345", true), false},
+		"of another kind":         {pod("apps/v1", "StatefulSet", "site-1234", "1234", true), false},
+		"of another group":        {pod("example.com/v1", "ReplicaSet", "site-1234", "1234", true), false},
+		"without a hash":          {pod("apps/v1", "ReplicaSet", "site", "", true), false},
+		"not controlled":          {pod("apps/v1", "ReplicaSet", "site-1234", "1234", false), false},
 		"somebody's with a label": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"controller": "kubia"}}}, false},
 	} {
 		if got := IsOwn(test.pod, "site"); got != test.want {

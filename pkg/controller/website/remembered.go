@@ -1,0 +1,40 @@
+package website
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
+)
+
+// toldByPods are the reasons that only pods can tell, when they are asked.
+var toldByPods = sets.New(
+	v1beta1.WebsiteReasonPathNotFound,
+	v1beta1.WebsiteReasonRefNotFound,
+	v1beta1.WebsiteReasonRepositoryUnreachable,
+	v1beta1.WebsiteReasonRepositoryNotFound,
+	v1beta1.WebsiteReasonAuthenticationFailed,
+	v1beta1.WebsiteReasonSyncFailing,
+	v1beta1.WebsiteReasonRepositoryTooLarge,
+)
+
+// remembered returns what a condition says that pods have told, while they are
+// silent: a controller that has just started has not asked them yet, and that does
+// not mean that the problem is over.
+func (v *view) remembered(kind string, silent bool) *cause {
+	known := v.previousCondition(kind)
+	if !silent || known == nil || known.ObservedGeneration != v.site.Generation || !toldByPods.Has(known.Reason) {
+		return nil
+	}
+	return &cause{known.Reason, known.Message}
+}
+
+// unasked reports whether there is a pod that could say something and has not been
+// asked often enough to count as unreachable.
+func (v *view) unasked() bool {
+	return v.observing && slices.ContainsFunc(v.pods, func(pod observedPod) bool {
+		return !pod.observed && observer.CanAnswer(pod.Pod)
+	})
+}
