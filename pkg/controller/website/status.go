@@ -146,7 +146,7 @@ func (c *Controller) writeStatus(ctx context.Context, p *pass, status v1beta1.We
 		return fmt.Errorf("writing the status of Website %q: %w", p.site.Name, err)
 	default:
 		recordStatusWrite()
-		c.statuses.wrote(key, p.site.ResourceVersion, written)
+		c.statuses.wrote(key, p.site, written)
 		return nil
 	}
 }

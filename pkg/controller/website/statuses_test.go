@@ -97,8 +97,8 @@ func TestOwnStatusWritesAreRead(t *testing.T) {
 	if got := s.latest(testKey, version("1")); got.ResourceVersion != "1" {
 		t.Errorf("latest = %s", got.ResourceVersion)
 	}
-	s.wrote(testKey, "1", version("2"))
-	s.wrote(testKey, "2", version("3"))
+	s.wrote(testKey, version("1"), version("2"))
+	s.wrote(testKey, version("2"), version("3"))
 	if got := s.latest(testKey, version("1")); got.ResourceVersion != "3" {
 		t.Errorf("while the cache lags: %s, want what was written", got.ResourceVersion)
 	}
