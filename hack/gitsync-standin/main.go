@@ -33,6 +33,9 @@ type options struct {
 	oneTime               bool
 	username              string
 	passwordFile          string
+	sshKeyFiles           []string
+	sshKnownHosts         bool
+	sshKnownHostsFile     string
 	httpBind              string
 	httpMetrics           bool
 }
@@ -58,6 +61,12 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.oneTime, "one-time", false, "end after the first sync")
 	flags.StringVar(&o.username, "username", "", "the user for the repository")
 	flags.StringVar(&o.passwordFile, "password-file", "", "the file with the password for the repository")
+	flags.Func("ssh-key-file", "a file with a key for repositories over ssh; may be repeated (default: /etc/git-secret/ssh)", func(file string) error {
+		o.sshKeyFiles = append(o.sshKeyFiles, file)
+		return nil
+	})
+	flags.BoolVar(&o.sshKnownHosts, "ssh-known-hosts", true, "verify the host of a repository over ssh")
+	flags.StringVar(&o.sshKnownHostsFile, "ssh-known-hosts-file", "/etc/git-secret/known_hosts", "the file with the hosts' keys")
 	flags.StringVar(&o.httpBind, "http-bind", "", "the address to serve / (ready or not) at; empty: none")
 	flags.BoolVar(&o.httpMetrics, "http-metrics", false, "also serve /metrics")
 	if err := flags.Parse(args); err != nil {
