@@ -7,23 +7,28 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	websitescheme "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 // apiServer is an API server with some Websites, for a controller that runs
@@ -48,6 +53,25 @@ func newWebsite(name string) v1beta1.Website {
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: name,
 			Replicas:       ptr.To[int32](1),
+		},
+	}
+}
+
+// newPod returns a pod of a Website that is ready.
+func newPod(site string) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: site + "-hash-pod", Namespace: "default", UID: types.UID("uid-of-the-pod-of-" + site),
+			Labels: map[string]string{
+				"app": "website-nginx", "controller": site, "app.kubernetes.io/managed-by": "website-controller",
+				appsv1.DefaultDeploymentUniqueLabelKey: "hash",
+			},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: site + "-hash", Controller: ptr.To(true)}},
+		},
+		Status: corev1.PodStatus{
+			// Nobody may ask there.
+			Phase: corev1.PodRunning, PodIP: "127.0.0.1",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		},
 	}
 }
@@ -99,25 +123,42 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "get":
 		refuse(w, apierrors.NewNotFound(resource, info.Name))
-	default:
-		// What was written, stored.
+	case "patch":
+		// What was applied, stored.
 		var object map[string]any
-		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = json.Unmarshal(body, &object)
-		}
-		metadata, ok := object["metadata"].(map[string]any)
-		if err != nil || !ok {
-			// Events come as protobuf, and nobody reads what becomes of them.
-			answer(w, map[string]any{"apiVersion": list.APIVersion, "kind": "Event"})
+		if err := json.NewDecoder(r.Body).Decode(&object); err != nil {
+			refuse(w, apierrors.NewBadRequest(err.Error()))
 			return
 		}
+		metadata := object["metadata"].(map[string]any)
 		metadata["resourceVersion"] = "2"
-		if metadata["uid"] == nil {
-			metadata["uid"] = fmt.Sprintf("uid-of-%s-%s", info.Resource, info.Name)
+		metadata["uid"] = fmt.Sprintf("uid-of-%s-%s", info.Resource, info.Name)
+		answer(w, object)
+	default:
+		object, err := sent(r)
+		if err != nil {
+			refuse(w, apierrors.NewBadRequest(err.Error()))
+			return
 		}
 		answer(w, object)
 	}
+}
+
+// sent returns the object in a request, in whichever encoding.
+func sent(r *http.Request) (runtime.Object, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	decode := scheme.Codecs.UniversalDeserializer().Decode
+	if strings.HasPrefix(r.URL.Path, "/apis/"+v1beta1.GroupName) {
+		decode = websitescheme.Codecs.UniversalDeserializer().Decode
+	}
+	object, kind, err := decode(body, nil, nil)
+	if err == nil {
+		object.GetObjectKind().SetGroupVersionKind(*kind)
+	}
+	return object, err
 }
 
 func answer(w http.ResponseWriter, object any) {
