@@ -38,6 +38,22 @@ func waitCondition(t *testing.T, namespace, name, kind string, status metav1.Con
 	return found
 }
 
+// TestPausedDeployment: a pause is somebody's decision, which is left to them, and
+// the site says why it does not change.
+func TestPausedDeployment(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	mustCreate(t, newWebsite(namespace, "kubia"))
+	waitSettled(t, namespace, "kubia")
+	kubectl(t, "rollout", "pause", "deployment/kubia-website", "-n", namespace)
+	kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"serving":{"fallback":"SPA"}}}`)
+	for _, kind := range []string{v1beta1.WebsiteReady, v1beta1.WebsiteProgressing} {
+		waitCondition(t, namespace, "kubia", kind, metav1.ConditionFalse, v1beta1.WebsiteReasonDeploymentPaused)
+	}
+	kubectl(t, "rollout", "resume", "deployment/kubia-website", "-n", namespace)
+	waitSettled(t, namespace, "kubia")
+}
+
 // waitSettled waits until there is nothing left to report about a Website: all
 // its pods are counted, and their nodes are among its addresses.
 func waitSettled(t *testing.T, namespace, name string) {

@@ -30,6 +30,40 @@ func encryptionConfig(keys ...string) []byte {
 	return []byte(b.String())
 }
 
+// What the bytes of a Website begin with, by how it is encrypted.
+const plain, first, second = "k8s\x00", "k8s:enc:aesgcm:v1:first:", "k8s:enc:aesgcm:v1:second:"
+
+// checkStored checks how each Website of a server is stored, and that all can be
+// read.
+func checkStored(t *testing.T, s *server, namespace string, want map[string]string) {
+	t.Helper()
+	ctx := t.Context()
+	const secret = "github.com/nevermosby"
+	values := s.store.values(t)
+	if len(values) != len(want) {
+		t.Errorf("%d Websites are stored, want %d", len(values), len(want))
+	}
+	for name, prefix := range want {
+		value := values[namespace+"/"+name]
+		if !strings.HasPrefix(value, prefix) {
+			t.Errorf("%s is stored as %q, want %q", name, value[:min(len(value), 40)], prefix)
+		}
+		if encrypted := strings.HasPrefix(prefix, "k8s:enc:"); encrypted == strings.Contains(value, secret) {
+			t.Errorf("%s: encrypted %t, but its repository can be found in the bytes: %t", name, encrypted, !encrypted)
+		}
+	}
+	websites := newClients(t, s.config(t)).websites.WebsiteV1alpha1().Websites(namespace)
+	list, err := websites.List(ctx, metav1.ListOptions{ResourceVersion: ""})
+	if err != nil || len(list.Items) != len(want) {
+		t.Errorf("listing %d Websites: %d, %v", len(want), len(list.Items), err)
+	}
+	for _, w := range list.Items {
+		if got, err := websites.Get(ctx, w.Name, metav1.GetOptions{}); err != nil || !strings.Contains(got.Spec.GitRepo, secret) {
+			t.Errorf("reading %s: %+v, %v", w.Name, got, err)
+		}
+	}
+}
+
 // TestEncryptionAtRest goes through the life of keys: none, the first, a second
 // one, and the first one's end. In every state everything can be read.
 func TestEncryptionAtRest(t *testing.T) {
@@ -39,41 +73,15 @@ func TestEncryptionAtRest(t *testing.T) {
 	writeFile(t, config, encryptionConfig())
 	s := newServer(t, "--encryption-provider-config="+config)
 	websites := newClients(t, s.config(t)).websites.WebsiteV1alpha1().Websites(namespace)
-	const secret = "github.com/nevermosby"
-
-	created := map[string]bool{}
 	create := func(name string) {
 		t.Helper()
 		if _, err := websites.Create(ctx, newWebsite(namespace, name, withReplicas(0)), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		created[name] = true
 	}
-	// stored checks how each Website is stored and that all can be read.
 	stored := func(want map[string]string) {
 		t.Helper()
-		values := s.store.values(t)
-		if len(values) != len(want) {
-			t.Errorf("%d Websites are stored, want %d", len(values), len(want))
-		}
-		for name, prefix := range want {
-			value := values[namespace+"/"+name]
-			if !strings.HasPrefix(value, prefix) {
-				t.Errorf("%s is stored as %q, want %q", name, value[:min(len(value), 40)], prefix)
-			}
-			if encrypted := strings.HasPrefix(prefix, "k8s:enc:"); encrypted == strings.Contains(value, secret) {
-				t.Errorf("%s: encrypted %t, but its repository can be found in the bytes: %t", name, encrypted, !encrypted)
-			}
-		}
-		list, err := websites.List(ctx, metav1.ListOptions{ResourceVersion: ""})
-		if err != nil || len(list.Items) != len(want) {
-			t.Errorf("listing %d Websites: %d, %v", len(want), len(list.Items), err)
-		}
-		for _, w := range list.Items {
-			if got, err := websites.Get(ctx, w.Name, metav1.GetOptions{}); err != nil || !strings.Contains(got.Spec.GitRepo, secret) {
-				t.Errorf("reading %s: %+v, %v", w.Name, got, err)
-			}
-		}
+		checkStored(t, s, namespace, want)
 	}
 	use := func(keys ...string) {
 		t.Helper()
@@ -82,7 +90,6 @@ func TestEncryptionAtRest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const plain, first, second = "k8s\x00", "k8s:enc:aesgcm:v1:first:", "k8s:enc:aesgcm:v1:second:"
 
 	create("a")
 	stored(map[string]string{"a": plain})

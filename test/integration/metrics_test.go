@@ -134,7 +134,14 @@ func checkProfiling(t *testing.T, url string, want int) {
 	if code, _, err := secureGet(t.Context(), t, url, false); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
 		t.Errorf("GET %s without credentials = %d (%v), want a refusal", url, code, err)
 	}
-	// A controller that has just started does not know yet whose certificates to accept.
+	waitAnswer(t, url, want)
+}
+
+// waitAnswer waits for an answer to a user who may ask everything. A component that
+// has just started takes everybody for anonymous until it has read by which
+// authority the certificates of users are signed.
+func waitAnswer(t *testing.T, url string, want int) {
+	t.Helper()
 	waitFor(t, fmt.Sprintf("GET %s = %d", url, want), func(ctx context.Context) error {
 		code, body, err := secureGet(ctx, t, url, true)
 		if err == nil && code != want {

@@ -49,7 +49,7 @@ func kubeconfig(t *testing.T, config *rest.Config) string {
 func migrate(t *testing.T, s *server, args ...string) (stdout, stderr string) {
 	t.Helper()
 	args = append([]string{"migrate-storage", "--kubeconfig=" + kubeconfig(t, s.config(t))}, args...)
-	cmd := exec.CommandContext(t.Context(), s.Args()[0], args...)
+	cmd := exec.CommandContext(t.Context(), cluster.Process("website-apiserver").Args()[0], args...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {

@@ -68,6 +68,26 @@ func (s etcdStore) values(t *testing.T) map[string]string {
 	return values
 }
 
+// newStore is an empty one, with the flag by which a server uses it.
+func newStore(t *testing.T, name string) (store etcdStore, flag string) {
+	t.Helper()
+	store = clusterStore(t)
+	if *externalEtcd {
+		store.prefix = "/" + name + websitesPrefix
+		return store, "--etcd-prefix=/" + name
+	}
+	// Short, for the sake of the socket in it.
+	dataDir, err := os.MkdirTemp("/tmp", "websites-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dataDir) })
+	if store.endpoint, err = embeddedetcd.Endpoint(dataDir); err != nil {
+		t.Fatal(err)
+	}
+	return store, "--data-dir=" + dataDir
+}
+
 // server is a website-apiserver of one test, with a store of its own. The
 // cluster decides who may do what, but its aggregator knows nothing of it.
 type server struct {
@@ -81,24 +101,10 @@ type server struct {
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	name := "apiserver-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	s := &server{store: clusterStore(t)}
-	if *externalEtcd {
-		s.store.prefix = "/" + name + websitesPrefix
-		args = append([]string{"--etcd-prefix=/" + name}, args...)
-	} else {
-		// Short, for the sake of the socket in it.
-		dataDir, err := os.MkdirTemp("/tmp", "websites-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dataDir) })
-		if s.store.endpoint, err = embeddedetcd.Endpoint(dataDir); err != nil {
-			t.Fatal(err)
-		}
-		args = append([]string{"--data-dir=" + dataDir}, args...)
-	}
+	store, flag := newStore(t, name)
+	s := &server{store: store}
 	var err error
-	if s.Process, s.url, err = cluster.StartAPIServer(t.Context(), name, args...); err != nil {
+	if s.Process, s.url, err = cluster.StartAPIServer(t.Context(), name, append([]string{flag}, args...)...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -78,15 +78,21 @@ func TestClusterWithoutClientCA(t *testing.T) {
 	}
 }
 
+// unreachableHost is a kubeconfig file for a port on which nobody listens.
+func unreachableHost(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	const config = `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"host","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"host","context":{"cluster":"host"}}],"current-context":"host"}`
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestWhoIsAskedForTheClientCA tells when the server waits for an authority of
 // the cluster at all.
 func TestWhoIsAskedForTheClientCA(t *testing.T) {
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	// Nobody listens there.
-	const unreachable = `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"host","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"host","context":{"cluster":"host"}}],"current-context":"host"}`
-	if err := os.WriteFile(kubeconfig, []byte(unreachable), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := unreachableHost(t)
 	tests := map[string]struct {
 		args      []string
 		wantCheck bool

@@ -89,6 +89,9 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err := o.applyTracing(config); err != nil {
 		return nil, err
 	}
+	if err := o.applyCoreAPI(config); err != nil {
+		return nil, err
+	}
 	clientsKnown, err := o.applyClientCA()
 	if err != nil {
 		return nil, err
@@ -118,6 +121,21 @@ func (o CompletedOptions) applyTracing(config *genericapiserver.RecommendedConfi
 	o.Recommended.Etcd.StorageConfig.Transport.TracerProvider = config.TracerProvider
 	// Applied once is enough: twice would export twice.
 	o.Recommended.EgressSelector, o.Recommended.Traces = nil, nil
+	return nil
+}
+
+// applyCoreAPI makes the client by which admission and priority and fairness use
+// the host cluster. The recommended options leave it with the limits of
+// client-go, 5 requests a second. Each Website that counts towards a quota takes
+// one, and fails when it has waited for 10 seconds.
+func (o CompletedOptions) applyCoreAPI(config *genericapiserver.RecommendedConfig) error {
+	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	// The host's priority and fairness sets the pace.
+	config.ClientConfig.QPS = -1
+	// Applied once is enough: twice would start from the default again.
+	o.Recommended.CoreAPI = nil
 	return nil
 }
 

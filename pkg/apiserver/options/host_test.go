@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/discovery"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -127,5 +128,25 @@ func TestResourceQuotaIsLast(t *testing.T) {
 	order := o.Recommended.Admission.RecommendedPluginOrder
 	if order[0] != "NamespaceLifecycle" || order[len(order)-1] != "ResourceQuota" {
 		t.Errorf("order of plugins = %v, want NamespaceLifecycle first and ResourceQuota last", order)
+	}
+}
+
+// TestHostIsNotThrottled keeps the limits of client-go from becoming those of
+// admission.
+func TestHostIsNotThrottled(t *testing.T) {
+	o, err := parse(t, "--kubeconfig="+unreachableHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := genericapiserver.NewRecommendedConfig(o.codecs)
+	if err := o.applyCoreAPI(config); err != nil {
+		t.Fatal(err)
+	}
+	// As the recommended options do afterwards.
+	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
+		t.Fatal(err)
+	}
+	if config.ClientConfig.QPS >= 0 || config.SharedInformerFactory == nil {
+		t.Errorf("%v requests a second, informers %v; want no limit, and informers", config.ClientConfig.QPS, config.SharedInformerFactory)
 	}
 }

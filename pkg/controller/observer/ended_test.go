@@ -86,3 +86,27 @@ func TestEndIsLookedForAgain(t *testing.T) {
 		t.Errorf("looked for again after %v though it was found", again)
 	}
 }
+
+// TestGoneWhileItWasLookedAt: what is remembered of a pod that is deleted meanwhile
+// would stay for ever, since nothing names it any more.
+func TestGoneWhileItWasLookedAt(t *testing.T) {
+	for name, phase := range map[string]corev1.PodPhase{"running": corev1.PodRunning, "ended": corev1.PodSucceeded} {
+		f := newFixture(&fakePods{commit: commitA})
+		pod := newPod("a")
+		pod.Status.Phase = phase
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.NewTime(f.clock.Now())}}
+		lookups := 0
+		f.Lookup = func(cache.ObjectName) (*corev1.Pod, error) {
+			if lookups++; lookups > 1 {
+				return nil, errors.New("not found")
+			}
+			return pod, nil
+		}
+		_, ctx := ktesting.NewTestContext(t)
+		f.Poll(pod)
+		f.next(ctx)
+		if len(f.Observer.pods) != 0 {
+			t.Errorf("%s: %d pods are remembered", name, len(f.Observer.pods))
+		}
+	}
+}

@@ -28,8 +28,6 @@ const (
 	// maxBackoff is how many periods there are at most between two polls of a pod
 	// that does not answer.
 	maxBackoff = 4
-	// logPeriod is how often the log of one pod is read at most.
-	logPeriod = time.Minute
 	// graceForFirstFetch is how long a pod may be without a commit before its
 	// log is looked at.
 	graceForFirstFetch = 10 * time.Second
@@ -169,22 +167,22 @@ func (o *Observer) next(ctx context.Context) bool {
 		o.Forget(pod.UID) // It may have been, before its Website was deleted.
 		return true
 	}
-	if !CanAnswer(pod) {
-		// Its next change brings it back.
-		if !HasEnded(pod) || !pod.DeletionTimestamp.IsZero() {
-			return true
-		}
-		if again := o.explainEnd(ctx, pod); again > 0 {
-			o.queue.AddAfter(key, again)
-		}
-		return true
+	var again time.Duration
+	switch {
+	case CanAnswer(pod):
+		again = wait.Jitter(o.observe(ctx, pod), jitter)
+	case HasEnded(pod) && pod.DeletionTimestamp.IsZero():
+		again = o.explainEnd(ctx, pod)
+	default:
+		return true // Its next change brings it back.
 	}
-	again := o.observe(ctx, pod)
 	if current, err := o.Lookup(key); err != nil || current.UID != pod.UID {
-		o.Forget(pod.UID) // Gone while it was asked.
+		o.Forget(pod.UID) // Gone meanwhile.
 		return true
 	}
-	o.queue.AddAfter(key, wait.Jitter(again, jitter))
+	if again > 0 {
+		o.queue.AddAfter(key, again)
+	}
 	return true
 }
 
@@ -225,17 +223,18 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		case known.following == followingYes:
 			known.Failure = FailureNone
 		case known.following == followingNo:
-			if known.Failure == FailureNone {
-				known.Failure = FailureUnknown
-			}
 			readLog = true
 		case answer.Commit == "" && now.Sub(known.first) >= graceForFirstFetch:
 			readLog = true
+		case answer.Commit != before.Commit:
+			known.Failure = FailureNone // It was fetched, though git-sync does not say so.
 		}
 		known.FollowingUnknown = known.following == followingUnknown
 		known.SyncUnreachable = known.silent >= unreachableAfter
 		if readLog = readLog && now.Sub(known.logRead) >= logPeriod; readLog {
 			known.logRead = now
+		} else {
+			known.fail(FailureUnknown)
 		}
 	}
 	o.mu.Unlock()
@@ -274,27 +273,10 @@ func (o *Observer) again(known *record) time.Duration {
 	}
 }
 
-// explain reads the log of a pod that fails, to say why.
-func (o *Observer) explain(ctx context.Context, pod *corev1.Pod) {
-	log, err := o.Pods.Log(ctx, pod)
-	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The log of a pod that fails to fetch cannot be read", "pod", klog.KObj(pod), "err", err)
-		return
-	}
-	failure := classify(log)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	known := o.pods[pod.UID]
-	if known == nil || (known.following != followingNo && failure == FailureUnknown) {
-		return // Nothing says that it failed: it may only be slow.
-	}
-	if failure != FailureUnknown || known.Failure == FailureNone {
-		known.Failure = failure
-	}
-}
-
+// unsettled reports whether something is not right or not known yet. A git-sync
+// that did not answer once is asked again soon; one that never does need not be.
 func (r *record) unsettled() bool {
-	return !r.Reachable || r.Commit == "" || r.PathNotFound || r.Failure != FailureNone
+	return !r.Reachable || r.Commit == "" || r.PathNotFound || r.Failure != FailureNone || r.silent > 0 && !r.SyncUnreachable
 }
 
 // ask makes the requests of one poll. A git-sync that does not answer does not

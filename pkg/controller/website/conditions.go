@@ -20,7 +20,9 @@ type view struct {
 	// deployment is nil when there is none.
 	deployment *appsv1.Deployment
 	service    *corev1.Service
-	pods       []observedPod
+	// serviceTaken is true when the Service of that name is something else's.
+	serviceTaken bool
+	pods         []observedPod
 	// observing is false when nobody asks the pods what they serve.
 	observing bool
 	// kept is the commit that a suspended Website stays on.
@@ -96,7 +98,7 @@ func (v *view) causeOfPods() *cause {
 	if found := causeOfPods(v.site, v.pods, v.now); found != nil {
 		return found
 	}
-	return v.remembered(v1beta1.WebsiteReady, v.unasked())
+	return v.remembered(v1beta1.WebsiteReady, v.anyStartsInSilence())
 }
 
 func (v *view) progressing() metav1.Condition {
@@ -108,11 +110,19 @@ func (v *view) progressing() metav1.Condition {
 		return state(metav1.ConditionFalse, v.problem.reason, v.problem.message)
 	case v.rolledOut():
 		return state(metav1.ConditionFalse, v1beta1.WebsiteReasonRolloutComplete, "all pods have the shape that the spec asks for")
+	case v.paused():
+		return state(metav1.ConditionFalse, v1beta1.WebsiteReasonDeploymentPaused, fmt.Sprintf("somebody has paused the Deployment, so no pods are replaced; \"kubectl rollout resume deployment/%s\" goes on", v.deployment.Name))
 	case v.overdue():
 		return state(metav1.ConditionFalse, v1beta1.WebsiteReasonProgressDeadlineExceeded, "new pods have not become available in time; the ones before them are kept where there are any")
 	default:
 		return state(metav1.ConditionTrue, v1beta1.WebsiteReasonRolloutInProgress, "pods are being started or replaced")
 	}
+}
+
+// paused reports whether the Deployment is kept from replacing pods. Whoever paused
+// it owns that field, and may mean it.
+func (v *view) paused() bool {
+	return v.deployment != nil && v.deployment.Spec.Paused && !v.updated()
 }
 
 // overdue reports whether the Deployment has given up waiting for new pods.
@@ -138,6 +148,8 @@ func (v *view) ready() metav1.Condition {
 		switch found := v.causeOfPods(); {
 		case v.wantedReplicas() == 0 && v.updated():
 			return state(metav1.ConditionTrue, v1beta1.WebsiteReasonScaledToZero, "the site is offline, as spec.replicas: 0 asks for")
+		case v.paused():
+			return state(metav1.ConditionFalse, v1beta1.WebsiteReasonDeploymentPaused, v.progressing().Message)
 		case found != nil:
 			return state(metav1.ConditionFalse, found.reason, found.message)
 		case v.overdue():
@@ -155,17 +167,23 @@ func (v *view) ready() metav1.Condition {
 }
 
 // emptySite returns a cause when every page of the site is missing: a commit
-// that is served has removed the published directory.
+// that is served has removed the published directory. All pods come to serve the
+// same, so one that answers is believed although another never does.
 func (v *view) emptySite() *cause {
-	heard := false
+	heard, asked := false, true
 	for _, pod := range v.pods {
-		if pod.ready && pod.PathNotFound {
+		if !pod.ready {
+			continue
+		}
+		if pod.PathNotFound {
 			return pathNotFound(v.site)
 		}
-		heard = heard || pod.ready && pod.Observation != observer.Observation{}
+		heard = heard || pod.Observation != observer.Observation{}
+		asked = asked && !pod.undecided()
 	}
-	if known := v.remembered(v1beta1.WebsiteReady, v.unasked() || v.observing && !heard); known != nil && known.reason == v1beta1.WebsiteReasonPathNotFound {
-		return known
+	known := v.remembered(v1beta1.WebsiteReady, v.observing && !(heard && asked))
+	if known == nil || known.reason != v1beta1.WebsiteReasonPathNotFound {
+		return nil
 	}
-	return nil
+	return known
 }

@@ -35,6 +35,10 @@ func (e *nameTakenError) Error() string {
 		return fmt.Sprintf("the older %s %q asks for the name %q too and comes first; "+
 			"create this Website again with another deploymentName, or delete the other one", e.owner.Kind, e.owner.Name, e.name)
 	}
+	if e.passing {
+		return fmt.Sprintf("%s %q still belongs to %s %q of before, which was deleted; it is made anew as soon as garbage collection has removed it",
+			e.kind, e.name, e.owner.Kind, e.owner.Name)
+	}
 	belongs := "has no owner"
 	if e.owner != nil {
 		belongs = fmt.Sprintf("belongs to %s %q", e.owner.Kind, e.owner.Name)

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -74,6 +75,38 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 				t.Errorf("%d events NameTaken in three passes, want 1", taken)
 			}
 		})
+	}
+}
+
+// TestChildrenOfADeletedWebsite: nobody needs to make room for a Website that was
+// created again, so nobody is told to.
+func TestChildrenOfADeletedWebsite(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(controlledBy("mycontroller.nevermosby.io/v1beta1", "Website", testName, "an-earlier-one"))
+	f.reconcile(testKey)
+	ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
+	if ready == nil || ready.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(ready.Message, "made anew") || strings.Contains(ready.Message, "delete it") {
+		t.Errorf("reported: %+v", ready)
+	}
+}
+
+// TestTakenServiceIsNoAddress: what is not ours serves something else.
+func TestTakenServiceIsNoAddress(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.converge(newWebsite())
+	edit(f, testDeployment+"-npsvc", func(service *corev1.Service) { service.Spec.Ports[0].NodePort = 30080 })
+	f.syncCaches()
+	f.reconcile(testKey)
+	f.refreshWebsites()
+	if status := f.website(testName).Status; status.NodePort != 30080 || len(status.Urls) == 0 {
+		t.Fatalf("status: %+v", status)
+	}
+	f.remove(f.service())
+	f.store(foreignService())
+	f.syncCaches()
+	f.reconcile(testKey)
+	if status := f.website(testName).Status; status.NodePort != 0 || len(status.Urls) != 0 {
+		t.Errorf("the addresses of another's Service are reported: %d, %v", status.NodePort, status.Urls)
 	}
 }
 

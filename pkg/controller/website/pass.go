@@ -40,6 +40,8 @@ type pass struct {
 	deployment observedDeployment
 	// service is nil when it was not looked at or could not be written.
 	service *corev1.Service
+	// serviceTaken is true when the Service of that name is something else's.
+	serviceTaken bool
 	// pods are those of the Deployment, and what is observed of them.
 	pods []observedPod
 

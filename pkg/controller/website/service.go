@@ -2,6 +2,7 @@ package website
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,11 +35,13 @@ func newServices(client kubernetes.Interface, lister corev1listers.ServiceLister
 // ensureService keeps the Service of a Website.
 func (c *Controller) ensureService(ctx context.Context, p *pass) error {
 	seen, err := c.services.observe(ctx, p.site, resources.ServiceName(p.site))
-	if err != nil {
-		return err
+	var done outcome
+	if err == nil {
+		seen, done, err = c.services.ensure(ctx, p.site, seen, resources.Service(p.wanted))
 	}
-	seen, done, err := c.services.ensure(ctx, p.site, seen, resources.Service(p.wanted))
 	if err != nil {
+		var taken *nameTakenError
+		p.serviceTaken = errors.As(err, &taken)
 		return err
 	}
 	p.service = seen.child

@@ -55,7 +55,7 @@ func lasting(problems []error) *cause {
 
 func (c *Controller) view(p *pass, problem *cause) *view {
 	v := &view{
-		site: p.site, service: p.service, pods: p.pods, observing: c.observer != nil,
+		site: p.site, service: p.service, serviceTaken: p.serviceTaken, pods: p.pods, observing: c.observer != nil,
 		problem: problem, kept: keptCommit(p, c.observer != nil), now: c.clock.Now(),
 	}
 	if p.deployment.found {
@@ -77,11 +77,11 @@ func (v *view) status() v1beta1.WebsiteStatus {
 		status.Replicas, status.UpdatedReplicas = pods.Replicas, pods.UpdatedReplicas
 		status.ReadyReplicas, status.AvailableReplicas = pods.ReadyReplicas, pods.AvailableReplicas
 	}
-	if v.deployment == nil {
+	if v.deployment == nil || v.serviceTaken {
 		status.NodePort, status.Urls = 0, nil
 	}
-	if v.service != nil && len(v.service.Spec.Ports) > 0 {
-		status.NodePort = v.service.Spec.Ports[0].NodePort
+	if port := sitePort(v.service); port != nil {
+		status.NodePort = port.NodePort
 		status.Urls = urlsOf(v.service, v.pods)
 	}
 	var synced metav1.Condition
@@ -146,7 +146,7 @@ func (c *Controller) writeStatus(ctx context.Context, p *pass, status v1beta1.We
 		return fmt.Errorf("writing the status of Website %q: %w", p.site.Name, err)
 	default:
 		recordStatusWrite()
-		c.statuses.wrote(key, p.site.ResourceVersion, written)
+		c.statuses.wrote(key, p.site, written)
 		return nil
 	}
 }

@@ -2,6 +2,7 @@ package website
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,21 +31,31 @@ var statusCases = map[string]struct {
 			conditions(fmt.Sprintf("Of%d", i))(s)
 		}
 	}, want: []string{"status.conditions: Too many: 33: must have at most 32 items"}},
-	"negative generation": {tweak: func(s *website.WebsiteStatus) { s.ObservedGeneration = -1 }, want: []string{"status.observedGeneration: Invalid value: -1: must be greater than or equal to 0"}},
-	"negative replicas":   {tweak: func(s *website.WebsiteStatus) { s.Replicas = -1 }, want: []string{"status.replicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"negative updated":    {tweak: func(s *website.WebsiteStatus) { s.UpdatedReplicas = -1 }, want: []string{"status.updatedReplicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"negative ready":      {tweak: func(s *website.WebsiteStatus) { s.ReadyReplicas = -1 }, want: []string{"status.readyReplicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"negative available":  {tweak: func(s *website.WebsiteStatus) { s.AvailableReplicas = -1 }, want: []string{"status.availableReplicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"selector too long":   {tweak: func(s *website.WebsiteStatus) { s.Selector = "a!=b" + strings.Repeat(",a!=b", 300) }, want: []string{"status.selector: Too long: may not be more than 1024 characters"}},
-	"abbreviated commit":  {tweak: func(s *website.WebsiteStatus) { s.Commit = "abc" }, want: []string{`status.commit: Invalid value: "abc": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-	"node port":           {tweak: func(s *website.WebsiteStatus) { s.NodePort = 30080 }},
-	"node port too high":  {tweak: func(s *website.WebsiteStatus) { s.NodePort = 65536 }, want: []string{"status.nodePort: Invalid value: 65536: must be less than or equal to 65535"}},
-	"url":                 {tweak: func(s *website.WebsiteStatus) { s.Urls = []string{"http://10.0.0.1:30080"} }},
-	"url of nothing":      {tweak: func(s *website.WebsiteStatus) { s.Urls = []string{"x"} }, want: []string{`status.urls[0]: Invalid value: "x": must be an https:// or http:// URL`}},
-	"too many urls":       {tweak: func(s *website.WebsiteStatus) { s.Urls = make([]string, 17); fill(s.Urls) }, want: []string{"status.urls: Too many: 17: must have at most 16 items"}},
+	"negative generation":  {tweak: func(s *website.WebsiteStatus) { s.ObservedGeneration = -1 }, want: []string{"status.observedGeneration: Invalid value: -1: must be greater than or equal to 0"}},
+	"negative replicas":    {tweak: func(s *website.WebsiteStatus) { s.Replicas = -1 }, want: []string{"status.replicas: Invalid value: -1: must be greater than or equal to 0"}},
+	"negative updated":     {tweak: func(s *website.WebsiteStatus) { s.UpdatedReplicas = -1 }, want: []string{"status.updatedReplicas: Invalid value: -1: must be greater than or equal to 0"}},
+	"negative ready":       {tweak: func(s *website.WebsiteStatus) { s.ReadyReplicas = -1 }, want: []string{"status.readyReplicas: Invalid value: -1: must be greater than or equal to 0"}},
+	"negative available":   {tweak: func(s *website.WebsiteStatus) { s.AvailableReplicas = -1 }, want: []string{"status.availableReplicas: Invalid value: -1: must be greater than or equal to 0"}},
+	"selector too long":    {tweak: func(s *website.WebsiteStatus) { s.Selector = "a!=b" + strings.Repeat(",a!=b", 300) }, want: []string{"status.selector: Too long: may not be more than 1024 characters"}},
+	"selector with a slip": {tweak: func(s *website.WebsiteStatus) { s.Selector = "a in b" }, want: []string{`status.selector: Invalid value: "a in b": unable to parse requirement: found 'b' expected: '('`}},
+	"abbreviated commit":   {tweak: func(s *website.WebsiteStatus) { s.Commit = "abc" }, want: []string{`status.commit: Invalid value: "abc": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"node port":            {tweak: func(s *website.WebsiteStatus) { s.NodePort = 30080 }},
+	"node port too high":   {tweak: func(s *website.WebsiteStatus) { s.NodePort = 65536 }, want: []string{"status.nodePort: Invalid value: 65536: must be less than or equal to 65535"}},
+	"node port negative":   {tweak: func(s *website.WebsiteStatus) { s.NodePort = -1 }, want: []string{"status.nodePort: Invalid value: -1: must be greater than or equal to 1"}},
+	"url":                  {tweak: urls("http://10.0.0.1:30080")},
+	"url of nothing":       {tweak: urls("x"), want: []string{`status.urls[0]: Invalid value: "x": must be an https:// or http:// URL`}},
+	"url of no host":       {tweak: urls("http:///a"), want: []string{`status.urls[0]: Invalid value: "http:///a": must name a host`}},
+	"url with password":    {tweak: urls("http://u:p@example.com"), want: []string{`status.urls[0]: Invalid value: "http://u:xxxxx@example.com": must not contain a user name or password`}},
+	"url with space":       {tweak: urls("http://example.com/a b"), want: []string{`status.urls[0]: Invalid value: "http://example.com/a b": must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'`}},
+	"url with bad escape":  {tweak: urls("http://example.com", "http://example.com/%zz"), want: []string{`status.urls[1]: Invalid value: "http://example.com/%zz": invalid URL escape "%zz"`}},
+	"too many urls":        {tweak: urls(slices.Repeat([]string{"http://example.com"}, 17)...), want: []string{"status.urls: Too many: 17: must have at most 16 items"}},
 	"condition of no type": {tweak: func(s *website.WebsiteStatus) {
 		s.Conditions = []metav1.Condition{{Status: "True", Reason: "X", LastTransitionTime: metav1.Unix(1, 0)}}
 	}, want: []string{"status.conditions[0].type: Required value: is required"}},
+	"condition without reason": {tweak: func(s *website.WebsiteStatus) {
+		conditions("Ready")(s)
+		s.Conditions[0].Reason = ""
+	}, want: []string{"status.conditions[0].reason: Required value"}},
 }
 
 // conditions adds conditions of the types given.
@@ -56,10 +67,8 @@ func conditions(types ...string) func(*website.WebsiteStatus) {
 	}
 }
 
-func fill(urls []string) {
-	for i := range urls {
-		urls[i] = "http://example.com"
-	}
+func urls(urls ...string) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) { s.Urls = urls }
 }
 
 func TestStatuses(t *testing.T) {

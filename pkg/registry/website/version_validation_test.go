@@ -1,9 +1,9 @@
 package website
 
 import (
-	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
@@ -14,30 +14,34 @@ import (
 func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
 	const carried = "metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]."
 	tests := map[string]struct {
-		tweak    func(*website.Website)
-		v1alpha1 string
-		v1beta1  string
+		tweak             func(*website.Website)
+		v1alpha1, v1beta1 string
+		message           string
 	}{
-		"repository": {tweak: repository(""), v1alpha1: "spec.gitRepo", v1beta1: "spec.source.repository"},
-		"replicas":   {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, v1alpha1: "spec.replicas", v1beta1: "spec.replicas"},
-		"deployment": {tweak: func(w *website.Website) { w.Spec.DeploymentName = "A" }, v1alpha1: "spec.deploymentName", v1beta1: "spec.deploymentName"},
-		"name":       {tweak: func(w *website.Website) { w.Name = "a.b" }, v1alpha1: "metadata.name", v1beta1: "metadata.name"},
+		"repository": {tweak: repository(""), v1alpha1: "spec.gitRepo", v1beta1: "spec.source.repository",
+			message: "Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"},
+		"replicas": {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, v1alpha1: "spec.replicas", v1beta1: "spec.replicas",
+			message: "Invalid value: -1: must be greater than or equal to 0"},
+		"deployment": {tweak: func(w *website.Website) { w.Spec.DeploymentName = "A" }, v1alpha1: "spec.deploymentName", v1beta1: "spec.deploymentName",
+			message: `Invalid value: "A": ` + validation.IsDNS1035Label("A")[0]},
+		"name": {tweak: func(w *website.Website) { w.Name = "a.b" }, v1alpha1: "metadata.name", v1beta1: "metadata.name",
+			message: `Invalid value: "a.b": must not contain dots`},
 		"declared rule for a field that v1alpha1 lacks": {
 			tweak:    func(w *website.Website) { w.Spec.Sync.PeriodSeconds = 1 },
 			v1alpha1: carried + "spec.sync.periodSeconds", v1beta1: "spec.sync.periodSeconds",
+			message: "Invalid value: 1: must be greater than or equal to 10",
 		},
 		"written rule for a field that v1alpha1 lacks": {
-			tweak: path("../x"), v1alpha1: carried + "spec.source.path", v1beta1: "spec.source.path",
+			tweak:    path("../x"),
+			v1alpha1: carried + "spec.source.path", v1beta1: "spec.source.path",
+			message: `Invalid value: "../x": must not contain the segment '.' or '..'`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for version, want := range map[string]string{"v1alpha1": test.v1alpha1, "v1beta1": test.v1beta1} {
+			for version, path := range map[string]string{"v1alpha1": test.v1alpha1, "v1beta1": test.v1beta1} {
 				created := newWebsite(func(w *website.Website) { w.ResourceVersion = "" }, test.tweak)
-				got := causes(rest.BeforeCreate(newStrategy(t), requestContext(version, ""), created))
-				if len(got) != 1 || !strings.HasPrefix(got[0], want+": ") {
-					t.Errorf("%s: errors = %q, want one about %s", version, got, want)
-				}
+				checkCauses(t, rest.BeforeCreate(newStrategy(t), requestContext(version, ""), created), []string{path + ": " + test.message})
 			}
 		})
 	}

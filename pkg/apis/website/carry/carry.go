@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -108,32 +109,29 @@ func Decode(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.Websit
 		status.AvailableReplicas = available
 	}
 
-	byDefault := defaultSpec()
 	beyond := c.Spec
 	if beyond == nil {
 		beyond = &carriedSpec{}
 	}
-	source := sourceOf(byDefault)
-	if beyond.Source != nil {
-		source = *beyond.Source
-	}
-	spec.Source.Ref, spec.Source.Path = source.Ref, source.Path
-	spec.Source.Submodules, spec.Source.SecretRef = source.Submodules, source.SecretRef
-	spec.Suspend = beyond.Suspend
-	spec.Sync = *first(beyond.Sync, &byDefault.Sync)
-	spec.Serving = *first(beyond.Serving, &byDefault.Serving)
-	spec.Service = *first(beyond.Service, &byDefault.Service)
-	spec.Resources = *first(beyond.Resources, &byDefault.Resources)
-	spec.Scheduling = *first(beyond.Scheduling, &byDefault.Scheduling)
+	source := ptr.Deref(beyond.Source, carriedSource{})
+	filled := v1beta1.Website{Spec: v1beta1.WebsiteSpec{
+		Suspend: beyond.Suspend,
+		Source: v1beta1.WebsiteSource{
+			Repository: spec.Source.Repository,
+			Ref:        source.Ref, Path: source.Path, Submodules: source.Submodules, SecretRef: source.SecretRef,
+		},
+		Sync:       ptr.Deref(beyond.Sync, v1beta1.WebsiteSync{}),
+		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),
+		Service:    ptr.Deref(beyond.Service, v1beta1.WebsiteService{}),
+		Resources:  ptr.Deref(beyond.Resources, v1beta1.WebsiteResources{}),
+		Scheduling: ptr.Deref(beyond.Scheduling, v1beta1.WebsiteScheduling{}),
+	}}
+	// An annotation written by hand may be silent within a member, too.
+	v1beta1.SetObjectDefaults_Website(&filled)
+	// Whether these are set is for v1alpha1 to say.
+	filled.Spec.DeploymentName, filled.Spec.Replicas = spec.DeploymentName, spec.Replicas
+	*spec = filled.Spec
 	return nil
-}
-
-// first returns value unless it is nil.
-func first[T any](value, otherwise *T) *T {
-	if value != nil {
-		return value
-	}
-	return otherwise
 }
 
 func malformed(err error) error {

@@ -112,6 +112,33 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			}),
 		},
 		"an annotation without content": {in: newWebsite(carrying(`{}`)), want: newBeta()},
+		"defaults within source": {
+			in:   newWebsite(carrying(`{"spec":{"source":{"path":"public"}}}`)),
+			want: newBeta(func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }),
+		},
+		"defaults within sync": {
+			in:   newWebsite(carrying(`{"spec":{"sync":{"periodSeconds":300}}}`)),
+			want: newBeta(func(w *v1beta1.Website) { w.Spec.Sync.PeriodSeconds = 300 }),
+		},
+		"defaults within serving": {
+			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"name":"X-A","value":"b"}]}}}`)),
+			want: newBeta(func(w *v1beta1.Website) {
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}
+				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
+			}),
+		},
+		"defaults within service": {
+			in:   newWebsite(carrying(`{"spec":{"service":{"nodePort":30080}}}`)),
+			want: newBeta(func(w *v1beta1.Website) { w.Spec.Service.NodePort = 30080 }),
+		},
+		"what v1alpha1 expresses itself gets no default": {
+			in: newWebsite(carrying(`{"spec":{"suspend":true}}`), func(w *v1alpha1.Website) {
+				w.Spec.DeploymentName, w.Spec.Replicas = "", nil
+			}),
+			want: newBeta(func(w *v1beta1.Website) {
+				w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "", nil, true
+			}),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,9 @@ const (
 	// WebsiteReasonProgressDeadlineExceeded means that new pods have not become
 	// available in time, and nothing is known about the cause.
 	WebsiteReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// WebsiteReasonDeploymentPaused means that pods are not replaced because
+	// somebody has paused the Deployment.
+	WebsiteReasonDeploymentPaused = "DeploymentPaused"
 	// WebsiteReasonMinimumReplicasAvailable means that enough pods serve.
 	WebsiteReasonMinimumReplicasAvailable = "MinimumReplicasAvailable"
 	// WebsiteReasonMinimumReplicasUnavailable means that too few pods serve, and
@@ -83,7 +86,8 @@ const (
 	WebsiteReasonSyncFailing = "SyncFailing"
 	// WebsiteReasonNotObserved means that nobody asks the pods what they serve.
 	WebsiteReasonNotObserved = "NotObserved"
-	// WebsiteReasonObserving means that not all ready pods have answered yet.
+	// WebsiteReasonObserving means that not all ready pods have said yet which
+	// commit they serve and whether they can fetch the next.
 	WebsiteReasonObserving = "Observing"
 	// WebsiteReasonPodsUnreachable means that ready pods do not answer the
 	// controller.

@@ -60,9 +60,13 @@ func validateRepository(repo string, path *field.Path) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms+": "+parseFailure(repo, err))}
 	}
-	if !strings.HasPrefix(repo, parsed.Scheme+"://") {
+	switch scheme, _, _ := strings.Cut(repo, "://"); {
+	case scheme == parsed.Scheme:
+	case strings.EqualFold(scheme, parsed.Scheme):
 		// Schemes are case-insensitive, but git takes them literally.
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms+", in lower case")}
+	default:
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), repositoryForms)}
 	}
 	return validateGitURL(repo, parsed, path)
 }

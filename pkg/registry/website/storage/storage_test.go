@@ -4,18 +4,14 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/wait"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
 	"k8s.io/apiserver/pkg/registry/rest"
 	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
@@ -142,47 +138,5 @@ func TestNames(t *testing.T) {
 	}
 	if got := r.Categories(); !slices.Equal(got, []string{"all"}) {
 		t.Errorf("categories = %v, want all", got)
-	}
-}
-
-// TestSelectionFromTheWatchCache lists by field as it is done in production,
-// from the indexes of the watch cache.
-func TestSelectionFromTheWatchCache(t *testing.T) {
-	storage := newStorage(t, genericregistry.StorageWithCacher())
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		return storage.Website.ReadinessCheckFunc() == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting for the watch cache: %v", err)
-	}
-	mustCreate(t, storage, newWebsite())
-	mustCreate(t, storage, newWebsite(func(w *website.Website) {
-		w.Name, w.Spec.DeploymentName, w.Spec.Source.Repository = "other", "other-website", "https://example.com/other.git"
-	}))
-	tests := map[string]struct {
-		selector string
-		want     []string
-	}{
-		"by deployment":        {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"}},
-		"by repository":        {selector: "spec.source.repository=https://example.com/other.git", want: []string{"other"}},
-		"by name":              {selector: "metadata.name=other", want: []string{"other"}},
-		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.repository=https://example.com/other.git"},
-		"by what nobody has":   {selector: "spec.deploymentName=nobody"},
-		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			list, err := storage.Website.List(requestContext("v1beta1", ""), &metainternalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(test.selector)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, w := range list.(*website.WebsiteList).Items {
-				got = append(got, w.Name)
-			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("selected %v, want %v", got, test.want)
-			}
-		})
 	}
 }

@@ -1,0 +1,154 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/storage"
+	storagemetrics "k8s.io/apiserver/pkg/storage/metrics"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// newCachedStorage returns a storage that reads from the watch cache, as in
+// production, and waits until that is filled.
+func newCachedStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorage {
+	t.Helper()
+	s := newStorage(t, decorator)
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return s.Website.ReadinessCheckFunc() == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the watch cache: %v", err)
+	}
+	return s
+}
+
+func selectedBy(selector string) *metainternalversion.ListOptions {
+	return &metainternalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}
+}
+
+// listsByIndex returns how many lists there were so far, by where they were read
+// and the index that they were looked up in.
+func listsByIndex(t *testing.T) map[string]float64 {
+	t.Helper()
+	// Counts nothing before; the server does this when it serves metrics.
+	storagemetrics.Register()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "apiserver_storage_list_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			lists[labels["storage"]+" "+labels["index"]] = metric.GetCounter().GetValue()
+		}
+	}
+	return lists
+}
+
+// TestSelectionFromTheWatchCache lists by field as it is done in production,
+// from the indexes of the watch cache.
+func TestSelectionFromTheWatchCache(t *testing.T) {
+	s := newCachedStorage(t, genericregistry.StorageWithCacher())
+	mustCreate(t, s, newWebsite())
+	mustCreate(t, s, newWebsite(func(w *website.Website) {
+		w.Name, w.Spec.DeploymentName, w.Spec.Source.Repository = "other", "other-website", "https://example.com/other.git"
+	}))
+	const (
+		byDeployment = storagemetrics.StorageBackendWatchCache + " f:spec.deploymentName"
+		byRepository = storagemetrics.StorageBackendWatchCache + " f:spec.source.repository"
+		withoutIndex = storagemetrics.StorageBackendWatchCache + " "
+	)
+	tests := map[string]struct {
+		selector string
+		want     []string
+		// indexes are those of which one must be used.
+		indexes []string
+	}{
+		"by deployment":        {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"}, indexes: []string{byDeployment}},
+		"by repository":        {selector: "spec.source.repository=https://example.com/other.git", want: []string{"other"}, indexes: []string{byRepository}},
+		"by name":              {selector: "metadata.name=other", want: []string{"other"}, indexes: []string{withoutIndex}},
+		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.repository=https://example.com/other.git", indexes: []string{byDeployment, byRepository}},
+		"by what nobody has":   {selector: "spec.deploymentName=nobody", indexes: []string{byDeployment}},
+		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"}, indexes: []string{withoutIndex}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := listsByIndex(t)
+			list, err := s.Website.List(requestContext("v1beta1", ""), selectedBy(test.selector))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range list.(*website.WebsiteList).Items {
+				got = append(got, w.Name)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("selected %v, want %v", got, test.want)
+			}
+			var used []string
+			for index, lists := range listsByIndex(t) {
+				if lists > before[index] {
+					used = append(used, index)
+				}
+			}
+			if len(used) != 1 || !slices.Contains(test.indexes, used[0]) {
+				t.Errorf("indexes used = %q, want one of %q", used, test.indexes)
+			}
+		})
+	}
+}
+
+// TestTriggerOfTheWatchCache: what tells the watchers of a deployment name which
+// events are theirs takes part in handing out events.
+func TestTriggerOfTheWatchCache(t *testing.T) {
+	var asked atomic.Int32
+	cached := genericregistry.StorageWithCacher()
+	s := newCachedStorage(t, func(config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
+		newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		counted := storage.IndexerFuncs{}
+		for field, trigger := range triggers {
+			counted[field] = func(obj runtime.Object) string {
+				asked.Add(1)
+				return trigger(obj)
+			}
+		}
+		return cached(config, resourcePrefix, keyFunc, newFunc, newListFunc, getAttrs, counted, indexers)
+	})
+	watcher, err := s.Website.Watch(requestContext("v1beta1", ""), selectedBy("spec.deploymentName=kubia-website"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watcher.Stop)
+	mustCreate(t, s, newWebsite())
+	select {
+	case <-watcher.ResultChan():
+	case <-time.After(30 * time.Second):
+		t.Fatal("no event")
+	}
+	if asked.Load() == 0 {
+		t.Error("the watch cache has not asked for the value that an event is selected by")
+	}
+}
