@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
 	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -243,6 +245,24 @@ func TestServer(t *testing.T) {
 			if definitions[want] == nil {
 				t.Errorf("OpenAPI v2 lacks %s", want)
 			}
+		}
+
+		// As protobuf, in which the aggregator and kubectl ask for it.
+		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := client.OpenAPISchemaWithContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var binary []string
+		for _, definition := range document.GetDefinitions().GetAdditionalProperties() {
+			binary = append(binary, definition.GetName())
+		}
+		slices.Sort(binary)
+		if text := slices.Sorted(maps.Keys(definitions)); !slices.Equal(binary, text) {
+			t.Errorf("definitions as protobuf:\n%q\nwant those of the JSON form:\n%q", binary, text)
 		}
 	})
 }
