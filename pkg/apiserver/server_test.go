@@ -186,6 +186,22 @@ func TestServer(t *testing.T) {
 		}
 	})
 
+	t.Run("an annotation written by hand", func(t *testing.T) {
+		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand","annotations":{"` + website.AnnotationV1beta1Fields +
+			`":"{\"spec\":{\"sync\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
+		for range 2 {
+			applied := send(t, http.MethodPatch, path(server, "v1alpha1", "/by-hand?fieldManager=team"), applyType, byHand)
+			if applied.code >= 300 || applied.field("metadata", "generation") != 1. {
+				t.Fatalf("applying answered %d %v, want generation 1 whenever it is applied", applied.code, applied.object)
+			}
+		}
+		read := send(t, http.MethodGet, path(server, "v1beta1", "/by-hand"), jsonType, "")
+		redirects, _ := read.field("spec", "serving", "redirects").([]any)
+		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["code"] != 301. {
+			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
+		}
+	})
+
 	t.Run("errors speak the client's version", func(t *testing.T) {
 		for version, body := range map[string]string{
 			"v1alpha1": `{"spec":{"gitRepo":"-x"}}`,
