@@ -161,6 +161,9 @@ func (p *plan) kubeControllerManager() spec {
 			// The default of 20 requests a second, not the product, would set the pace
 			// of whatever is measured here.
 			"--kube-api-qps=500", "--kube-api-burst=1000",
+			// There is no other node to move pods to: a kubelet that has crashed, or a machine
+			// that is busy or was asleep, is no reason to take what runs out of Services.
+			"--node-monitor-grace-period=5m",
 		),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/healthz") },
 	}

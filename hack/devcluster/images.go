@@ -73,7 +73,7 @@ var recipes = []recipe{
 		},
 	},
 	{
-		name: gitSyncImage, packages: append([]string{"git"}, shell...), program: gitSyncStandIn, what: "a stand-in for git-sync, on Debian's git",
+		name: gitSyncImage, packages: append([]string{"git", "openssh-client"}, shell...), program: gitSyncStandIn, what: "a stand-in for git-sync, on Debian's git",
 		passwd: []string{"git-sync:x:65533:65533:git-sync:/tmp:/usr/sbin/nologin"}, group: []string{"git-sync:x:65533:"},
 		config: image.Config{
 			User: "65533:65533", Entrypoint: []string{"/" + gitSyncStandIn}, WorkingDir: "/tmp", Env: []string{"HOME=/tmp"},

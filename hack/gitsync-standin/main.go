@@ -33,6 +33,9 @@ type options struct {
 	oneTime               bool
 	username              string
 	passwordFile          string
+	sshKeyFiles           []string
+	sshKnownHosts         bool
+	sshKnownHostsFile     string
 	httpBind              string
 	httpMetrics           bool
 }
@@ -51,13 +54,19 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.link, "link", "", "the name of the link in the root to the published worktree (default: the last part of --repo)")
 	flags.DurationVar(&o.period, "period", 10*time.Second, "how long to wait between syncs")
 	flags.DurationVar(&o.syncTimeout, "sync-timeout", 120*time.Second, "how long one sync may take")
-	flags.IntVar(&o.maxFailures, "max-failures", 0, "how many consecutive syncs may fail before the program ends; -1: any number")
+	flags.IntVar(&o.maxFailures, "max-failures", 0, "the number of consecutive syncs that fail which ends the program, at least one; -1: none does")
 	flags.DurationVar(&o.staleTimeout, "stale-worktree-timeout", 0, "how long worktrees stay that are no longer published")
 	flags.IntVar(&o.depth, "depth", 1, "how many commits to fetch; 0: all")
 	flags.StringVar(&o.submodules, "submodules", "recursive", "submodules to fetch: recursive, shallow or off")
 	flags.BoolVar(&o.oneTime, "one-time", false, "end after the first sync")
 	flags.StringVar(&o.username, "username", "", "the user for the repository")
 	flags.StringVar(&o.passwordFile, "password-file", "", "the file with the password for the repository")
+	flags.Func("ssh-key-file", "a file with a key for repositories over ssh; may be repeated (default: /etc/git-secret/ssh)", func(file string) error {
+		o.sshKeyFiles = append(o.sshKeyFiles, file)
+		return nil
+	})
+	flags.BoolVar(&o.sshKnownHosts, "ssh-known-hosts", true, "verify the host of a repository over ssh")
+	flags.StringVar(&o.sshKnownHostsFile, "ssh-known-hosts-file", "/etc/git-secret/known_hosts", "the file with the hosts' keys")
 	flags.StringVar(&o.httpBind, "http-bind", "", "the address to serve / (ready or not) at; empty: none")
 	flags.BoolVar(&o.httpMetrics, "http-metrics", false, "also serve /metrics")
 	if err := flags.Parse(args); err != nil {
@@ -113,7 +122,7 @@ func run(ctx context.Context, o options) error {
 		default:
 			failures++
 			slog.Error("sync failed", "error", err, "failures", failures)
-			if o.maxFailures >= 0 && failures > o.maxFailures {
+			if o.maxFailures >= 0 && failures >= o.maxFailures {
 				return fmt.Errorf("%d syncs failed in a row, --max-failures=%d: %w", failures, o.maxFailures, err)
 			}
 		}

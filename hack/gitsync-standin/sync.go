@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,10 +30,15 @@ func (o *options) complete() error {
 		return errors.New("--repo and --ref must not be empty or begin with a hyphen, which git would read as an option")
 	case o.submodules != "recursive" && o.submodules != "shallow" && o.submodules != "off":
 		return fmt.Errorf("--submodules=%s is unknown: use recursive, shallow or off", o.submodules)
+	case (o.username == "") != (o.passwordFile == ""):
+		return errors.New("--username and --password-file need each other")
 	case o.depth < 0:
 		return fmt.Errorf("--depth=%d is negative: use 0 for everything", o.depth)
 	case o.period <= 0, o.syncTimeout <= 0, o.staleTimeout < 0:
 		return errors.New("--period and --sync-timeout must be positive, --stale-worktree-timeout not negative")
+	}
+	if len(o.sshKeyFiles) == 0 {
+		o.sshKeyFiles = []string{"/etc/git-secret/ssh"}
 	}
 	if o.link == "" {
 		o.link = strings.TrimSuffix(filepath.Base(o.repo), ".git")
@@ -139,14 +143,11 @@ func (s *syncer) git(ctx context.Context, dir string, args ...string) (string, e
 	// A clean end lets git remove its lock files.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
-	if s.username != "" || s.passwordFile != "" {
-		credentials, err := s.credentials()
-		if err != nil {
-			return "", err
-		}
-		cmd.Env = append(cmd.Env, credentials...)
+	environment, err := s.environment()
+	if err != nil {
+		return "", err
 	}
+	cmd.Env = environment
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -156,23 +157,4 @@ func (s *syncer) git(ctx context.Context, dir string, args ...string) (string, e
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return strings.TrimSpace(stdout.String()), nil
-}
-
-// credentials make git answer with the user and the password, for the repository's host
-// only. The password travels in the environment, which no other user can read.
-func (s *syncer) credentials() ([]string, error) {
-	password, err := os.ReadFile(s.passwordFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading --password-file: %w", err)
-	}
-	repo, err := url.Parse(s.repo)
-	if err != nil {
-		return nil, fmt.Errorf("--username and --password-file need an http or https --repo: %w", err)
-	}
-	host := url.URL{Scheme: repo.Scheme, Host: repo.Host}
-	return []string{
-		"GITSYNC_USERNAME=" + s.username, "GITSYNC_PASSWORD=" + strings.TrimRight(string(password), "\r\n"),
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential." + host.String() + ".helper",
-		`GIT_CONFIG_VALUE_0=!f() { printf 'username=%s\npassword=%s\n' "$GITSYNC_USERNAME" "$GITSYNC_PASSWORD"; }; f`,
-	}, nil
 }

@@ -163,6 +163,38 @@ func TestRunEndsAfterTooManyFailures(t *testing.T) {
 	}
 }
 
+// TestPasswordOfToday: the file may change between two syncs, and git keeps the
+// settings that it has from its container.
+func TestPasswordOfToday(t *testing.T) {
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "core.bigFileThreshold")
+	t.Setenv("GIT_CONFIG_VALUE_0", "16m")
+	file := filepath.Join(t.TempDir(), "password")
+	s := newSyncer(t, newRemote(t), "--repo=http://localhost:1/site.git", "--username=somebody", "--password-file="+file)
+	if _, err := s.sync(t.Context()); err == nil || !strings.Contains(err.Error(), "--password-file") {
+		t.Errorf("without the file: %v", err)
+	}
+	for _, password := range []string{"yesterday", "to day's"} {
+		if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		credentials, err := s.credentials()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := exec.Command("git", "credential", "fill")
+		ask.Env = append(os.Environ(), credentials...)
+		ask.Stdin = strings.NewReader("protocol=http\nhost=localhost:1\n\n")
+		if out, err := ask.Output(); err != nil || !strings.Contains(string(out), "username=somebody\npassword="+password+"\n") {
+			t.Errorf("git is told %q, %v, want the password %q", out, err, password)
+		}
+	}
+	s.root = t.TempDir()
+	if setting, err := s.git(t.Context(), s.root, "config", "core.bigFileThreshold"); err != nil || setting != "16m" {
+		t.Errorf("core.bigFileThreshold = %q, %v, want that of the container", setting, err)
+	}
+}
+
 func TestFlags(t *testing.T) {
 	var help bytes.Buffer
 	if _, err := parse([]string{"--help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "STAND-IN") {

@@ -17,7 +17,7 @@ import (
 )
 
 // browserTimeout is for a browser's first start on a small machine.
-const browserTimeout = time.Minute
+const browserTimeout = 5 * time.Minute
 
 // browserScript proves that the browser took scripts and styles for what they
 // are: it writes what it computed from both into the page.

@@ -20,7 +20,10 @@ import (
 
 // waitTimeout bounds every wait that has no bound of its own. What is waited
 // for takes seconds; the rest is for small machines under load.
-const waitTimeout = 90 * time.Second
+const waitTimeout = 4 * time.Minute
+
+// kubectlTimeout is the same for the waits of kubectl.
+const kubectlTimeout = "--timeout=4m"
 
 // config is of a user who may do everything.
 func config(t *testing.T) *rest.Config {

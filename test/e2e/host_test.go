@@ -87,7 +87,7 @@ func recordedPID(dir, name string) (int, error) {
 // moment to clear what nobody uses any more.
 func (h *host) restored(ctx context.Context) error {
 	var different map[string][]string
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 15*time.Second, true, func(context.Context) (done bool, err error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (done bool, err error) {
 		different, err = h.differences()
 		return len(different) == 0, err
 	})

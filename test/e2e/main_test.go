@@ -25,7 +25,7 @@ const (
 	// startTimeout includes building the Kubernetes programs and the images
 	// where they are not in the cache yet.
 	startTimeout = 30 * time.Minute
-	stopTimeout  = 2 * time.Minute
+	stopTimeout  = 10 * time.Minute
 )
 
 // artifacts is what a run leaves for a reader: screenshots, and logs of
@@ -88,7 +88,7 @@ func run(m *testing.M) (code int, err error) {
 		return code, nil
 	}
 	// With all the pods that tests had, and had lost, nothing may be left.
-	if err := before.restored(ctx); err != nil {
+	if err := before.restored(context.Background()); err != nil {
 		return 1, fmt.Errorf("the cluster has left something behind: %w", err)
 	}
 	return code, nil

@@ -18,7 +18,7 @@ import (
 )
 
 // makeTimeout is for one run of make; Kubernetes and images are built by then.
-const makeTimeout = 3 * time.Minute
+const makeTimeout = 10 * time.Minute
 
 var printedURL = regexp.MustCompile(`The example's page, on this machine: (http://\S+/)`)
 
@@ -130,10 +130,11 @@ func runMake(ctx context.Context, t *testing.T, target string, arguments ...stri
 	return string(out)
 }
 
-// freePorts finds consecutive ports that nobody listens on.
+// freePorts finds consecutive ports that nobody listens on, below those from
+// which the clusters of other tests choose theirs.
 func freePorts(t *testing.T, count int) int {
 	t.Helper()
-	for base := 23443; base < 29443; base += 100 {
+	for base := 17443; base < 19943; base += 100 {
 		if portsFree(t, base, count) == nil {
 			return base
 		}

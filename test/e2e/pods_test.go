@@ -22,20 +22,23 @@ var failedSyncs = regexp.MustCompile(`(?m)^git_sync_count_total\{status="error"\
 func syncFailed(t *testing.T, s *site) func(context.Context) error {
 	t.Helper()
 	pod := s.pod(t)
-	return func(ctx context.Context) error {
-		a := adminGet(ctx, pod, metricsPort, "/metrics")
-		if a.err != nil || a.status != http.StatusOK {
-			return fmt.Errorf("the metrics of git-sync: %v", a)
-		}
-		count := failedSyncs.FindStringSubmatch(a.body)
-		if count == nil {
-			return fmt.Errorf("git-sync counts no failures in %q", a.body)
-		}
-		if n, err := strconv.ParseFloat(count[1], 64); err != nil || n == 0 {
-			return fmt.Errorf("%s fetches have failed (%w)", count[1], err)
-		}
-		return nil
+	return func(ctx context.Context) error { return podSyncFailed(ctx, pod) }
+}
+
+// podSyncFailed is nil once git-sync of a pod has failed to fetch.
+func podSyncFailed(ctx context.Context, pod corev1.Pod) error {
+	a := adminGet(ctx, pod, metricsPort, "/metrics")
+	if a.err != nil || a.status != http.StatusOK {
+		return fmt.Errorf("the metrics of git-sync: %v", a)
 	}
+	count := failedSyncs.FindStringSubmatch(a.body)
+	if count == nil {
+		return fmt.Errorf("git-sync counts no failures in %q", a.body)
+	}
+	if n, err := strconv.ParseFloat(count[1], 64); err != nil || n == 0 {
+		return fmt.Errorf("%s fetches have failed (%w)", count[1], err)
+	}
+	return nil
 }
 
 // containers are all of a pod, those that run beside the others included.

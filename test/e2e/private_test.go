@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,13 +40,81 @@ func TestPrivateRepository(t *testing.T) {
 		t.Errorf("without a password the repository answers %v: it is not private", a)
 	}
 
+	keepsPasswords(t, s, password, wrong)
+}
+
+// TestRotatedPassword changes the Secret of a site that is served, as one whose
+// password has expired: git-sync takes the new one without a new pod. A new user
+// name takes new pods, which replace the others as in any change.
+func TestRotatedPassword(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	user, password, err := cluster.GitCredentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const expired = "expired-password-of-a-test"
+	r := newRepository(t, "private/", namespace, "main")
+	first := r.release(t, "release-1")
+	kubectl(t, "create", "secret", "generic", "credentials", "--namespace="+namespace, "--type=kubernetes.io/basic-auth",
+		"--from-literal=username="+user, "--from-literal=password="+password)
+	s := applySite(t, newWebsite(namespace, r, withSecret("credentials")), r)
+	rotate := func(key, value string) {
+		t.Helper()
+		s.kubectl(t, "patch", "secret", "credentials", "-p", fmt.Sprintf(`{"stringData":{%q:%q}}`, key, value))
+	}
+	s.waitLive(t, first)
+	s.waitReported(t, first)
+	visitors, pod := startTraffic(t, s), s.pod(t)
+
+	rotate("password", expired)
+	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonAuthenticationFailed)
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	second := r.release(t, "release-2")
+	rotate("password", password)
+	s.waitLive(t, second)
+	s.waitReported(t, second)
+	if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
+		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", now.Name, restarts(now), pod.Name)
+	}
+
+	rotate("username", "nobody")
+	third := r.release(t, "release-3")
+	s.waitLive(t, third)
+	s.kubectl(t, "rollout", "restart", "deployment/"+s.deployment)
+	client := kubernetesClient(t)
+	waitFor(t, "a pod with the new name is refused", func(ctx context.Context) error {
+		pods, err := s.pods(ctx, client)
+		if err != nil {
+			return err
+		}
+		if len(pods) != 2 {
+			return fmt.Errorf("there are %d pods", len(pods))
+		}
+		return podSyncFailed(ctx, pods[1])
+	})
+	rotate("username", user)
+	s.kubectl(t, "rollout", "restart", "deployment/"+s.deployment)
+	s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, kubectlTimeout)
+	s.waitLive(t, third)
+	s.waitReported(t, third)
+	if now := s.pod(t); now.UID == pod.UID {
+		t.Errorf("pod %s still serves the site, want a new one", now.Name)
+	}
+	visitors.finish(t)
+	keepsPasswords(t, s, password, expired)
+}
+
+// keepsPasswords fails the test if any but the Secrets show a password.
+func keepsPasswords(t *testing.T, s *site, passwords ...string) {
+	t.Helper()
 	for _, what := range [][]string{
 		{"get", "websites,deployments,replicasets,pods,configmaps,events", "--output=yaml"},
 		{"logs", "--selector=app=website-nginx", "--all-containers", "--tail=-1"},
 	} {
 		said := s.kubectl(t, what...)
-		if strings.Contains(said, password) || strings.Contains(said, wrong) {
-			t.Errorf("kubectl %v shows the password", what)
+		if slices.ContainsFunc(passwords, func(password string) bool { return strings.Contains(said, password) }) {
+			t.Errorf("kubectl %v shows a password", what)
 		}
 	}
 }

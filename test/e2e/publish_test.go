@@ -44,7 +44,7 @@ func TestOriginalExample(t *testing.T) {
 		t.Errorf("Content-Type = %q, want text/html", got)
 	}
 	s.waitReported(t, commit)
-	s.kubectl(t, "wait", "--for=condition=Ready", "website/kubia", "--timeout=90s")
+	s.kubectl(t, "wait", "--for=condition=Ready", "website/kubia", kubectlTimeout)
 	if got := s.kubectl(t, "get", "websites"); !strings.Contains(got, "kubia") || !strings.Contains(got, commit[:7]) {
 		t.Errorf("kubectl get websites printed\n%s\nwant commit %s in it", got, commit)
 	}
@@ -69,27 +69,26 @@ func TestPush(t *testing.T) {
 	s := newSite(t, withReplicas(3))
 	first := s.repository.git(t, "rev-parse", "HEAD")
 	visitors := startTraffic(t, s)
+	visitors.waitServed(t, first)
 
 	second := s.repository.release(t, "release-2")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, second)
+	visitors.waitServed(t, second)
 
 	// What is live is no ancestor of what is forced onto the branch.
 	s.repository.git(t, "reset", "--quiet", "--hard", first)
 	forced := s.repository.release(t, "release-2-rewritten", "--force")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, forced)
+	visitors.waitServed(t, forced)
 
 	s.repository.branch = "next"
 	next := s.repository.release(t, "release-3")
 	s.repository.setHead(t, "next")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, next)
+	visitors.waitServed(t, next)
 
 	s.waitReported(t, next)
-	served := visitors.finish(t)
-	for _, commit := range []string{first, second, forced, next} {
-		if served[commit] == 0 {
-			t.Errorf("no visitor saw commit %s", commit)
-		}
-	}
+	visitors.finish(t)
 }
 
 // TestRemoteGone takes the repository away and brings it back: the site goes on

@@ -9,7 +9,7 @@ import (
 )
 
 // releasePaths are requests that a page and what it loads make.
-var releasePaths = []string{"/", "/style.css", "/app.js", "/docs/", "/docs/page.html", "/large.txt"}
+var releasePaths = []string{"/", "/style.css", "/app.js", "/docs/", "/docs/page.html", "/docs/page", "/large.txt"}
 
 // release is the content of a site in which every line of every file says
 // which release it belongs to, by path in the repository.
@@ -24,8 +24,11 @@ func release(marker string) map[string]string {
 
 // releaseFile is the file that answers a request.
 func releaseFile(p string) string {
-	if strings.HasSuffix(p, "/") {
+	switch {
+	case strings.HasSuffix(p, "/"):
 		p += "index.html"
+	case path.Ext(p) == "":
+		p += ".html"
 	}
 	return strings.TrimPrefix(p, "/")
 }

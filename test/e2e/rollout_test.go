@@ -18,7 +18,7 @@ func TestScale(t *testing.T) {
 	scale := func(n int) {
 		t.Helper()
 		s.kubectl(t, "scale", "website", s.name, "--replicas="+strconv.Itoa(n))
-		s.kubectl(t, "wait", "--for=jsonpath={.status.readyReplicas}="+strconv.Itoa(n), "website/"+s.name, "--timeout=90s")
+		s.kubectl(t, "wait", "--for=jsonpath={.status.readyReplicas}="+strconv.Itoa(n), "website/"+s.name, kubectlTimeout)
 	}
 	scale(3)
 	s.waitLive(t, commit)
@@ -58,7 +58,7 @@ func TestRollingChange(t *testing.T) {
 					return nil
 				})
 			})
-			s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, "--timeout=90s")
+			s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, kubectlTimeout)
 			waitFor(t, "the pods that were replaced have ended", func(ctx context.Context) error {
 				list, err := kubernetesClient(t).CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 				if err == nil && len(list.Items) != int(replicas) {

@@ -26,8 +26,9 @@ const (
 	// syncPeriod is the shortest that a Website can ask for.
 	syncPeriod = 10 * time.Second
 	// syncMargin is what a fetch may take beyond the period: a few seconds, and
-	// some for a small machine on which other tests run at the same time.
-	syncMargin = 10 * time.Second
+	// some for a small machine on which other tests run at the same time. The
+	// default period is longer than both, so one that is ignored is found out.
+	syncMargin = 40 * time.Second
 
 	siteName = "site"
 
@@ -216,7 +217,7 @@ func ready(pod corev1.Pod) bool {
 // visitor makes a connection of its own for each request, as different
 // visitors do, and follows no redirects.
 var visitor = &http.Client{
-	Timeout:       10 * time.Second,
+	Timeout:       30 * time.Second,
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }

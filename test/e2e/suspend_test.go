@@ -22,7 +22,7 @@ func TestSuspend(t *testing.T) {
 
 	s.patch(t, `{"spec":{"suspend":true}}`)
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended)
-	s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, "--timeout=90s")
+	s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, kubectlTimeout)
 	second := s.repository.release(t, "release-2")
 	s.kubectl(t, "scale", "website", s.name, "--replicas=3")
 	// The new pods have the choice, and what runs has not looked at the branch.

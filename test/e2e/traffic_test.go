@@ -120,10 +120,22 @@ func (v *traffic) note(path string, a answer) {
 	v.markers[commit][marker] = true
 }
 
+// waitServed waits until visitors have seen a commit.
+func (v *traffic) waitServed(t *testing.T, commit string) {
+	t.Helper()
+	waitFor(t, "visitors see commit "+commit, func(context.Context) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.served[commit] == 0 {
+			return fmt.Errorf("they see %v", v.served)
+		}
+		return nil
+	})
+}
+
 // finish ends the traffic. It fails the test if any request failed, or if any
-// answer was of another commit than it said. It returns how many answers there
-// were by commit.
-func (v *traffic) finish(t *testing.T) map[string]int {
+// answer was of another commit than it said.
+func (v *traffic) finish(t *testing.T) {
 	t.Helper()
 	v.cancel()
 	<-v.over
@@ -139,5 +151,4 @@ func (v *traffic) finish(t *testing.T) map[string]int {
 			t.Errorf("answers that said they were of commit %q were of %v, want %q", commit, markers, want)
 		}
 	}
-	return v.served
 }

@@ -1,6 +1,7 @@
 // Package gitserver serves git repositories of a folder over HTTP, the way a git host
 // does: everybody may read, except below "private", which takes a user and a password.
-// Nobody can push over HTTP; a push goes to the repository's path on this machine.
+// Over ssh it serves all of them, to whoever has a key. Nobody can push over the network;
+// a push goes to the repository's path on this machine.
 package gitserver
 
 import (

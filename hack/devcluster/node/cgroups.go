@@ -13,6 +13,13 @@ import (
 	"time"
 )
 
+// How long the kernel may take to be done with what has ended: a moment, and longer on a
+// machine that is busy.
+const (
+	removalTimeout  = 30 * time.Second
+	removalInterval = 50 * time.Millisecond
+)
+
 // hierarchy is one mounted tree of cgroups.
 type hierarchy struct {
 	path string
@@ -117,11 +124,11 @@ func RemoveCgroups(ctx context.Context, name string) error {
 	for _, h := range all {
 		path := filepath.Join(h.path, name)
 		err := removeCgroup(path)
-		for range 100 {
+		for range removalTimeout / removalInterval {
 			if err == nil || ctx.Err() != nil {
 				break
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(removalInterval)
 			err = removeCgroup(path)
 		}
 		if err != nil {

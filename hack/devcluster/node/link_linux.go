@@ -119,11 +119,14 @@ func (l Link) Remove(ctx context.Context) error {
 	}
 	_, err := execute(ctx, "ip", "link", "delete", l.Name)
 	// The kernel may have been faster: the pair goes with the node.
-	for range 20 {
+	for range removalTimeout / removalInterval {
 		if !l.Exists() {
 			return nil
 		}
-		time.Sleep(50 * time.Millisecond)
+		if ctx.Err() != nil {
+			break
+		}
+		time.Sleep(removalInterval)
 	}
 	return fmt.Errorf("removing the interface %s: %w", l.Name, err)
 }

@@ -46,6 +46,10 @@ type Migration struct {
 	// ProgressFile keeps the progress, so that Run goes on where an interrupted
 	// one has ended. Empty: Run begins at the beginning.
 	ProgressFile string
+
+	// failing is set while the server answers with internal errors even to
+	// requests that were repeated.
+	failing bool
 }
 
 // Run rewrites every object and returns what it did. What was created after its
@@ -180,7 +184,8 @@ func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMet
 		return fmt.Errorf("rewriting %s: %w", klog.KObj(object), err)
 	default:
 		// Internal errors are those of this object, most often of a webhook that
-		// cannot be reached: the others need not wait for that.
+		// cannot be reached: the others need not wait for that, each anew.
+		m.failing = apierrors.IsInternalError(err)
 		counts.Failed++
 		klog.FromContext(ctx).Error(err, "Object could not be rewritten", "object", klog.KObj(object))
 	}
@@ -195,15 +200,23 @@ func (m *Migration) gone(err error) bool {
 		status.Status().Details != nil && status.Status().Details.Kind == m.Resource.Resource
 }
 
-// retry does something again as long as it fails for a passing reason.
+// retry does something again as long as it fails for a passing reason, which
+// an internal error is not while all requests have them.
 func (m *Migration) retry(ctx context.Context, do func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, retries, func(ctx context.Context) (bool, error) {
 		last = do(ctx)
-		if passing(last) && ctx.Err() == nil {
-			return false, nil
+		switch {
+		case last == nil:
+			m.failing = false
+			return true, nil
+		case !passing(last), m.failing && apierrors.IsInternalError(last):
+			return true, last
+		case ctx.Err() != nil:
+			// How the interruption showed does not matter.
+			return true, ctx.Err()
 		}
-		return true, last
+		return false, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return last

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -247,6 +248,38 @@ func TestRun(t *testing.T) {
 				t.Errorf("finished: %t, progress file: %v", finished, statErr)
 			}
 		})
+	}
+}
+
+// TestInternalErrorsAreNotWaitedOutEachTime has every write fail, as a webhook
+// does that cannot be reached: thousands of objects must not take half a minute
+// each.
+func TestInternalErrorsAreNotWaitedOutEachTime(t *testing.T) {
+	patient := retries
+	retries.Duration = time.Millisecond
+	t.Cleanup(func() { retries = patient })
+	requests := map[string]int{}
+	away := true
+	server := fakeServer{names: []string{"a", "b", "c", "d", "e"}, refuse: func(name string) error {
+		requests[name]++
+		if name == "d" {
+			away = requests[name] == 1
+			if away {
+				return errors.New("connection reset by peer")
+			}
+		}
+		if away || name == "e" && requests[name] == 1 {
+			return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "", "", "")
+		}
+		return nil
+	}}
+	m := Migration{Client: server.client(t), Resource: websites, ChunkSize: 5}
+	if got, err := m.Run(t.Context()); err == nil || got != (Counts{Rewritten: 2, Failed: 3}) {
+		t.Errorf("counts = %+v (%v), want 3 failed and the others rewritten", got, err)
+	}
+	// d shows that the server works again, so e is worth a second request.
+	if want := map[string]int{"a": retries.Steps, "b": 1, "c": 1, "d": 2, "e": 2}; !maps.Equal(requests, want) {
+		t.Errorf("requests = %v, want %v", requests, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,15 +18,21 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
-// clients are the connections to the API server. Informers and writers have one
-// each: a connection carries a limited number of requests at once, and neither
-// the watches nor a burst of writes should wait for the other.
+// clients are the connections to the API server. Informers, workers and the
+// recorder of events have one each: a connection carries a limited number of
+// requests at once, and neither the watches nor a burst of writes should wait for
+// the other.
 type clients struct {
 	// config is what leader election makes its own client from.
 	config *rest.Config
 
-	kube, watchKube         kubernetes.Interface
-	websites, watchWebsites versioned.Interface
+	// kube and websites are for the workers, whose time is short: the API server's
+	// Retry-After is returned as an error.
+	kube     kubernetes.Interface
+	websites versioned.Interface
+	// The others wait as long as it says.
+	watchKube, events kubernetes.Interface
+	watchWebsites     versioned.Interface
 }
 
 func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error) {
@@ -36,15 +43,18 @@ func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error
 	if wrap != nil {
 		config.Wrap(wrap)
 	}
+	hurried := rest.CopyConfig(config)
+	hurried.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryAfterInStatus{next} })
+
 	c := &clients{config: separate(config)}
-	for _, target := range []*kubernetes.Interface{&c.kube, &c.watchKube} {
+	for target, config := range map[*kubernetes.Interface]*rest.Config{&c.kube: hurried, &c.watchKube: config, &c.events: config} {
 		client, err := kubernetes.NewForConfig(protobuf(separate(config)))
 		if err != nil {
 			return nil, fmt.Errorf("making a client for Kubernetes: %w", err)
 		}
 		*target = client
 	}
-	for _, target := range []*versioned.Interface{&c.websites, &c.watchWebsites} {
+	for target, config := range map[*versioned.Interface]*rest.Config{&c.websites: hurried, &c.watchWebsites: config} {
 		client, err := versioned.NewForConfig(separate(config))
 		if err != nil {
 			return nil, fmt.Errorf("making a client for Websites: %w", err)

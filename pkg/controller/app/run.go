@@ -72,7 +72,7 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 	}
 	website.RegisterMetrics()
 
-	recorder, err := website.NewRecorder(ctx, &events.EventSinkImpl{Interface: clients.kube.EventsV1()})
+	recorder, err := website.NewRecorder(ctx, &events.EventSinkImpl{Interface: clients.events.EventsV1()})
 	if err != nil {
 		return err
 	}

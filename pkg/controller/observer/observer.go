@@ -28,8 +28,6 @@ const (
 	// maxBackoff is how many periods there are at most between two polls of a pod
 	// that does not answer.
 	maxBackoff = 4
-	// logPeriod is how often the log of one pod is read at most.
-	logPeriod = time.Minute
 	// graceForFirstFetch is how long a pod may be without a commit before its
 	// log is looked at.
 	graceForFirstFetch = 10 * time.Second
@@ -225,9 +223,6 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		case known.following == followingYes:
 			known.Failure = FailureNone
 		case known.following == followingNo:
-			if known.Failure == FailureNone {
-				known.Failure = FailureUnknown
-			}
 			readLog = true
 		case answer.Commit == "" && now.Sub(known.first) >= graceForFirstFetch:
 			readLog = true
@@ -238,6 +233,8 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		known.SyncUnreachable = known.silent >= unreachableAfter
 		if readLog = readLog && now.Sub(known.logRead) >= logPeriod; readLog {
 			known.logRead = now
+		} else {
+			known.fail(FailureUnknown)
 		}
 	}
 	o.mu.Unlock()
@@ -276,27 +273,10 @@ func (o *Observer) again(known *record) time.Duration {
 	}
 }
 
-// explain reads the log of a pod that fails, to say why.
-func (o *Observer) explain(ctx context.Context, pod *corev1.Pod) {
-	log, err := o.Pods.Log(ctx, pod)
-	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The log of a pod that fails to fetch cannot be read", "pod", klog.KObj(pod), "err", err)
-		return
-	}
-	failure := classify(log)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	known := o.pods[pod.UID]
-	if known == nil || (known.following != followingNo && failure == FailureUnknown) {
-		return // Nothing says that it failed: it may only be slow.
-	}
-	if failure != FailureUnknown || known.Failure == FailureNone {
-		known.Failure = failure
-	}
-}
-
+// unsettled reports whether something is not right or not known yet. A git-sync
+// that did not answer once is asked again soon; one that never does need not be.
 func (r *record) unsettled() bool {
-	return !r.Reachable || r.Commit == "" || r.PathNotFound || r.Failure != FailureNone
+	return !r.Reachable || r.Commit == "" || r.PathNotFound || r.Failure != FailureNone || r.silent > 0 && !r.SyncUnreachable
 }
 
 // ask makes the requests of one poll. A git-sync that does not answer does not

@@ -27,20 +27,22 @@ var (
 
 // fakePods answers as one pod would.
 type fakePods struct {
-	mu       sync.Mutex
-	commit   string
-	startup  string
-	counts   map[string]int
-	log      string
-	err      error
-	logReads int
-	polls    int
+	mu      sync.Mutex
+	commit  string
+	startup string
+	counts  map[string]int
+	log     string
+	// reading is called while the log is read.
+	reading func()
+	err     error
+	// noMetrics makes git-sync silent.
+	noMetrics bool
+	logReads  int
+	polls     int
 	// eviction is what Eviction returns, once it was asked evictedAfter times.
 	eviction      string
 	evictedAfter  int
 	evictionReads int
-	// withoutMetrics is true when git-sync does not answer.
-	withoutMetrics bool
 }
 
 func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string) (int, []byte, error) {
@@ -62,7 +64,7 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string
 		}
 		return http.StatusOK, []byte("ok\n"), nil
 	case "8082/metrics":
-		if p.withoutMetrics {
+		if p.noMetrics {
 			return 0, nil, errors.New("connection refused")
 		}
 		var body strings.Builder
@@ -76,6 +78,9 @@ func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string
 }
 
 func (p *fakePods) Log(context.Context, *corev1.Pod) (string, error) {
+	if p.reading != nil {
+		p.reading()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logReads++
@@ -222,12 +227,22 @@ func TestObserve(t *testing.T) {
 		},
 		"fetched after all, and git-sync does not say so": {
 			polls: []func(*fakePods){
-				func(p *fakePods) { p.withoutMetrics, p.log = true, "connection timed out" },
+				func(p *fakePods) { p.noMetrics, p.log = true, "connection timed out" },
 				nil,
 				func(p *fakePods) { p.commit = commitA },
 			},
 			want:      Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
 			wantKnown: true, wantChanges: 3, wantAgain: time.Minute, wantLogReads: 1,
+		},
+		"git-sync lost one poll": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.noMetrics = true }},
+			want:  Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+		},
+		"git-sync is never reached": {
+			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.noMetrics = commitA, true }, nil},
+			want:  Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
+			// It takes a worker's time to find out, and the site is served.
+			wantAgain: time.Minute,
 		},
 		"git-sync restarted": {
 			polls: []func(*fakePods){
@@ -337,6 +352,23 @@ func TestUnwantedPodsAreNotAsked(t *testing.T) {
 	n = polls()
 	if _, known := f.Of("uid-of-a"); !known || n == 0 {
 		t.Errorf("one that is wanted again was asked %d times, known: %t", n, known)
+	}
+}
+
+// TestFailureIsKnownWhole: whoever asks while the log is read must not be told that
+// nobody knows why fetching fails.
+func TestFailureIsKnownWhole(t *testing.T) {
+	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"error": 1}, log: "Authentication failed"})
+	reads := 0
+	f.pods.reading = func() {
+		reads++
+		if got, _ := f.Of("uid-of-a"); got.Failure != FailureNone {
+			t.Errorf("the failure is known to be %q before the log has been read", got.Failure)
+		}
+	}
+	f.poll(t)
+	if got, _ := f.Of("uid-of-a"); reads != 1 || got.Failure != FailureAuthentication {
+		t.Errorf("after %d reads the failure is %q", reads, got.Failure)
 	}
 }
 

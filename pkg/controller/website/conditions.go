@@ -98,7 +98,7 @@ func (v *view) causeOfPods() *cause {
 	if found := causeOfPods(v.site, v.pods, v.now); found != nil {
 		return found
 	}
-	return v.remembered(v1beta1.WebsiteReady, v.unasked())
+	return v.remembered(v1beta1.WebsiteReady, v.anyStartsInSilence())
 }
 
 func (v *view) progressing() metav1.Condition {
@@ -167,17 +167,23 @@ func (v *view) ready() metav1.Condition {
 }
 
 // emptySite returns a cause when every page of the site is missing: a commit
-// that is served has removed the published directory.
+// that is served has removed the published directory. All pods come to serve the
+// same, so one that answers is believed although another never does.
 func (v *view) emptySite() *cause {
-	heard := false
+	heard, asked := false, true
 	for _, pod := range v.pods {
-		if pod.ready && pod.PathNotFound {
+		if !pod.ready {
+			continue
+		}
+		if pod.PathNotFound {
 			return pathNotFound(v.site)
 		}
-		heard = heard || pod.ready && pod.Observation != observer.Observation{}
+		heard = heard || pod.Observation != observer.Observation{}
+		asked = asked && !pod.undecided()
 	}
-	if known := v.remembered(v1beta1.WebsiteReady, v.unasked() || v.observing && !heard); known != nil && known.reason == v1beta1.WebsiteReasonPathNotFound {
-		return known
+	known := v.remembered(v1beta1.WebsiteReady, v.observing && !(heard && asked))
+	if known == nil || known.reason != v1beta1.WebsiteReasonPathNotFound {
+		return nil
 	}
-	return nil
+	return known
 }

@@ -96,6 +96,15 @@ func starting(ago time.Duration) observedPod {
 	return pod
 }
 
+// fetchingUnknown makes it unknown whether a pod can fetch, of which this was
+// reported.
+func fetchingUnknown(status metav1.ConditionStatus, reason string) func(*view) {
+	return func(v *view) {
+		v.pods[1].FollowingUnknown = true
+		v.site.Status.Conditions = []metav1.Condition{condition("Synced", status, reason, "x")}
+	}
+}
+
 func replicaFailure(message string) func(*view) {
 	return func(v *view) {
 		v.deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
@@ -207,10 +216,16 @@ func TestConditions(t *testing.T) {
 			v.pods[0].ready = false
 			evicted(time.Minute)(&v.pods[0])
 		}, each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
-		"after a restart it is not known whether it still fails": {func(v *view) {
-			v.pods[1].FollowingUnknown = true
-			v.site.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
-		}, served + "False/RepositoryUnreachable", commitA, ""},
+		"after a restart it is not known whether it still fails": {fetchingUnknown("False", "RepositoryUnreachable"), served + "False/RepositoryUnreachable", commitA, ""},
+		"nor whether git-sync answers":                           {fetchingUnknown("Unknown", "PodsUnreachable"), served + "Unknown/PodsUnreachable", commitA, ""},
+		"nor whether it still works":                             {fetchingUnknown("True", "CommitPublished"), served + "True/CommitPublished", commitA, ""},
+		"nor was it before":                                      {fetchingUnknown("Unknown", "Observing"), served + "Unknown/Observing", commitA, ""},
+		"pods that differed agree, the rest is not known":        {fetchingUnknown("False", "CommitsDiffer"), served + "Unknown/Observing", commitA, ""},
+		"it never was known":                                     {func(v *view) { v.pods[1].FollowingUnknown = true }, served + "Unknown/Observing", commitA, ""},
+		"it is not known and need not be": {func(v *view) {
+			fetchingUnknown("Unknown", "PodsUnreachable")(v)
+			v.site.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+		}, served + "True/CommitPublished", commitA, ""},
 
 		"suspended":          {func(v *view) { v.site.Spec.Suspend, v.kept = true, commitA }, served + "Unknown/Suspended", commitA, ""},
 		"suspending":         {func(v *view) { v.site.Spec.Suspend = true; v.pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},

@@ -128,7 +128,7 @@ func New(config Config) (*Controller, error) {
 	if c.clock == nil {
 		c.clock = clock.RealClock{}
 	}
-	c.statuses.delay = statusDelay
+	c.statuses.delay, c.statuses.progressDelay = statusDelay, progressDelay
 	c.queue = newQueue(c.backoff, c.priority, c.clock)
 	owners := owners{cached: sites.Lister(), live: func(ctx context.Context, namespace, name string) (*v1beta1.Website, error) {
 		return config.Websites.WebsiteV1beta1().Websites(namespace).Get(ctx, name, metav1.GetOptions{})

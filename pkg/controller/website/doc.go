@@ -6,8 +6,8 @@
 // steps of one pass over one Website, each of which has a file of its own, and
 // apply.go the only code that writes a child. status.go ends a pass: what is
 // reported is computed in conditions.go and synced.go, and statuses.go decides
-// when it is written. settle.go decides when a Website is looked at again. The
-// rules that every step keeps:
+// when it is written, progress.go what of it can wait. settle.go decides when a
+// Website is looked at again. The rules that every step keeps:
 //
 //   - The cache can only say that there is nothing to do. Whatever else is
 //     decided, is decided on an object read from the API server.

@@ -106,7 +106,7 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(controller.queue.ShutDown)
-	controller.statuses.delay = 0
+	controller.statuses.delay, controller.statuses.progressDelay = 0, 0
 	f.controller = controller
 	for _, site := range sites {
 		f.addWebsite(site)

@@ -31,10 +31,25 @@ func (v *view) remembered(kind string, silent bool) *cause {
 	return &cause{known.Reason, known.Message}
 }
 
-// unasked reports whether there is a pod that could say something and has not been
-// asked often enough to count as unreachable.
-func (v *view) unasked() bool {
+// undecided reports whether a pod that could say what it serves has not said so
+// often enough to judge by: it has not been asked, or fetches for the first time
+// as far as anybody has seen. Either is over soon.
+func (p *observedPod) undecided() bool {
+	if !observer.CanAnswer(p.Pod) {
+		return false
+	}
+	return !p.observed || p.Reachable && p.FollowingUnknown && p.Commit == "" && !p.PathNotFound && p.Failure == observer.FailureNone
+}
+
+// anyUndecided reports whether there is such a pod.
+func (v *view) anyUndecided() bool {
+	return v.observing && slices.ContainsFunc(v.pods, func(pod observedPod) bool { return pod.undecided() })
+}
+
+// anyStartsInSilence reports whether a pod that does not serve yet does not say
+// why, be it because it cannot be reached.
+func (v *view) anyStartsInSilence() bool {
 	return v.observing && slices.ContainsFunc(v.pods, func(pod observedPod) bool {
-		return !pod.observed && observer.CanAnswer(pod.Pod)
+		return !pod.ready && (pod.undecided() || observer.CanAnswer(pod.Pod) && !pod.Reachable)
 	})
 }

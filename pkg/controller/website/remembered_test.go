@@ -48,7 +48,12 @@ func TestRemembered(t *testing.T) {
 			}{
 				"not asked yet":     {func(p *observedPod) { p.Observation, p.observed = observer.Observation{}, false }, []string{"Synced", "Available", "Ready"}},
 				"reached no longer": {func(p *observedPod) { p.Reachable = false }, []string{"Available", "Ready"}},
-				"never reached":     {func(p *observedPod) { p.Observation, p.observed = observer.Observation{}, true }, nil},
+				"never reached":     {func(p *observedPod) { p.Observation, p.observed = observer.Observation{}, true }, []string{"Available", "Ready"}},
+				"answers, and nobody knows yet whether it can fetch": {func(p *observedPod) {
+					if p.Commit == "" && !p.PathNotFound {
+						p.Observation = observer.Observation{Reachable: true, FollowingUnknown: true}
+					}
+				}, []string{"Synced", "Available", "Ready"}},
 			} {
 				v.pods = append([]observedPod(nil), heard...)
 				for i := range v.pods {

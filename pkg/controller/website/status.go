@@ -80,8 +80,8 @@ func (v *view) status() v1beta1.WebsiteStatus {
 	if v.deployment == nil || v.serviceTaken {
 		status.NodePort, status.Urls = 0, nil
 	}
-	if v.service != nil && len(v.service.Spec.Ports) > 0 {
-		status.NodePort = v.service.Spec.Ports[0].NodePort
+	if port := sitePort(v.service); port != nil {
+		status.NodePort = port.NodePort
 		status.Urls = urlsOf(v.service, v.pods)
 	}
 	var synced metav1.Condition
@@ -146,7 +146,7 @@ func (c *Controller) writeStatus(ctx context.Context, p *pass, status v1beta1.We
 		return fmt.Errorf("writing the status of Website %q: %w", p.site.Name, err)
 	default:
 		recordStatusWrite()
-		c.statuses.wrote(key, p.site.ResourceVersion, written)
+		c.statuses.wrote(key, p.site, written)
 		return nil
 	}
 }

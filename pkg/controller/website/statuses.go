@@ -20,6 +20,11 @@ const (
 	// Deployment that rolls out changes many times a second. That the site
 	// becomes ready, or is no longer, does not wait.
 	statusDelay = time.Second
+	// progressDelay is how long mere progress of a rollout waits for more: see
+	// isProgress. It is longer than the pods of most sites take to start one after
+	// the other, and bounds for how long a rollout that stands still looks as it
+	// did before.
+	progressDelay = time.Minute
 	// settled is returned by due when there is nothing to write.
 	settled = -1
 	// lagLimit is how long a cache may lag behind what was seen before it is
@@ -30,17 +35,20 @@ const (
 // statuses remembers about the statuses of Websites what the caches do not show
 // yet.
 type statuses struct {
-	// delay is statusDelay, unless a test has no time.
-	delay time.Duration
+	// delay and progressDelay are the constants, unless a test has no time.
+	delay, progressDelay time.Duration
 
 	mu    sync.Mutex
 	sites map[cache.ObjectName]*statusMemory
 }
 
 type statusMemory struct {
-	// since is when the status began to differ from what was reported. Zero
-	// while it does not.
-	since time.Time
+	// since is when the status began to differ from what was reported, and news
+	// when it began to differ in more than progress. Zero while it does not.
+	since, news time.Time
+	// hasty is true when the last write did not wait. The counts in it are those
+	// from before whatever made it urgent.
+	hasty bool
 	// base is the resource version from which written came.
 	base    string
 	written *v1beta1.Website
@@ -86,16 +94,17 @@ func (s *statuses) latest(key cache.ObjectName, cached *v1beta1.Website) *v1beta
 	return cached
 }
 
-// wrote remembers what became of a Website by a write from a base.
-func (s *statuses) wrote(key cache.ObjectName, base string, written *v1beta1.Website) {
+// wrote remembers what became of a Website by a write.
+func (s *statuses) wrote(key cache.ObjectName, from, written *v1beta1.Website) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.memory(key)
 	// A chain of writes keeps the base that the cache shows.
-	if known.written == nil || known.written.ResourceVersion != base {
-		known.base = base
+	if known.written == nil || known.written.ResourceVersion != from.ResourceVersion {
+		known.base = from.ResourceVersion
 	}
-	known.written, known.since = written, time.Time{}
+	known.written, known.since, known.news = written, time.Time{}, time.Time{}
+	known.hasty = isUrgent(from.Status.Conditions, written.Status.Conditions)
 }
 
 // outdated reports whether a Deployment is older than one that has been seen
@@ -121,7 +130,7 @@ func (s *statuses) due(key cache.ObjectName, site *v1beta1.Website, status *v1be
 	defer s.mu.Unlock()
 	known := s.memory(key)
 	if apiequality.Semantic.DeepEqual(&site.Status, status) {
-		known.since = time.Time{}
+		known.since, known.news = time.Time{}, time.Time{}
 		return settled
 	}
 	if isUrgent(site.Status.Conditions, status.Conditions) {
@@ -130,7 +139,14 @@ func (s *statuses) due(key cache.ObjectName, site *v1beta1.Website, status *v1be
 	if known.since.IsZero() {
 		known.since = now
 	}
-	return max(0, s.delay-now.Sub(known.since))
+	if !known.hasty && isProgress(&site.Status, status) {
+		known.news = time.Time{}
+		return max(0, s.progressDelay-now.Sub(known.since))
+	}
+	if known.news.IsZero() {
+		known.news = now
+	}
+	return max(0, s.delay-now.Sub(known.news))
 }
 
 // isUrgent reports whether a site becomes ready, or is no longer.

@@ -97,8 +97,8 @@ func TestOwnStatusWritesAreRead(t *testing.T) {
 	if got := s.latest(testKey, version("1")); got.ResourceVersion != "1" {
 		t.Errorf("latest = %s", got.ResourceVersion)
 	}
-	s.wrote(testKey, "1", version("2"))
-	s.wrote(testKey, "2", version("3"))
+	s.wrote(testKey, version("1"), version("2"))
+	s.wrote(testKey, version("2"), version("3"))
 	if got := s.latest(testKey, version("1")); got.ResourceVersion != "3" {
 		t.Errorf("while the cache lags: %s, want what was written", got.ResourceVersion)
 	}
@@ -174,8 +174,11 @@ func TestURLs(t *testing.T) {
 		"no service":   {nil, on("192.0.2.1"), nil},
 		"cluster only": {service(func(*corev1.Service) {}), on("192.0.2.1"), []string{"http://s.ns.svc"}},
 		"node port":    {service(nodePort), on("192.0.2.2", "192.0.2.1", "192.0.2.2"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://s.ns.svc"}},
-		"many nodes":   {service(nodePort), on("192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://192.0.2.3:30080", "http://s.ns.svc"}},
-		"IPv6 node":    {service(nodePort), on("2001:db8::1"), []string{"http://[2001:db8::1]:30080", "http://s.ns.svc"}},
+		"somebody's port comes first": {service(func(s *corev1.Service) {
+			s.Spec.Ports = []corev1.ServicePort{{Port: 9090, NodePort: 30090}, {Port: 80, NodePort: 30080}}
+		}), on("192.0.2.1"), []string{"http://192.0.2.1:30080", "http://s.ns.svc"}},
+		"many nodes": {service(nodePort), on("192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://192.0.2.3:30080", "http://s.ns.svc"}},
+		"IPv6 node":  {service(nodePort), on("2001:db8::1"), []string{"http://[2001:db8::1]:30080", "http://s.ns.svc"}},
 		"load balancer": {service(func(s *corev1.Service) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "2001:db8::2"}}
 		}), nil, []string{"http://lb.example.com", "http://[2001:db8::2]", "http://s.ns.svc"}},

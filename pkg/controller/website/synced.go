@@ -82,7 +82,7 @@ func (v *view) synced() (string, metav1.Condition) {
 		if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && known.Reason != v1beta1.WebsiteReasonNoReadyPods {
 			return previous, *known
 		}
-		return previous, unknown(v1beta1.WebsiteReasonObserving, "not all ready pods have said yet which commit they serve")
+		return previous, unknown(v1beta1.WebsiteReasonObserving, observingMessage)
 	case state == commitDiffers:
 		return "", failed(&cause{v1beta1.WebsiteReasonCommitsDiffer, "the ready pods serve different commits: a new one is being fetched"})
 	}
@@ -95,9 +95,11 @@ func (v *view) synced() (string, metav1.Condition) {
 	if v.anyReadyPod(func(pod *observedPod) bool { return pod.SyncUnreachable }) {
 		return commit, unknown(v1beta1.WebsiteReasonPodsUnreachable, "git-sync in ready pods does not answer website-controller on its metrics port, so nobody knows whether it can fetch the repository")
 	}
-	if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && known.Status == metav1.ConditionFalse &&
-		v.anyReadyPod(func(pod *observedPod) bool { return pod.FollowingUnknown }) {
-		return commit, *known
+	if v.anyReadyPod(func(pod *observedPod) bool { return pod.FollowingUnknown }) {
+		if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && isAboutFetching(known.Reason) {
+			return commit, *known
+		}
+		return commit, unknown(v1beta1.WebsiteReasonObserving, observingMessage)
 	}
 	published := condition(v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished, "every ready pod serves the commit that the repository had when it was last looked at")
 	if known := v.previousCondition(v1beta1.WebsiteSynced); known != nil && !v.updated() {
@@ -105,6 +107,19 @@ func (v *view) synced() (string, metav1.Condition) {
 		published.ObservedGeneration = known.ObservedGeneration
 	}
 	return commit, published
+}
+
+const observingMessage = "not all ready pods have said yet which commit they serve and whether they can fetch the next"
+
+// isAboutFetching reports whether a reason of Synced says, or leaves open, if the
+// repository can be fetched. It holds until something else is known.
+func isAboutFetching(reason string) bool {
+	switch reason {
+	case v1beta1.WebsiteReasonCommitPublished, v1beta1.WebsiteReasonPodsUnreachable, v1beta1.WebsiteReasonObserving:
+		return true
+	default:
+		return toldByPods.Has(reason)
+	}
 }
 
 // suspension says how far a suspended Website is, or nothing when it is not.
@@ -139,7 +154,7 @@ func (v *view) failureOfAnyPod() *cause {
 			return causeOfFailure(v.site, pod.Failure)
 		}
 	}
-	return v.remembered(v1beta1.WebsiteSynced, v.unasked())
+	return v.remembered(v1beta1.WebsiteSynced, v.anyUndecided())
 }
 
 // anyReadyPod reports whether there is a ready pod of this kind, if the pods

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // maxHosts is how many nodes the status names. Every node answers on a node
@@ -19,10 +21,10 @@ const maxHosts = 3
 // the pods: so no right to read nodes is needed, and the list changes only with
 // the pods.
 func urlsOf(service *corev1.Service, pods []observedPod) []string {
-	if service == nil || len(service.Spec.Ports) == 0 {
+	port := sitePort(service)
+	if port == nil {
 		return nil
 	}
-	port := service.Spec.Ports[0]
 	var urls []string
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		for _, host := range []string{ingress.Hostname, ingress.IP} {
@@ -45,6 +47,20 @@ func urlsOf(service *corev1.Service, pods []observedPod) []string {
 		}
 	}
 	return append(urls, url(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace), port.Port))
+}
+
+// sitePort returns the port of a Service that is the site's. Others may have added
+// theirs, in any order.
+func sitePort(service *corev1.Service) *corev1.ServicePort {
+	if service == nil {
+		return nil
+	}
+	for i := range service.Spec.Ports {
+		if port := &service.Spec.Ports[i]; port.Port == resources.ServicePort && port.Protocol != corev1.ProtocolUDP && port.Protocol != corev1.ProtocolSCTP {
+			return port
+		}
+	}
+	return nil
 }
 
 func url(host string, port int32) string {

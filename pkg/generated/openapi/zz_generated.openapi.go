@@ -572,7 +572,7 @@ func schema_pkg_apis_website_v1beta1_Redirect(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the path that is redirected, exactly, as it is after decoding and without a query. It must begin with '/'.",
+							Description: "from is the path that is redirected, exactly, as it is after decoding and without a query. It must begin with '/'. What counts is the path that is asked for, not that of a file: a redirect from /index.html is not for /.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -610,7 +610,7 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the beginning of the paths for which the header is sent. Defaults to /, which is all of them.",
+							Description: "path is the beginning of the paths for which the header is sent: of those that are asked for, or, for a header that says how long an answer may be kept, of the files that are served. Defaults to /, which is all of them.",
 							Default:     "/",
 							Type:        []string{"string"},
 							Format:      "",
@@ -877,7 +877,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteServing says how the files are served.",
+				Description: "WebsiteServing says how the files are served. A path is answered with the file of that name, or else with the file of that name and the extension .html, or else with the index of that directory.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"index": {
@@ -992,7 +992,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret that holds the credentials for the repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth with an additional key known_hosts.",
+							Description: "secretRef names the Secret that holds the credentials for the repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth with an additional key known_hosts. When the Secret changes, running pods fetch with the new password, key and known_hosts as soon as their node has them, which by default takes up to a minute and a half; a new user name takes new pods.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
 					},

@@ -86,7 +86,8 @@ const (
 	WebsiteReasonSyncFailing = "SyncFailing"
 	// WebsiteReasonNotObserved means that nobody asks the pods what they serve.
 	WebsiteReasonNotObserved = "NotObserved"
-	// WebsiteReasonObserving means that not all ready pods have answered yet.
+	// WebsiteReasonObserving means that not all ready pods have said yet which
+	// commit they serve and whether they can fetch the next.
 	WebsiteReasonObserving = "Observing"
 	// WebsiteReasonPodsUnreachable means that ready pods do not answer the
 	// controller.

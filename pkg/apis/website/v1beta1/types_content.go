@@ -34,7 +34,10 @@ type WebsiteSource struct {
 
 	// secretRef names the Secret that holds the credentials for the
 	// repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth
-	// with an additional key known_hosts.
+	// with an additional key known_hosts. When the Secret changes, running
+	// pods fetch with the new password, key and known_hosts as soon as their
+	// node has them, which by default takes up to a minute and a half; a new
+	// user name takes new pods.
 	// +optional
 	// +k8s:optional
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
@@ -117,7 +120,9 @@ type WebsiteSync struct {
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,2,opt,name=timeoutSeconds"`
 }
 
-// WebsiteServing says how the files are served.
+// WebsiteServing says how the files are served. A path is answered with the file
+// of that name, or else with the file of that name and the extension .html, or
+// else with the index of that directory.
 type WebsiteServing struct {
 	// index is the file that is served for a directory. Letters, digits, '.',
 	// '_' and '-'; it must not begin with '-' or '.'. Defaults to index.html.
@@ -178,7 +183,9 @@ const (
 // Redirect sends requests for one path to another address.
 type Redirect struct {
 	// from is the path that is redirected, exactly, as it is after decoding
-	// and without a query. It must begin with '/'.
+	// and without a query. It must begin with '/'. What counts is the path
+	// that is asked for, not that of a file: a redirect from /index.html is
+	// not for /.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=1024
@@ -199,8 +206,10 @@ type Redirect struct {
 
 // ResponseHeader is a header that is added to responses.
 type ResponseHeader struct {
-	// path is the beginning of the paths for which the header is sent.
-	// Defaults to /, which is all of them.
+	// path is the beginning of the paths for which the header is sent: of
+	// those that are asked for, or, for a header that says how long an answer
+	// may be kept, of the files that are served. Defaults to /, which is all
+	// of them.
 	// +optional
 	// +default="/"
 	// +k8s:optional

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources/resourcestest"
 )
 
 const gitSyncFlagsFile = "testdata/git-sync-v4.7.1-flags.txt"
@@ -55,32 +55,11 @@ func gitSyncFlags(t *testing.T) *pflag.FlagSet {
 	return flags
 }
 
-// everySource are Websites that between them make git-sync take every flag that
-// is ever passed to it.
-func everySource() map[string]func(*v1beta1.Website) {
-	secret := &v1beta1.SecretReference{Name: "credentials"}
-	return map[string]func(*v1beta1.Website){
-		"nothing said": func(*v1beta1.Website) {},
-		"branch":       func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} },
-		"tag":          func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Tag: "v1"} },
-		"commit":       func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Commit: longCommit} },
-		"submodules":   func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
-		"shallow ones": func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
-		"rare looks": func(site *v1beta1.Website) {
-			site.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}
-		},
-		"password": func(site *v1beta1.Website) { site.Spec.Source.SecretRef = secret },
-		"key": func(site *v1beta1.Website) {
-			site.Spec.Source.Repository, site.Spec.Source.SecretRef = "git@example.com:site.git", secret
-		},
-	}
-}
-
 // TestGitSyncTakesItsFlags: git-sync ends at once when it is given a flag that
 // it does not know, or a value of another kind.
 func TestGitSyncTakesItsFlags(t *testing.T) {
 	used := sets.New[string]()
-	for name, tweak := range everySource() {
+	for name, tweak := range resourcestest.Sources() {
 		t.Run(name, func(t *testing.T) {
 			_, container := mustContainer(t, GitSyncContainer, tweak)
 			flags := gitSyncFlags(t)
@@ -99,7 +78,7 @@ func TestGitSyncTakesItsFlags(t *testing.T) {
 			}
 		})
 	}
-	// A new flag has to be used by one of the Websites above.
+	// A new flag has to be used by one of these Websites.
 	want := []string{
 		"--http-bind", "--http-metrics", "--link", "--max-failures", "--password-file", "--period", "--ref", "--repo", "--root",
 		"--ssh-key-file", "--ssh-known-hosts", "--ssh-known-hosts-file", "--stale-worktree-timeout", "--submodules", "--sync-timeout", "--username",
@@ -111,7 +90,7 @@ func TestGitSyncTakesItsFlags(t *testing.T) {
 
 // TestGitEnvironment is what git, and not git-sync, is told.
 func TestGitEnvironment(t *testing.T) {
-	for name, tweak := range everySource() {
+	for name, tweak := range resourcestest.Sources() {
 		t.Run(name, func(t *testing.T) {
 			_, container := mustContainer(t, GitSyncContainer, tweak)
 			got := map[string]string{}

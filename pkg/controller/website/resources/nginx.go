@@ -77,7 +77,7 @@ func NginxConfig(site *v1beta1.Website) (string, error) {
 		ShutdownSeconds: shutdownSeconds,
 		TempDir:         tempDir,
 		AccessLog:       "/dev/stdout",
-		Revision:        revision(serving),
+		Revision:        revision(serving, site.Spec.Source.Submodules),
 		Serving:         serving,
 	})
 }
@@ -118,10 +118,10 @@ func listenIPv6(port int) string {
 }
 
 // revision identifies what a commit is turned into: with another folder, index
-// or set of redirects, the same path of the same commit is something else, and
-// what a browser holds of it is no longer current.
-func revision(serving serving) string {
-	sum := sha256.Sum256(fmt.Append(nil, nginxTemplate, serving))
+// or set of redirects, or with the files of submodules, the same path of the same
+// commit is something else, and what a browser holds of it is no longer current.
+func revision(serving serving, submodules v1beta1.SubmodulePolicy) string {
+	sum := sha256.Sum256(fmt.Append(nil, nginxTemplate, serving, submodules))
 	return hex.EncodeToString(sum[:4])
 }
 

@@ -79,38 +79,25 @@ func TestNginxStartsWithTheWholeRepository(t *testing.T) {
 // is there or is not leads to the file that listens.
 func TestNginxListensOnIPv6WhereThereIsAny(t *testing.T) {
 	nginxBinary(t)
-	probe, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Skipf("this machine has no IPv6: %v", err)
-	}
-	address := probe.Addr().String()
-	if err := probe.Close(); err != nil {
-		t.Fatal(err)
-	}
-	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "http-ipv6.conf"), fmt.Appendf(nil, "listen %s default_server;\n", address), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(folder, "has"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	for kernel, want := range map[string]bool{"has": true, "lacks": false} {
 		t.Run(kernel, func(t *testing.T) {
+			folder := socketFolder(t)
+			if err := os.WriteFile(filepath.Join(folder, "http-ipv6.conf"), fmt.Appendf(nil, "listen unix:%s/another default_server;\n", folder), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(filepath.Join(folder, "has"), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			s := startNginxWith(t, func(p *nginxParameters) {
 				p.HTTPListenIPv6 = folder + "/" + kernel + "/../http-ipv[6].conf"
 			})
-			s.write(commitA, "index.html", "home")
-			s.publish(".worktrees/" + commitA)
-			s.want(s.http, "/", http.StatusOK, "home")
-			connection, err := net.Dial("tcp", address)
+			s.want(s.http, "/", http.StatusServiceUnavailable, "")
+			connection, err := net.Dial("unix", folder+"/another")
 			if err == nil {
 				_ = connection.Close()
 			}
 			if (err == nil) != want {
-				t.Errorf("listens on IPv6 = %t, want %t: %v", err == nil, want, err)
+				t.Errorf("listens where the file says = %t, want %t: %v", err == nil, want, err)
 			}
 		})
 	}

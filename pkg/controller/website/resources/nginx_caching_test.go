@@ -81,6 +81,12 @@ func TestNginxValidators(t *testing.T) {
 		"unquoted":                 {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
 		"a date says nothing":      {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
 		"what is missing has none": {path: "/missing", wantStatus: 404},
+		// nginx decides these by itself, before it is told the tag: refused is better
+		// than answered with another version.
+		"any version":                   {path: "/", headers: []string{"If-Match", "*"}, wantStatus: 200, wantTag: tag},
+		"this version":                  {path: "/", headers: []string{"If-Match", tag}, wantStatus: 412},
+		"another version":               {path: "/", headers: []string{"If-Match", s.tag(commitB)}, wantStatus: 412},
+		"no version after the checkout": {path: "/", headers: []string{"If-Unmodified-Since", time.Unix(0, 0).UTC().Format(http.TimeFormat)}, wantStatus: 412},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := test.method
@@ -125,21 +131,24 @@ func TestNginxValidators(t *testing.T) {
 // when the same commit is published another way.
 func TestRevisionFollowsTheConfiguration(t *testing.T) {
 	revisionOf := func(tweaks ...func(*v1beta1.Website)) string {
-		serving, err := newServing(newWebsite(tweaks...))
+		site := newWebsite(tweaks...)
+		serving, err := newServing(site)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return revision(serving)
+		return revision(serving, site.Spec.Source.Submodules)
 	}
 	if revisionOf() != revisionOf(func(site *v1beta1.Website) { site.Name, site.UID = "other", "other" }) {
 		t.Error("two pods with the same configuration differ")
 	}
 	seen := map[string]string{revisionOf(): "nothing said"}
 	for name, tweak := range map[string]func(*v1beta1.Website){
-		"path":     withPath("public"),
-		"index":    withServing(v1beta1.WebsiteServing{Index: "home.html"}),
-		"fallback": withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
-		"redirect": withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
+		"path":               withPath("public"),
+		"index":              withServing(v1beta1.WebsiteServing{Index: "home.html"}),
+		"fallback":           withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
+		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
+		"shallow submodules": func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"all submodules":     func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
 	} {
 		got := revisionOf(tweak)
 		if other, ok := seen[got]; ok {

@@ -63,7 +63,7 @@ func TestNginxRedirectsStayOnTheHost(t *testing.T) {
 // raw sends bytes as they are and returns the answer.
 func (s *testSite) raw(request string) string {
 	s.t.Helper()
-	connection, err := net.Dial("tcp", s.http)
+	connection, err := net.Dial("unix", s.socket(s.http))
 	if err != nil {
 		s.t.Fatal(err)
 	}

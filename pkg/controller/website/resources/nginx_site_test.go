@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,9 +37,12 @@ const (
 
 // testSite is a running nginx over a folder that looks as git-sync leaves it.
 type testSite struct {
-	t           *testing.T
-	root        string
+	t    *testing.T
+	root string
+	// http and admin are the servers, as the host of a URL.
 	http, admin string
+	// sockets is the folder of their sockets.
+	sockets string
 	// revision is the part of an ETag that is not the commit.
 	revision string
 	client   *http.Client
@@ -71,25 +75,32 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		}
 	}
 	s := &testSite{
-		t:     t,
-		root:  filepath.Join(folder, "root"),
-		http:  freeAddress(t),
-		admin: freeAddress(t),
-		client: &http.Client{
-			Timeout:       10 * time.Second,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		t:       t,
+		root:    filepath.Join(folder, "root"),
+		http:    "site",
+		admin:   "admin",
+		sockets: socketFolder(t),
+	}
+	s.client = &http.Client{
+		Timeout:       10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
 			// Answers as they are on the wire, unless a test asks otherwise.
-			Transport: &http.Transport{DisableCompression: true},
+			DisableCompression: true,
+			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", s.socket(strings.TrimSuffix(address, ":80")))
+			},
 		},
 	}
 	s.mkdir(".worktrees")
-	serving, err := newServing(newWebsite(tweaks...))
+	site := newWebsite(tweaks...)
+	serving, err := newServing(site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.revision = revision(serving)
+	s.revision = revision(serving, site.Spec.Source.Submodules)
 	parameters := nginxParameters{
-		Root: s.root, Link: gitLink, HTTPListen: s.http, AdminListen: s.admin,
+		Root: s.root, Link: gitLink, HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
 		ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
 	}
@@ -129,7 +140,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		}
 	})
 	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.admin)
+		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", s.socket(s.admin))
 		if err != nil {
 			return false, nil
 		}
@@ -138,18 +149,30 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err != nil {
 		t.Fatalf("nginx did not listen: %v", err)
 	}
+	// It ends as it is asked to once its workers answer.
+	s.want(s.admin, "/", http.StatusNotFound, "")
 	return s
 }
 
-func freeAddress(t *testing.T) string {
+// socketFolder is for the sockets of nginx. A port that was free may be another
+// program's by the time that nginx listens on it; a file is not. The path of a
+// socket is short, so it cannot be in the folder of a test.
+func socketFolder(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	folder, err := os.MkdirTemp("", "nginx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
 }
+
+// socket is where a server listens.
+func (s *testSite) socket(server string) string { return filepath.Join(s.sockets, server) }
 
 func (s *testSite) mkdir(name string) {
 	s.t.Helper()

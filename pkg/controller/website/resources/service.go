@@ -8,9 +8,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// servicePort is the port of the Service inside the cluster.
-const servicePort = 80
-
 // Service builds the Service of a Website. A node port that the Website does
 // not name is not part of it: the API server allocates one and keeps it,
 // because a field that was never applied is not touched by a later apply.
@@ -21,7 +18,7 @@ func Service(site *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 		// the server's default would make the applied configuration differ
 		// from what it extracts to.
 		WithProtocol(corev1.ProtocolTCP).
-		WithPort(servicePort).
+		WithPort(ServicePort).
 		WithTargetPort(intstr.FromString(httpPortName))
 	if site.Spec.Service.NodePort != 0 {
 		port.WithNodePort(site.Spec.Service.NodePort)

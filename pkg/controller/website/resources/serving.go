@@ -21,8 +21,10 @@ type serving struct {
 	Path string
 	// Index is the file that is served for a directory.
 	Index string
-	// NotFoundPath is the page for what does not exist.
-	NotFoundPath string
+	// ErrorPrefix is before the paths of pages for errors.
+	ErrorPrefix string
+	// NotFoundPage is the page for what does not exist, with that prefix.
+	NotFoundPage string
 	// SinglePage serves the index of the site for what does not exist.
 	SinglePage bool
 	// Redirects are answered before any file is looked for.
@@ -75,6 +77,9 @@ type headerValue struct {
 	Value   string
 }
 
+// errorPrefix is what visitors cannot ask for: a hidden folder.
+const errorPrefix = "/.error"
+
 const (
 	// maxWord is how long a word may be that nginx reads, quotes included.
 	maxWord = 4000
@@ -87,7 +92,7 @@ const (
 // of it, so an error here is the second fence.
 func newServing(site *v1beta1.Website) (serving, error) {
 	wanted := site.Spec.Serving
-	s := serving{SinglePage: wanted.Fallback == v1beta1.FallbackSPA}
+	s := serving{SinglePage: wanted.Fallback == v1beta1.FallbackSPA, ErrorPrefix: errorPrefix}
 	q := quoter{}
 	if path := strings.Trim(site.Spec.Source.Path, "/"); path != "" {
 		s.Path = q.bare("spec.source.path", "/"+path)
@@ -96,7 +101,7 @@ func newServing(site *v1beta1.Website) (serving, error) {
 		}
 	}
 	s.Index = q.bare("spec.serving.index", cmp.Or(wanted.Index, "index.html"))
-	s.NotFoundPath = q.quote("spec.serving.notFoundPath", cmp.Or(wanted.NotFoundPath, "/404.html"))
+	s.NotFoundPage = q.quote("spec.serving.notFoundPath", errorPrefix+cmp.Or(wanted.NotFoundPath, "/404.html"))
 	for i, r := range wanted.Redirects {
 		s.Redirects = append(s.Redirects, redirect{
 			From: q.quote(fmt.Sprintf("spec.serving.redirects[%d].from", i), r.From),

@@ -8,7 +8,9 @@ package v1beta1
 // Redirect sends requests for one path to another address.
 type RedirectApplyConfiguration struct {
 	// from is the path that is redirected, exactly, as it is after decoding
-	// and without a query. It must begin with '/'.
+	// and without a query. It must begin with '/'. What counts is the path
+	// that is asked for, not that of a file: a redirect from /index.html is
+	// not for /.
 	From *string `json:"from,omitempty"`
 	// to is where the request is sent: an absolute path of the site, or an
 	// https:// or http:// URL.

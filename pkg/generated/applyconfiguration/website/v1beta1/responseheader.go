@@ -7,8 +7,10 @@ package v1beta1
 //
 // ResponseHeader is a header that is added to responses.
 type ResponseHeaderApplyConfiguration struct {
-	// path is the beginning of the paths for which the header is sent.
-	// Defaults to /, which is all of them.
+	// path is the beginning of the paths for which the header is sent: of
+	// those that are asked for, or, for a header that says how long an answer
+	// may be kept, of the files that are served. Defaults to /, which is all
+	// of them.
 	Path *string `json:"path,omitempty"`
 	// name of the header: letters, digits and '-'. Headers that belong to the
 	// connection, or that the server writes itself, are refused.

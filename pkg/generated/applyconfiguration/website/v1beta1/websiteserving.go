@@ -9,7 +9,9 @@ import (
 // WebsiteServingApplyConfiguration represents a declarative configuration of the WebsiteServing type for use
 // with apply.
 //
-// WebsiteServing says how the files are served.
+// WebsiteServing says how the files are served. A path is answered with the file
+// of that name, or else with the file of that name and the extension .html, or
+// else with the index of that directory.
 type WebsiteServingApplyConfiguration struct {
 	// index is the file that is served for a directory. Letters, digits, '.',
 	// '_' and '-'; it must not begin with '-' or '.'. Defaults to index.html.

@@ -30,7 +30,10 @@ type WebsiteSourceApplyConfiguration struct {
 	Submodules *websitev1beta1.SubmodulePolicy `json:"submodules,omitempty"`
 	// secretRef names the Secret that holds the credentials for the
 	// repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth
-	// with an additional key known_hosts.
+	// with an additional key known_hosts. When the Secret changes, running
+	// pods fetch with the new password, key and known_hosts as soon as their
+	// node has them, which by default takes up to a minute and a half; a new
+	// user name takes new pods.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

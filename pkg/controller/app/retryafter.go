@@ -1,0 +1,77 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const retryAfterHeader = "Retry-After"
+
+// retryAfterInStatus has a client return at once what an API server asks to be
+// tried again later. client-go's requests wait for as long as the header
+// Retry-After says, and try up to ten times; meanwhile they hold a worker that
+// other Websites need. They know the header only, so the hint moves into the
+// Status, from which apierrors.SuggestsClientDelay reads it.
+type retryAfterInStatus struct{ next http.RoundTripper }
+
+var _ utilnet.RoundTripperWrapper = retryAfterInStatus{}
+
+// RoundTrip makes a request.
+func (t retryAfterInStatus) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
+		return response, err
+	}
+	seconds, err := strconv.Atoi(response.Header.Get(retryAfterHeader))
+	if err != nil {
+		return response, nil // There is none that client-go would wait for.
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("reading an answer of the API server with code %d: %w", response.StatusCode, err)
+	}
+	status := statusOf(response.StatusCode, request.Method, body)
+	if status.Details == nil {
+		status.Details = &metav1.StatusDetails{}
+	}
+	if status.Details.RetryAfterSeconds == 0 {
+		status.Details.RetryAfterSeconds = int32(min(seconds, math.MaxInt32))
+	}
+	if body, err = json.Marshal(status); err != nil {
+		return nil, fmt.Errorf("encoding an answer of the API server with code %d: %w", response.StatusCode, err)
+	}
+	response.Header.Del(retryAfterHeader)
+	response.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	response.ContentLength = int64(len(body))
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}
+
+// WrappedRoundTripper returns what makes the requests.
+func (t retryAfterInStatus) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// statusOf returns the Status in an answer. What refuses a request before it
+// gets to the API itself, such as priority and fairness, answers with text.
+func statusOf(code int, method string, body []byte) *metav1.Status {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	status, ok := object.(*metav1.Status)
+	if err != nil || !ok || status.Status != metav1.StatusFailure {
+		status = &apierrors.NewGenericServerResponse(code, method, schema.GroupResource{}, "", string(body), 0, true).ErrStatus
+	}
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	return status
+}

@@ -1,0 +1,258 @@
+package resources
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// TestNginxPagesWithoutExtension: /page is page.html, as hosts of pages have it.
+func TestNginxPagesWithoutExtension(t *testing.T) {
+	s := startNginx(t)
+	for _, name := range []string{
+		"index.html", "404.html", "page.html", "file", "file.html", "both.html", "both/index.html", "folder/index.html", "sub/page.html",
+		"sub.page.html", "a b%.html", "index/index.html", ".well-known/page.html", "folder.html/page.html", "upper.HTML", "other.htm",
+		strings.Repeat("n", 250) + ".html",
+	} {
+		s.write(commitA, name, "content of "+name)
+	}
+	s.publish(".worktrees/" + commitA)
+	for path, want := range map[string]string{
+		"/page":                          "page.html",
+		"/page?a=b":                      "page.html",
+		"/page.html":                     "page.html",
+		"/sub/page":                      "sub/page.html",
+		"/sub.page":                      "sub.page.html",
+		"/sub/../page":                   "page.html",
+		"/a%20b%25":                      "a b%.html",
+		"/.well-known/page":              ".well-known/page.html",
+		"/" + strings.Repeat("n", 250):   "" + strings.Repeat("n", 250) + ".html",
+		"/404":                           "404.html",
+		"/file":                          "file",
+		"/both":                          "both.html",
+		"/both/":                         "both/index.html",
+		"/folder/":                       "folder/index.html",
+		"/folder/index":                  "folder/index.html",
+		"/index":                         "index.html",
+		"/":                              "index.html",
+		"/folder.html/page":              "folder.html/page.html",
+		"/folder.html/page.html?a=/.git": "folder.html/page.html",
+	} {
+		response, body := s.get(s.http, path)
+		if response.StatusCode != http.StatusOK || body != "content of "+want {
+			t.Errorf("GET %s = %d %q, want the content of %s", path, response.StatusCode, body, want)
+		}
+		if path != "/file" {
+			wantHeaders(t, response, map[string]string{"Content-Type": "text/html; charset=utf-8", "ETag": s.tag(commitA)})
+		}
+	}
+	for _, path := range []string{
+		"/page/", "/page/index", "/page.", "/pag", "/page.htm", "/PAGE", "/page.html.html", "/page%2f", "/page%00", "/page%0a", "/sub/", "/folder.html/", "/upper",
+		"/other", "/" + strings.Repeat("n", 251), "/" + strings.Repeat("n", 5000),
+	} {
+		if response, body := s.get(s.http, path); response.StatusCode < 400 || strings.Contains(body, "content of") && body != "content of 404.html" {
+			t.Errorf("GET %s = %d %q, want nothing", path, response.StatusCode, body)
+		}
+	}
+	for path, want := range map[string]string{"/folder": "/folder/", "/folder.html": "/folder.html/", "/sub": "/sub/", "/folder?a=b": "/folder/?a=b"} {
+		response, _ := s.get(s.http, path)
+		if response.StatusCode != http.StatusMovedPermanently || response.Header.Get("Location") != want {
+			t.Errorf("GET %s = %d to %q, want %q", path, response.StatusCode, response.Header.Get("Location"), want)
+		}
+	}
+}
+
+// TestNginxPagesOpenNothing: the extension that is added makes no file visible
+// that is not by its own name.
+func TestNginxPagesOpenNothing(t *testing.T) {
+	s := startNginx(t)
+	outside := filepath.Join(filepath.Dir(s.root), "outside.html")
+	if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		".html", "sub/.html", "sub/.html.gz", ".hidden.html", "sub/.hidden.html", ".well-known.html", ".well-known/.html", ".well-known/.hidden.html",
+		".git.html", "real/.html", "line\n/.hidden.html", "line\n/.git", "\n.html",
+	} {
+		s.write(commitA, name, "secret")
+	}
+	s.write(commitA, "real/page.html", "inside")
+	s.write(commitB, "page.html", "secret")
+	s.link(commitA, "link.html", outside)
+	s.link(commitA, "inner.html", "real/page.html")
+	s.link(commitA, "other.html", "../"+commitB+"/page.html")
+	s.link(commitA, "folder", "real")
+	s.link(commitA, "folder.html", "real")
+	s.link(commitA, "loop.html", "loop.html")
+	s.link(commitA, "up", "../"+commitB)
+	s.link(commitA, "packed.html.gz", outside)
+	s.publish(".worktrees/" + commitA)
+	for _, path := range []string{
+		"/", "/sub/", "/sub", "/sub/.", "/sub/%2e", "/sub/.html", "/.html", "/.", "/.hidden", "/sub/.hidden", "/.hidden.html", "/.git", "/.well-known",
+		"/.well-known/", "/.well-known/.hidden", "/.well-known/.html", "/real/", "/line%0a/", "/line%0a/.hidden", "/line%0a/.git", "/%0a/",
+		"/link", "/link.html", "/inner", "/other", "/folder", "/folder/", "/folder/page", "/folder.html/page", "/loop", "/up/page", "/packed",
+		"/../" + commitB + "/page", "/%2e%2e/" + commitB + "/page", "/..%2f" + commitB + "%2fpage", "/../../../outside", "/..%2f..%2f..%2foutside",
+	} {
+		for _, encoding := range []string{"", "gzip"} {
+			response, body := s.get(s.http, path, "Accept-Encoding", encoding)
+			if response.StatusCode == http.StatusOK || strings.Contains(body, "secret") || strings.Contains(body, "inside") {
+				t.Errorf("GET %s (%s) = %d %q", path, encoding, response.StatusCode, body)
+			}
+		}
+	}
+	s.want(s.http, "/real/page", http.StatusOK, "inside")
+}
+
+// TestNginxPagesAreFiles: whatever holds for page.html holds for /page.
+func TestNginxPagesAreFiles(t *testing.T) {
+	s := startNginx(t)
+	text := strings.Repeat("the same words again and again. ", 100)
+	s.write(commitA, "page.html", text)
+	s.write(commitA, "built.html", "not compressed")
+	s.write(commitA, "built.html.gz", gzipped(t, "compressed when it was built"))
+	s.write(commitB, "page.html", "page of b")
+	s.write(commitB, "built/index.html", "a folder in b")
+	s.publish(".worktrees/" + commitA)
+	packedTag := strings.TrimSuffix(s.tag(commitA), `"`) + `-gzip"`
+	for name, test := range map[string]struct {
+		method, path string
+		headers      []string
+		wantStatus   int
+		wantBody     string
+		want         map[string]string
+	}{
+		"HEAD":           {method: http.MethodHead, path: "/page", wantStatus: 200, want: map[string]string{"Content-Length": fmt.Sprint(len(text)), "Content-Type": "text/html; charset=utf-8"}},
+		"POST":           {method: http.MethodPost, path: "/page", wantStatus: 405},
+		"current":        {path: "/page", headers: []string{"If-None-Match", s.tag(commitA)}, wantStatus: 304},
+		"of another":     {path: "/page", headers: []string{"If-None-Match", s.tag(commitB)}, wantStatus: 200, wantBody: text, want: map[string]string{"Last-Modified": ""}},
+		"a range":        {path: "/page", headers: []string{"Range", "bytes=4-7"}, wantStatus: 206, wantBody: "same", want: map[string]string{"ETag": s.tag(commitA)}},
+		"resumed":        {path: "/page", headers: []string{"Range", "bytes=4-7", "If-Range", s.tag(commitA)}, wantStatus: 206, wantBody: "same"},
+		"compressed":     {path: "/page", headers: []string{"Accept-Encoding", "gzip"}, wantStatus: 200, want: map[string]string{"Content-Encoding": "gzip", "ETag": "W/" + s.tag(commitA)}},
+		"precompressed":  {path: "/built", headers: []string{"Accept-Encoding", "gzip"}, wantStatus: 200, wantBody: gzipped(t, "compressed when it was built"), want: map[string]string{"Content-Encoding": "gzip", "ETag": packedTag, "Content-Type": "text/html; charset=utf-8", "Vary": "Accept-Encoding"}},
+		"not compressed": {path: "/built", wantStatus: 200, wantBody: "not compressed", want: map[string]string{"Content-Encoding": "", "ETag": s.tag(commitA), "Vary": "Accept-Encoding"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method := test.method
+			if method == "" {
+				method = http.MethodGet
+			}
+			response, body := s.do(method, s.http, test.path, test.headers...)
+			if response.StatusCode != test.wantStatus || test.wantBody != "" && body != test.wantBody {
+				t.Errorf("%d %.40q, want %d %.40q", response.StatusCode, body, test.wantStatus, test.wantBody)
+			}
+			wantHeaders(t, response, test.want)
+			wantHeaders(t, response, map[string]string{"Website-Commit": commitA, "Cache-Control": revalidate})
+		})
+	}
+	s.publish(".worktrees/" + commitB)
+	s.want(s.http, "/page", http.StatusOK, "page of b")
+	s.want(s.http, "/built", http.StatusMovedPermanently, "")
+	s.want(s.http, "/built/", http.StatusOK, "a folder in b")
+}
+
+// TestNginxRulesForPages: redirects and headers go by what visitors ask for, and
+// only how long a page is kept by its file.
+func TestNginxRulesForPages(t *testing.T) {
+	const year = "public, max-age=31536000, immutable"
+	rules := v1beta1.WebsiteServing{
+		Redirects: []v1beta1.Redirect{
+			{From: "/index.html", To: "/", Code: 301},
+			{From: "/page.html", To: "/page", Code: 301},
+			{From: "/old", To: "/page", Code: 302},
+			{From: "/404.html", To: "/", Code: 301},
+		},
+		Headers: []v1beta1.ResponseHeader{
+			{Path: "/page", Name: "X-Asked", Value: "page"},
+			{Path: "/page.html", Name: "X-File", Value: "page"},
+			{Path: "/index.html", Name: "X-File", Value: "index"},
+			{Path: "/page.html", Name: "Cache-Control", Value: year},
+			{Path: "/index.html", Name: "Cache-Control", Value: "no-cache"},
+		},
+	}
+	for _, fallback := range []v1beta1.FallbackPolicy{v1beta1.FallbackNone, v1beta1.FallbackSPA} {
+		t.Run(string(fallback), func(t *testing.T) {
+			rules.Fallback = fallback
+			s := startNginx(t, withServing(rules))
+			s.write(commitA, "index.html", "home")
+			s.write(commitA, "404.html", "not here")
+			s.write(commitA, "page.html", "page")
+			s.write(commitA, "old.html", "never seen")
+			s.write(commitA, "sub/index.html", "sub")
+			s.write(commitA, "empty/file.txt", "file")
+			s.publish(".worktrees/" + commitA)
+			want := map[string]string{
+				"/": "200 home", "/sub/": "200 sub", "/page": "200 page", "/missing": "404 not here",
+				"/index.html": "301 /", "/page.html": "301 /page", "/old": "302 /page", "/sub": "301 /sub/",
+				"/404.html": "301 /", "/404": "200 not here", "/empty/": "404 not here", "/.git": "404 not here", "/page/": "404 not here",
+				"/.error/404.html": "404 not here", "/.error/page": "404 not here", "/.error/": "404 not here", "/.error": "404 not here",
+			}
+			if fallback == v1beta1.FallbackSPA {
+				for _, path := range []string{"/missing", "/empty/", "/page/"} {
+					want[path] = "200 home"
+				}
+			}
+			for path, want := range want {
+				response, body := s.get(s.http, path)
+				if location := response.Header.Get("Location"); location != "" {
+					body = location
+				}
+				if got := fmt.Sprint(response.StatusCode, " ", body); got != want {
+					t.Errorf("GET %s = %q, want %q", path, got, want)
+				}
+			}
+			for path, want := range map[string]map[string]string{
+				"/":      {"X-Asked": "", "X-File": "", "Cache-Control": "no-cache"},
+				"/page":  {"X-Asked": "page", "X-File": "", "Cache-Control": year},
+				"/index": {"X-Asked": "", "X-File": "", "Cache-Control": "no-cache"},
+				"/sub/":  {"X-Asked": "", "X-File": "", "Cache-Control": revalidate},
+			} {
+				response, _ := s.get(s.http, path)
+				wantHeaders(t, response, want)
+			}
+		})
+	}
+}
+
+// TestNginxNotFoundPageWithoutExtension: the page for what is missing may be
+// named as visitors would.
+func TestNginxNotFoundPageWithoutExtension(t *testing.T) {
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{NotFoundPath: "/errors/missing"}))
+	s.write(commitA, "errors/missing.html", "not here")
+	s.write(commitA, "sub/file.txt", "file")
+	s.publish(".worktrees/" + commitA)
+	for _, path := range []string{"/missing", "/", "/sub/", "/sub/missing", "/.git", "/.git/"} {
+		s.want(s.http, path, http.StatusNotFound, "not here")
+	}
+}
+
+// TestNginxErrorPagesAreNoWayIn: what a visitor may not ask for is not shown as
+// the page for what is missing either, nor does it count as unchanged.
+func TestNginxErrorPagesAreNoWayIn(t *testing.T) {
+	for _, page := range []string{"/.git", "/.hidden/404.html", "/sub/.404.html", "/link.html", "/link", "/folder/404.html", "/sub/"} {
+		t.Run(page, func(t *testing.T) {
+			s := startNginx(t, withServing(v1beta1.WebsiteServing{NotFoundPath: page}))
+			for _, name := range []string{".git", ".hidden/404.html", "sub/.404.html", "sub/.html", "real/404.html"} {
+				s.write(commitA, name, "secret")
+			}
+			s.link(commitA, "link.html", "real/404.html")
+			s.link(commitA, "folder", "real")
+			s.publish(".worktrees/" + commitA)
+			for _, path := range []string{"/missing", "/.git", "/sub/", "/", page} {
+				for _, condition := range [][]string{nil, {"If-None-Match", `"another"`}} {
+					response, body := s.get(s.http, path, condition...)
+					if response.StatusCode != http.StatusNotFound || strings.Contains(body, "secret") {
+						t.Errorf("GET %s = %d %q", path, response.StatusCode, body)
+					}
+				}
+			}
+			if response, _ := s.get(s.http, "/.git", "If-None-Match", s.tag(commitA)); response.StatusCode != http.StatusNotFound {
+				t.Errorf("GET /.git with a tag = %d", response.StatusCode)
+			}
+		})
+	}
+}

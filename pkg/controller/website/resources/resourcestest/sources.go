@@ -1,0 +1,32 @@
+// Package resourcestest has what tests of the children of Websites share with tests
+// of the programs that run in them.
+package resourcestest
+
+import (
+	"strings"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// Sources are changes to a Website, by what they stand for, that between them have
+// git-sync take every flag that is ever passed to it.
+func Sources() map[string]func(*v1beta1.Website) {
+	secret := &v1beta1.SecretReference{Name: "credentials"}
+	return map[string]func(*v1beta1.Website){
+		"nothing said": func(*v1beta1.Website) {},
+		"branch":       func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} },
+		"tag":          func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Tag: "v1"} },
+		"commit": func(site *v1beta1.Website) {
+			site.Spec.Source.Ref = &v1beta1.GitReference{Commit: strings.Repeat("0123456789", 4)}
+		},
+		"submodules":   func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
+		"shallow ones": func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"rare looks": func(site *v1beta1.Website) {
+			site.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}
+		},
+		"password": func(site *v1beta1.Website) { site.Spec.Source.SecretRef = secret },
+		"key": func(site *v1beta1.Website) {
+			site.Spec.Source.Repository, site.Spec.Source.SecretRef = "git@example.com:site.git", secret
+		},
+	}
+}

@@ -1,0 +1,60 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// TestControllerRestartsOverMissingPath is not parallel: it restarts the
+// controller. What pods have told about a site holds until they tell otherwise, so
+// the site is not said to be Ready in between.
+func TestControllerRestartsOverMissingPath(t *testing.T) {
+	namespace := newNamespace(t)
+	r := newRepository(t, "", namespace, "main")
+	r.write(t, map[string]string{"public/index.html": "here\n"})
+	first := r.push(t, "Add the folder")
+	s := applySite(t, newWebsite(namespace, r, withPath("public")), r)
+	s.waitLive(t, first)
+	r.write(t, map[string]string{"elsewhere.txt": "not published\n"})
+	r.push(t, "Delete the folder")
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonPathNotFound)
+
+	watcher, err := websiteClient(t).WebsiteV1beta1().Websites(namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: s.get(t).ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watcher.Stop)
+	if err := cluster.Process("website-controller").Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// By the time that it has asked the pod of a newer site, it has asked this one.
+	newer := newSite(t)
+	newer.waitReported(t, newer.repository.git(t, "rev-parse", "HEAD"))
+
+	r.write(t, map[string]string{"public/index.html": "again\n"})
+	again := r.push(t, "Add the folder again")
+	timeout := time.After(waitTimeout)
+	for {
+		select {
+		case event := <-watcher.ResultChan():
+			w, ok := event.Object.(*v1beta1.Website)
+			if !ok {
+				t.Fatalf("%s of %+v", event.Type, event.Object)
+			}
+			if !meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteReady) {
+				continue
+			}
+			if w.Status.Commit != again {
+				t.Errorf("Ready while %s is served, which has no such folder: %+v", w.Status.Commit, w.Status.Conditions)
+			}
+			return
+		case <-timeout:
+			t.Fatalf("not Ready although the folder is there again: %+v", s.get(t).Status)
+		}
+	}
+}
