@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	etcd3testing "k8s.io/apiserver/pkg/storage/etcd3/testing"
 	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -184,6 +186,22 @@ func TestServer(t *testing.T) {
 		}
 	})
 
+	t.Run("an annotation written by hand", func(t *testing.T) {
+		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand","annotations":{"` + website.AnnotationV1beta1Fields +
+			`":"{\"spec\":{\"sync\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
+		for range 2 {
+			applied := send(t, http.MethodPatch, path(server, "v1alpha1", "/by-hand?fieldManager=team"), applyType, byHand)
+			if applied.code >= 300 || applied.field("metadata", "generation") != 1. {
+				t.Fatalf("applying answered %d %v, want generation 1 whenever it is applied", applied.code, applied.object)
+			}
+		}
+		read := send(t, http.MethodGet, path(server, "v1beta1", "/by-hand"), jsonType, "")
+		redirects, _ := read.field("spec", "serving", "redirects").([]any)
+		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["code"] != 301. {
+			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
+		}
+	})
+
 	t.Run("errors speak the client's version", func(t *testing.T) {
 		for version, body := range map[string]string{
 			"v1alpha1": `{"spec":{"gitRepo":"-x"}}`,
@@ -243,6 +261,24 @@ func TestServer(t *testing.T) {
 			if definitions[want] == nil {
 				t.Errorf("OpenAPI v2 lacks %s", want)
 			}
+		}
+
+		// As protobuf, in which the aggregator and kubectl ask for it.
+		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := client.OpenAPISchemaWithContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var binary []string
+		for _, definition := range document.GetDefinitions().GetAdditionalProperties() {
+			binary = append(binary, definition.GetName())
+		}
+		slices.Sort(binary)
+		if text := slices.Sorted(maps.Keys(definitions)); !slices.Equal(binary, text) {
+			t.Errorf("definitions as protobuf:\n%q\nwant those of the JSON form:\n%q", binary, text)
 		}
 	})
 }

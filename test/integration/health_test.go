@@ -2,6 +2,8 @@ package integration
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"testing"
 
@@ -10,9 +12,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 )
 
-// TestReadinessFollowsEtcd stops the etcd under a running server: it must say so
-// and send nobody to itself until etcd is back, without a restart.
-func TestReadinessFollowsEtcd(t *testing.T) {
+// TestHealthFollowsEtcd stops the etcd under a running server: it must say so
+// and send nobody to itself until etcd is back. Whether to restart it meanwhile
+// is for the kubelet to decide; it goes on by itself, too.
+func TestHealthFollowsEtcd(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	dataDir, err := os.MkdirTemp("/tmp", "websites-")
@@ -41,6 +44,7 @@ func TestReadinessFollowsEtcd(t *testing.T) {
 	}
 	s.unready(t, "etcd")
 	s.unready(t, "etcd-readiness")
+	s.fails(t, "/livez", "etcd")
 	if !s.Running() {
 		t.Fatal("the server has ended with its etcd")
 	}
@@ -50,6 +54,13 @@ func TestReadinessFollowsEtcd(t *testing.T) {
 	if err := s.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, "the server is live with etcd back", func(ctx context.Context) error {
+		code, body, err := secureGet(ctx, t, s.url+"/livez", false)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("GET /livez = %d %s", code, body)
+		}
+		return err
+	})
 	namespace := newNamespace(t)
 	websites := newClients(t, s.config(t)).websites.WebsiteV1alpha1().Websites(namespace)
 	waitFor(t, "Websites can be stored again", func(ctx context.Context) error {

@@ -76,11 +76,20 @@ func TestGeneratedNames(t *testing.T) {
 			}
 		}
 	}
+	generatedToo, given := 0, 0
 	for _, w := range mustList(t, betaClient(t, namespace), metav1.ListOptions{}).Items {
-		// v1alpha1 has always asked for the Deployment's name.
-		if w.Spec.DeploymentName != w.Name && w.Spec.DeploymentName != "kubia-website" {
+		switch w.Spec.DeploymentName {
+		case w.Name:
+			generatedToo++
+		case "kubia-website":
+			// v1alpha1 has always asked for the Deployment's name.
+			given++
+		default:
 			t.Errorf("Deployment of %s is called %s", w.Name, w.Spec.DeploymentName)
 		}
+	}
+	if generatedToo != 2 || given != 2 {
+		t.Errorf("%d Deployments are called as their Websites and %d kubia-website, want 2 of each", generatedToo, given)
 	}
 	stderr := kubectlRefused(t, strings.Replace(betaManifest("", validSource), `name: ""`, "generateName: Kubia-", 1), "create", "-n", namespace, "-f", "-")
 	if !strings.Contains(stderr, "metadata.generateName: Invalid value") {

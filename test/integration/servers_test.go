@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,13 +151,19 @@ func (s *server) log(t *testing.T) string {
 // unready waits until the server is not ready because a check fails.
 func (s *server) unready(t *testing.T, because string) {
 	t.Helper()
-	waitFor(t, "the server is not ready because of "+because, func(ctx context.Context) error {
-		code, body, err := secureGet(ctx, t, s.url+"/readyz", false)
+	s.fails(t, "/readyz", because)
+}
+
+// fails waits until the server answers at path that a check fails.
+func (s *server) fails(t *testing.T, path, check string) {
+	t.Helper()
+	waitFor(t, "the check "+check+" of "+path+" fails", func(ctx context.Context) error {
+		code, body, err := secureGet(ctx, t, s.url+path, false)
 		if err != nil {
 			return err
 		}
-		if code != 500 || !strings.Contains(body, "[-]"+because+" failed") {
-			return fmt.Errorf("GET /readyz = %d %s", code, body)
+		if code != http.StatusInternalServerError || !strings.Contains(body, "[-]"+check+" failed") {
+			return fmt.Errorf("GET %s = %d %s", path, code, body)
 		}
 		return nil
 	})

@@ -58,6 +58,7 @@ func TestValidateRepository(t *testing.T) {
 		"no repository, with slash": {repo: "https://example.com/", want: `Invalid value: "https://example.com/": must name a repository after the host`},
 		"fragment":                  {repo: "https://example.com/site.git#main", want: `Invalid value: "https://example.com/site.git#main": must not contain a fragment ('#')`},
 		"empty fragment":            {repo: "https://example.com/site.git#", want: `Invalid value: "https://example.com/site.git#": must not contain a fragment ('#')`},
+		"bad encoding, with a user": {repo: "https://token@example.com/%zz", want: `Invalid value: "https://xxxxx@example.com/%zz": ` + forms + ": must be a valid URL"},
 		"bad percent encoding":      {repo: "https://example.com/%zz", want: `Invalid value: "https://example.com/%zz": ` + forms + `: invalid URL escape "%zz"`},
 	}
 	for name, test := range tests {
