@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 )
 
 // TestURLs reads in the status where the site is.
@@ -25,22 +23,6 @@ func TestURLs(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// TestPodProxy reads the commit by the other of the two ways to a pod: that of a
-// controller without a network to them.
-func TestPodProxy(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	pods, err := observer.NewPods(observer.PodProxy, config(t), kubernetesClient(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod := s.pod(t)
-	code, body, err := pods.Get(t.Context(), &pod, adminPort, "/commit")
-	if want := s.repository.git(t, "rev-parse", "HEAD") + "\n"; err != nil || code != http.StatusOK || string(body) != want {
-		t.Errorf("/commit through the API server: %d %q, %v, want %q", code, body, err, want)
-	}
 }
 
 // TestStatusSaysWhatIsMissing is about mistakes that no change of the repository

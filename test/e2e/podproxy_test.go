@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/observer"
+)
+
+// TestPodProxy reads the commit by the other of the two ways to a pod, that of a
+// controller without a network to them: as the controller's ServiceAccount, which
+// may do so with the rule that the documentation names, and not without it.
+func TestPodProxy(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	pod := s.pod(t)
+	config, err := cluster.UserConfig("system:serviceaccount:website-system:website-controller",
+		"system:serviceaccounts", "system:serviceaccounts:website-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := observer.NewPods(observer.PodProxy, config, kubernetesClient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, body, err := pods.Get(t.Context(), &pod, adminPort, "/commit"); err != nil || code != http.StatusForbidden {
+		t.Errorf("/commit through the API server without a right to it: %d %q, %v, want it refused", code, body, err)
+	}
+
+	const name = "pods-proxy"
+	object := metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+	rbac := kubernetesClient(t).RbacV1()
+	if _, err := rbac.Roles(s.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: object, Rules: documentedRules(t, "pods/proxy")}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rbac.RoleBindings(s.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: object,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "website-system", Name: "website-controller"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	commit := s.repository.git(t, "rev-parse", "HEAD") + "\n"
+	// Everything that the controller asks.
+	for _, question := range []struct {
+		port int32
+		path string
+		want string
+	}{{adminPort, "/commit", commit}, {adminPort, "/startupz", "ok\n"}, {metricsPort, "/metrics", "git_sync_count_total"}} {
+		waitFor(t, question.path+" is answered through the API server", func(ctx context.Context) error {
+			code, body, err := pods.Get(ctx, &pod, question.port, question.path)
+			if err != nil || code != http.StatusOK || !strings.Contains(string(body), question.want) {
+				return fmt.Errorf("%d %q, %w, want %q", code, body, err, question.want)
+			}
+			return nil
+		})
+	}
+}
+
+// documentedRules are those that the documentation of the controller gives for a
+// resource.
+func documentedRules(t *testing.T, resource string) []rbacv1.PolicyRule {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "controller.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if !strings.Contains(block, "["+resource+"]") {
+			continue
+		}
+		var rules []rbacv1.PolicyRule
+		if err := yaml.UnmarshalStrict([]byte(block), &rules); err != nil {
+			t.Fatalf("the rule for %s in docs/controller.md: %v", resource, err)
+		}
+		return rules
+	}
+	t.Fatalf("docs/controller.md has no rule for %s", resource)
+	return nil
+}
