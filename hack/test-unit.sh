@@ -16,6 +16,12 @@ if ! command -v nginx >/dev/null && command -v apt-get >/dev/null; then
   echo "unpacking Debian's package nginx into bin/nginx"
   unpack_nginx || echo "nginx cannot be had: tests that serve files with it are skipped"
 fi
+# ssh, with which the stand-in for git-sync fetches from private repositories.
+if ! command -v ssh >/dev/null && [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null; then
+  echo "installing Debian's package openssh-client"
+  install=(env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends install openssh-client)
+  "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "openssh-client cannot be installed: what takes ssh is skipped"
+fi
 
 flags=()
 if [[ $(go env CGO_ENABLED) == 1 ]] && command -v "$(go env CC)" >/dev/null; then

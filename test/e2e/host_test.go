@@ -26,8 +26,8 @@ type host struct {
 	// dir and namespaces are of the cluster whose processes are looked for.
 	dir        string
 	namespaces []string
-	// others are the cgroups of clusters that were there before, which change
-	// theirs.
+	// others are the cgroups, at the top of their trees, that were there before:
+	// of other programs and clusters, which change what is below.
 	others []string
 }
 
@@ -40,15 +40,15 @@ var places = []string{
 
 // observeHost looks at this machine.
 func observeHost() (*host, error) {
-	others, err := filepath.Glob("/sys/fs/cgroup/*/devcluster-*")
+	pattern := "/sys/fs/cgroup/*"
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
+		pattern += "/*" // version 1: a tree for each kind
+	}
+	others, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, err
 	}
-	unified, err := filepath.Glob("/sys/fs/cgroup/devcluster-*")
-	if err != nil {
-		return nil, err
-	}
-	h := &host{others: append(others, unified...)}
+	h := &host{others: others}
 	h.seen, err = h.look()
 	return h, err
 }
@@ -176,7 +176,7 @@ func (h *host) processes() ([]string, error) {
 // mounts are what is mounted where.
 func mounts() ([]string, error) { return lines("/proc/thread-self/mounts") }
 
-// cgroups are all but those of systemd and of other clusters, which come and go.
+// cgroups are all but those of systemd and of others, which come and go.
 func (h *host) cgroups() ([]string, error) {
 	var found []string
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {

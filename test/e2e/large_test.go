@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -51,6 +55,65 @@ func TestTooLarge(t *testing.T) {
 	node, err := kubernetesClient(t).CoreV1().Nodes().Get(t.Context(), before.Spec.NodeName, metav1.GetOptions{})
 	if err != nil || len(node.Spec.Taints) > 0 {
 		t.Errorf("the node has taints %v (%v), want none: it takes no pods", node.Spec.Taints, err)
+	}
+}
+
+// TestLargeFile publishes a file that is larger than the memory of git-sync, whose
+// git streams it. What a repository has converted git holds in memory instead, so
+// it must not ask for that.
+func TestLargeFile(t *testing.T) {
+	t.Parallel()
+	requireDisk(t, 4<<30)
+	s := newSite(t, func(w *v1beta1.Website) { w.Spec.Sync.TimeoutSeconds = 600 })
+	r, before := s.repository, s.pod(t)
+
+	// Random once and then repeated it takes as much memory as any other, and less
+	// time to pack.
+	const size, part = 400 << 20, 16 << 10
+	random := make([]byte, part)
+	if _, err := rand.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(r.clone, "film.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range size / part {
+		if _, err := file.Write(random); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.clone, ".gitattributes"), []byte("* text=auto\n*.bin -text\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.git(t, "-c", "core.bigFileThreshold=1m", "add", ".")
+	s.waitLive(t, r.push(t, "Add a film"))
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url(t)+"/film.bin", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Range", fmt.Sprintf("bytes=-%d", part))
+	response, err := visitor.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("bytes %d-%d/%d", size-part, size-1, size); response.Header.Get("Content-Range") != want || !bytes.Equal(end, random) {
+		t.Errorf("the end of the file is %d %s, %d bytes, want %s as it was pushed", response.StatusCode, response.Header.Get("Content-Range"), len(end), want)
+	}
+	if after := s.pod(t); after.UID != before.UID || restarts(after) != 0 {
+		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", after.Name, restarts(after), before.Name)
+	}
+	// A git that was killed is a failure of git-sync.
+	if a := adminGet(t.Context(), before, metricsPort, "/metrics"); a.err != nil || podSyncFailed(t.Context(), before) == nil {
+		t.Errorf("git-sync failed to fetch the file at least once: %v", a)
 	}
 }
 

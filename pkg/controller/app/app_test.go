@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
@@ -60,24 +58,6 @@ func TestNoArguments(t *testing.T) {
 	cmd.SetArgs([]string{"something"})
 	if err := cmd.ExecuteContext(t.Context()); err == nil {
 		t.Error("an argument was accepted")
-	}
-}
-
-func TestClientsShareNoConnections(t *testing.T) {
-	config := &rest.Config{Host: "https://127.0.0.1:1"}
-	first, err := rest.TransportFor(separate(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := rest.TransportFor(separate(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first == second {
-		t.Error("two clients share a transport, and with it a connection")
-	}
-	if config.Dial != nil {
-		t.Error("the original configuration was changed")
 	}
 }
 

@@ -93,7 +93,7 @@ func writeKubeconfig(t *testing.T, server string) string {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	content := fmt.Sprintf(`apiVersion: v1
 kind: Config
-clusters: [{name: test, cluster: {server: %q}}]
+clusters: [{name: test, cluster: {server: %q, insecure-skip-tls-verify: true}}]
 users: [{name: test, user: {}}]
 contexts: [{name: test, context: {cluster: test, user: test}}]
 current-context: test
@@ -115,6 +115,9 @@ type election struct {
 	steps []string
 	// writes gets a token when the lease is written, if it has none.
 	writes chan struct{}
+	// health is that of the lease, with less than no patience: it is bad as soon as
+	// the lease is held.
+	health *leaderelection.HealthzAdaptor
 	stop   context.CancelFunc
 	done   chan error
 }
@@ -128,7 +131,10 @@ func (e *election) note(step string) {
 // elect runs a function as leader, who gives up when it cannot renew its lease within a deadline.
 func elect(t *testing.T, deadline time.Duration, run func(e *election, ctx context.Context, drain <-chan struct{}) error) *election {
 	t.Helper()
-	e := &election{server: &leaseServer{}, writes: make(chan struct{}, 1), done: make(chan error, 1)}
+	e := &election{
+		server: &leaseServer{}, writes: make(chan struct{}, 1), done: make(chan error, 1),
+		health: leaderelection.NewLeaderHealthzAdaptor(-24 * time.Hour),
+	}
 	held := ""
 	e.server.changed = func(holder string) {
 		switch {
@@ -163,7 +169,7 @@ func elect(t *testing.T, deadline time.Duration, run func(e *election, ctx conte
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		e.done <- lead(ctx, o, clients, leaderelection.NewLeaderHealthzAdaptor(time.Second),
+		e.done <- lead(ctx, o, clients, e.health,
 			func(ctx context.Context, drain <-chan struct{}) error { return run(e, ctx, drain) })
 	}()
 	t.Cleanup(func() {
@@ -217,6 +223,21 @@ func TestLostLeaseEndsTheWork(t *testing.T) {
 	e.server.setRefuse(true)
 	if err := <-e.done; !errors.Is(err, errLeaseLost) {
 		t.Errorf("lead: %v, want %v", err, errLeaseLost)
+	}
+}
+
+// TestHealthKnowsTheLease: a check that is not told of the election says that all
+// is well, however old the lease is.
+func TestHealthKnowsTheLease(t *testing.T) {
+	leading := make(chan struct{})
+	e := elect(t, patience, func(_ *election, _ context.Context, drain <-chan struct{}) error {
+		close(leading)
+		<-drain
+		return nil
+	})
+	<-leading
+	if err := e.health.Check(nil); err == nil {
+		t.Error("the health does not depend on the age of the lease")
 	}
 }
 

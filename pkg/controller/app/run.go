@@ -159,7 +159,6 @@ func lead(ctx context.Context, o *options.Options, clients *clients, health *lea
 		RenewDeadline:   config.RenewDeadline.Duration,
 		RetryPeriod:     config.RetryPeriod.Duration,
 		ReleaseOnCancel: true,
-		WatchDog:        health,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(elected) },
 			OnStoppedLeading: func() {},

@@ -34,4 +34,5 @@ func (r *record) fail(why Failure) {
 	case r.following == followingNo && r.Failure == FailureNone:
 		r.Failure = why // Without that it may only be slow.
 	}
+	r.FollowingUnknown = r.following == followingUnknown
 }

@@ -44,8 +44,9 @@ type Observation struct {
 	PathNotFound bool
 	// Failure is why the repository cannot be fetched.
 	Failure Failure
-	// FollowingUnknown is true while it is not known whether fetching works:
-	// the pod has been asked only once since it failed and worked.
+	// FollowingUnknown is true while it is not known whether fetching works, as the
+	// pod has been asked only once since it failed and worked, or while it is
+	// being found out why it does not.
 	FollowingUnknown bool
 	// SyncUnreachable is true when the pod answers, but git-sync in it does not.
 	SyncUnreachable bool
@@ -229,7 +230,7 @@ func (o *Observer) observe(ctx context.Context, pod *corev1.Pod) time.Duration {
 		case answer.Commit != before.Commit:
 			known.Failure = FailureNone // It was fetched, though git-sync does not say so.
 		}
-		known.FollowingUnknown = known.following == followingUnknown
+		known.FollowingUnknown = known.following == followingUnknown || readLog && known.Failure == FailureNone
 		known.SyncUnreachable = known.silent >= unreachableAfter
 		if readLog = readLog && now.Sub(known.logRead) >= logPeriod; readLog {
 			known.logRead = now

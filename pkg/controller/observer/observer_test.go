@@ -356,19 +356,19 @@ func TestUnwantedPodsAreNotAsked(t *testing.T) {
 }
 
 // TestFailureIsKnownWhole: whoever asks while the log is read must not be told that
-// nobody knows why fetching fails.
+// nobody knows why fetching fails, nor that it works.
 func TestFailureIsKnownWhole(t *testing.T) {
 	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"error": 1}, log: "Authentication failed"})
 	reads := 0
 	f.pods.reading = func() {
 		reads++
-		if got, _ := f.Of("uid-of-a"); got.Failure != FailureNone {
-			t.Errorf("the failure is known to be %q before the log has been read", got.Failure)
+		if got, _ := f.Of("uid-of-a"); got.Failure != FailureNone || !got.FollowingUnknown {
+			t.Errorf("before the log has been read it is said: %+v", got)
 		}
 	}
 	f.poll(t)
-	if got, _ := f.Of("uid-of-a"); reads != 1 || got.Failure != FailureAuthentication {
-		t.Errorf("after %d reads the failure is %q", reads, got.Failure)
+	if got, _ := f.Of("uid-of-a"); reads != 1 || got.Failure != FailureAuthentication || got.FollowingUnknown {
+		t.Errorf("after %d reads it is said: %+v", reads, got)
 	}
 }
 
