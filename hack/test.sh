@@ -7,7 +7,15 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # "make test-external-etcd" runs all the others that way, too.
-STORE_TESTS='^(TestKilledAPIServerKeepsAllData|TestStorage|TestContentTypes|TestMigrateStorage|TestEncryptionAtRest|TestRemovedKey|TestGracefulShutdown)$'
+STORE_TESTS=(
+  TestEtcdVersion TestStorage TestContentTypes TestEncryptionAtRest TestRemovedKey TestMigrateStorage
+  TestKilledAPIServerKeepsAllData TestGracefulShutdown
+  TestPaging TestSelectors TestResourceVersions TestConsistentReadsComeFromTheCache
+  TestBookmarks TestStreamingList TestControllerStreamsItsLists TestWatchFromAResourceVersion TestWatchOfASelection
+)
+for name in "${STORE_TESTS[@]}"; do
+  grep --quiet "^func ${name}(" test/integration/*_test.go || { echo "no integration test is called ${name}" >&2; exit 1; }
+done
 
 echo "=== unit tests"
 hack/test-unit.sh
@@ -18,7 +26,7 @@ go test -count=1 -timeout=20m -v ./test/faults/...
 # What depends on the store again, with Websites in an etcd of their own: older
 # than the one inside website-apiserver, and over mutual TLS.
 echo "=== integration tests of the store, with an external etcd"
-hack/test-integration.sh -external-etcd -test.run="${STORE_TESTS}"
+hack/test-integration.sh -external-etcd -test.run="^($(IFS="|"; echo "${STORE_TESTS[*]}"))\$"
 echo "=== end-to-end tests"
 # Without a browser, the one test that looks at pages is skipped.
 if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then

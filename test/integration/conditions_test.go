@@ -74,9 +74,13 @@ func waitSettled(t *testing.T, namespace, name string) {
 				hosts.Insert(pod.Status.HostIP)
 			}
 		}
+		urls := 1
+		if w.Spec.Service.Type != v1beta1.ServiceTypeClusterIP {
+			urls += min(3, hosts.Len())
+		}
 		want := *w.Spec.Replicas
-		if w.Status.ObservedGeneration != w.Generation || w.Status.ReadyReplicas != want || w.Status.UpdatedReplicas != want ||
-			len(w.Status.Urls) != 1+min(3, hosts.Len()) ||
+		if w.Status.ObservedGeneration != w.Generation || w.Status.Replicas != want || w.Status.UpdatedReplicas != want ||
+			w.Status.ReadyReplicas != want || w.Status.AvailableReplicas != want || len(w.Status.Urls) != urls ||
 			!meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteReady) ||
 			!meta.IsStatusConditionFalse(w.Status.Conditions, v1beta1.WebsiteProgressing) {
 			return fmt.Errorf("%d pods on %v, status = %+v", len(pods.Items), sets.List(hosts), w.Status)

@@ -38,7 +38,7 @@ func TestCRUDByTheGeneratedClient(t *testing.T) {
 
 	// The controller writes the status meanwhile, so only a fresh copy can be updated.
 	stale := created.DeepCopy()
-	waitAvailable(t, created, 1)
+	waitSettled(t, namespace, "kubia")
 	stale.Spec.GitRepo = "https://example.com/stale.git"
 	if _, err := websites.Update(ctx, stale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("updating an outdated copy: %v, want Conflict", err)
@@ -127,7 +127,7 @@ func TestStatusAndSpecAreApart(t *testing.T) {
 	websites := admin(t).websites.WebsiteV1alpha1().Websites(namespace)
 	w := mustCreate(t, newWebsite(namespace, "kubia"))
 	// Once settled, the controller does not write and nothing below conflicts with it.
-	waitAvailable(t, w, 1)
+	waitSettled(t, namespace, "kubia")
 
 	current := mustGet(t, w)
 	current.Status.AvailableReplicas = 42

@@ -24,7 +24,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 	websites := betaClient(t, namespace)
 	mustCreateBeta(t, namespace, "kubia")
 	// Settled, so that nothing but what is tested writes.
-	waitAvailable(t, newWebsite(namespace, "kubia"), 1)
+	waitSettled(t, namespace, "kubia")
 	before, err := websites.Get(t.Context(), "kubia", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestPreconditions(t *testing.T) {
 	ctx, namespace := t.Context(), newNamespace(t)
 	websites := betaClient(t, namespace)
 	mustCreateBeta(t, namespace, "kubia")
-	waitAvailable(t, newWebsite(namespace, "kubia"), 1)
+	waitSettled(t, namespace, "kubia")
 	current, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -128,7 +128,7 @@ func TestTables(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	mustCreateBeta(t, namespace, "kubia")
-	waitAvailable(t, newWebsite(namespace, "kubia"), 1)
+	waitSettled(t, namespace, "kubia")
 	tests := map[string]struct {
 		include string
 		object  string

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,24 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 )
+
+// TestEtcdVersion makes sure that the two stores that the tests can run over are
+// the two that are supported: the embedded one, and that of Kubernetes' releases.
+func TestEtcdVersion(t *testing.T) {
+	t.Parallel()
+	want := "3.7."
+	if *externalEtcd {
+		want = "3.6."
+	}
+	store := clusterStore(t)
+	status, err := store.client(t).Status(t.Context(), store.endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(status.Version, want) {
+		t.Errorf("version of etcd = %s, want %sx", status.Version, want)
+	}
+}
 
 // TestStorage looks at the bytes in etcd: their key and encoding are what a
 // later version must be able to read.

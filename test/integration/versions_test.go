@@ -42,7 +42,7 @@ func TestOldClientLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitAvailable(t, newWebsite(namespace, "kubia"), 1)
+	waitSettled(t, namespace, "kubia")
 
 	old := mustGet(t, newWebsite(namespace, "kubia"))
 	old.Spec.Replicas = ptr.To[int32](2)
