@@ -15,7 +15,7 @@ import (
 // waitUntil waits until check returns nil, and returns its last error otherwise.
 func waitUntil(ctx context.Context, check func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if err != nil && ctx.Err() != nil {
 			return false, nil // The end of the wait is no news.

@@ -72,7 +72,7 @@ func TestEveryCall(t *testing.T) {
 				t.Logf("told: %v", undisturbed.told)
 				for _, at := range undisturbed.calls {
 					for _, f := range faults {
-						if !f.meets(at.site) || s.listing && at.name != "" || s.observed && !f.kind {
+						if !f.meets(at.site) || s.listing && at.name != "" || s.again && !f.kind {
 							continue
 						}
 						t.Run(fmt.Sprintf("%s/%s", at, f.name), func(t *testing.T) {

@@ -21,10 +21,12 @@ type scenario struct {
 	// listing is that of the wire. Only the calls of informers meet faults then:
 	// the others are those of the scenario with streaming.
 	listing bool
-	// observed has the controllers ask pods which commit they serve. The calls are
-	// then those of other scenarios, at other moments, so that one fault of each
-	// kind is enough: before and after a call, with and without a crash.
+	// observed has the controllers ask pods which commit they serve.
 	observed bool
+	// again tells that the calls are those of other scenarios, at other moments, so
+	// that one fault of each kind is enough: before and after a call, with and
+	// without a crash.
+	again bool
 	// before makes what is there when the controller starts that meets faults,
 	// while another controller runs.
 	before func(context.Context, world) error
@@ -152,12 +154,12 @@ var scenarios = []scenario{
 		until: kubiaSettled,
 	},
 	{
-		name: "change", before: servedKubia,
+		name: "change", again: true, before: servedKubia,
 		do:    patchKubia(`{"spec":{"source":{"ref":{"branch":"live"}},"serving":{"fallback":"SPA"}}}`),
 		until: kubiaSettled,
 	},
 	{
-		name: "children deleted", before: servedKubia,
+		name: "children deleted", again: true, before: servedKubia,
 		do: func(ctx context.Context, w world) error {
 			return errors.Join(
 				kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, kubia+"-nginx", metav1.DeleteOptions{}),
@@ -172,7 +174,7 @@ var scenarios = []scenario{
 	},
 	{
 		// What the informers select on is edited as well.
-		name: "children edited", before: servedKubia,
+		name: "children edited", again: true, before: servedKubia,
 		do: func(ctx context.Context, w world) error {
 			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"somebody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
 			_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"controller":"nobody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
@@ -192,7 +194,7 @@ var scenarios = []scenario{
 		until: kubiaSettled,
 	},
 	{
-		name: "name freed",
+		name: "name freed", again: true,
 		before: func(ctx context.Context, w world) error {
 			if err := w.create(ctx, "first", withDeployment("shared")); err != nil {
 				return err
@@ -217,12 +219,12 @@ var scenarios = []scenario{
 		until: func(ctx context.Context, w world) error { return w.settled(ctx, "second") },
 	},
 	{
-		name: "suspend", observed: true, before: publishedKubia,
+		name: "suspend", observed: true, again: true, before: publishedKubia,
 		do:    patchKubia(`{"spec":{"suspend":true}}`),
 		until: kubiaSuspended,
 	},
 	{
-		name: "resume", observed: true,
+		name: "resume", observed: true, again: true,
 		before: func(ctx context.Context, w world) error {
 			if err := publishedKubia(ctx, w); err != nil {
 				return err
