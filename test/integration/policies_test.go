@@ -30,6 +30,53 @@ func ours(namespace string, operations ...admissionregistrationv1.OperationType)
 	}
 }
 
+// newPolicy creates a policy that is bound to nothing yet. The kind of its
+// parameter is nil for none.
+func newPolicy(t *testing.T, rule admissionregistrationv1.RuleWithOperations, parameters *admissionregistrationv1.ParamKind, validation admissionregistrationv1.Validation) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	t.Helper()
+	policies := admin(t).kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	policy, err := policies.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			ParamKind:        parameters,
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			Validations:      []admissionregistrationv1.Validation{validation},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleteInTheEnd(t, policies, policy.Name)
+	return policy
+}
+
+// bind puts a policy into force in one namespace, until the test ends or the
+// function that it returns is called. The parameter is nil for none.
+func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy, namespace string, parameter *admissionregistrationv1.ParamRef) (unbind func()) {
+	t.Helper()
+	selector, _ := ours(namespace)
+	bindings := admin(t).kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	binding, err := bindings.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: policy.Name + "-"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        policy.Name,
+			ParamRef:          parameter,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbind = func() {
+		if err := bindings.Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(unbind)
+	return unbind
+}
+
 // tried creates a Website without storing it.
 func tried(ctx context.Context, t *testing.T, w *v1alpha1.Website) (*v1alpha1.Website, error) {
 	t.Helper()
@@ -68,35 +115,12 @@ func TestNamespaceLifecycle(t *testing.T) {
 func TestValidatingAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), newNamespace(t)
-	client := admin(t).kubernetes.AdmissionregistrationV1()
-	selector, rule := ours(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
-	policy, err := client.ValidatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "few-replicas-"},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
-			Validations: []admissionregistrationv1.Validation{{
-				// A field that only v1beta1 has shows which version is evaluated.
-				Expression:        `object.spec.replicas <= 2 || object.spec.source.repository.startsWith("https://example.com/")`,
-				MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas)`,
-			}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deleteInTheEnd(t, client.ValidatingAdmissionPolicies(), policy.Name)
-	_, err = client.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        policy.Name,
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deleteInTheEnd(t, client.ValidatingAdmissionPolicyBindings(), policy.Name)
+	_, rule := ours(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
+	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
+		// A field that only v1beta1 has shows which version is evaluated.
+		Expression:        `object.spec.replicas <= 2 || object.spec.source.repository.startsWith("https://example.com/")`,
+		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas)`,
+	}), namespace, nil)
 
 	waitFor(t, "the policy refuses 3 replicas", func(ctx context.Context) error {
 		_, err := tried(ctx, t, newWebsite(namespace, "kubia", withReplicas(3)))

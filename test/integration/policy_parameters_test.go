@@ -29,47 +29,7 @@ func parameter(name string) *admissionregistrationv1.ParamRef {
 func validating(t *testing.T, kind string, validation admissionregistrationv1.Validation) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	_, rule := ours("", admissionregistrationv1.Create)
-	policies := admin(t).kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	policy, err := policies.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "with-parameter-"},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: kind},
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
-			Validations:      []admissionregistrationv1.Validation{validation},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deleteInTheEnd(t, policies, policy.Name)
-	return policy
-}
-
-// bind puts a policy into force in one namespace, until the test ends or the
-// function that it returns is called.
-func bind(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy, namespace, parameterName string) (unbind func()) {
-	t.Helper()
-	selector, _ := ours(namespace)
-	bindings := admin(t).kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	binding, err := bindings.Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: policy.Name + "-"},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        policy.Name,
-			ParamRef:          parameter(parameterName),
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unbind = func() {
-		if err := bindings.Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(unbind)
-	return unbind
+	return newPolicy(t, rule, &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: kind}, validation)
 }
 
 // mayRead lets website-apiserver read a resource of the core group everywhere,
@@ -144,7 +104,7 @@ func testValidatingParameters(t *testing.T) {
 		Expression:        `object.spec.replicas <= int(params.data.replicas)`,
 		MessageExpression: `"at most " + params.data.replicas + " replicas"`,
 	})
-	unbind := bind(t, policy, namespace, limits.Name)
+	unbind := bind(t, policy, namespace, parameter(limits.Name))
 	limited(3, "at most 2 replicas")
 	allowed(2)
 	limit("4")
@@ -154,7 +114,7 @@ func testValidatingParameters(t *testing.T) {
 	unbind()
 	allowed(5)
 	limit("1")
-	bind(t, policy, namespace, limits.Name)
+	bind(t, policy, namespace, parameter(limits.Name))
 	limited(2, "at most 1 replicas")
 	if err := configMaps.Delete(ctx, limits.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -220,7 +180,7 @@ func TestPolicyParametersThatMayNotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := validating(t, "Secret", admissionregistrationv1.Validation{Expression: `params.metadata.name == "limits" && object.spec.replicas <= 2`, Message: "at most 2 replicas"})
-	bind(t, policy, namespace, "limits")
+	bind(t, policy, namespace, parameter("limits"))
 	waitFor(t, "the policy refuses every Website", func(ctx context.Context) error {
 		_, err := tried(ctx, t, newWebsite(namespace, "kubia"))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: failed to configure binding: paramKind kind `&ParamKind{APIVersion:v1,Kind:Secret,}` not yet synced to use for admission") {

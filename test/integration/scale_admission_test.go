@@ -19,37 +19,12 @@ import (
 func TestAdmissionOfScales(t *testing.T) {
 	t.Parallel()
 	ctx, namespace := t.Context(), newNamespace(t)
-	client := admin(t).kubernetes.AdmissionregistrationV1()
-	selector, rule := ours(namespace, admissionregistrationv1.Update)
+	_, rule := ours(namespace, admissionregistrationv1.Update)
 	rule.Resources = []string{"websites/scale"}
-	rules := &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule}}}
-
-	policy, err := client.ValidatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "few-replicas-"},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: rules,
-			Validations: []admissionregistrationv1.Validation{{
-				Expression:        `object.kind == "Scale" && object.spec.replicas <= 2`,
-				MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas) + " after " + string(oldObject.spec.replicas)`,
-			}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deleteInTheEnd(t, client.ValidatingAdmissionPolicies(), policy.Name)
-	_, err = client.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        policy.Name,
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: selector},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deleteInTheEnd(t, client.ValidatingAdmissionPolicyBindings(), policy.Name)
+	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
+		Expression:        `object.kind == "Scale" && object.spec.replicas <= 2`,
+		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas) + " after " + string(oldObject.spec.replicas)`,
+	}), namespace, nil)
 
 	mustCreate(t, newWebsite(namespace, "kubia", withReplicas(1)))
 	websites := admin(t).websites

@@ -35,9 +35,8 @@ func isWaiting(status *v1beta1.WebsiteStatus) bool {
 // start.
 func isPassing(condition *metav1.Condition) bool {
 	switch condition.Reason {
-	case v1beta1.WebsiteReasonRolloutInProgress, v1beta1.WebsiteReasonMinimumReplicasUnavailable:
-		return true
-	case v1beta1.WebsiteReasonNoReadyPods, v1beta1.WebsiteReasonObserving, v1beta1.WebsiteReasonCommitPublished:
+	case v1beta1.WebsiteReasonRolloutInProgress, v1beta1.WebsiteReasonMinimumReplicasUnavailable,
+		v1beta1.WebsiteReasonNoReadyPods, v1beta1.WebsiteReasonObserving, v1beta1.WebsiteReasonCommitPublished:
 		return true
 	default:
 		return false
