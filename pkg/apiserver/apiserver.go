@@ -3,17 +3,21 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
 
@@ -26,6 +30,9 @@ type Config struct {
 	Scheme *runtime.Scheme
 	// Codecs encode and decode the types of Scheme.
 	Codecs serializer.CodecFactory
+	// Store is looked after while the server runs. Nil leaves the store to whoever
+	// made GenericConfig.
+	Store *store.Guard
 }
 
 // CompletedConfig is a Config with every default filled in. Only Complete makes
@@ -38,12 +45,15 @@ type completedConfig struct {
 	generic genericapiserver.CompletedConfig
 	scheme  *runtime.Scheme
 	codecs  serializer.CodecFactory
+	store   *store.Guard
 }
 
 // Server is website-apiserver.
 type Server struct {
 	// GenericAPIServer serves the API group.
 	GenericAPIServer *genericapiserver.GenericAPIServer
+
+	store *store.Guard
 }
 
 // Complete fills in defaults.
@@ -52,6 +62,7 @@ func (c *Config) Complete() CompletedConfig {
 		generic: c.GenericConfig.Complete(),
 		scheme:  c.Scheme,
 		codecs:  c.Codecs,
+		store:   c.Store,
 	}}
 }
 
@@ -78,5 +89,23 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err := genericServer.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing the API group %s: %w", website.GroupName, err)
 	}
-	return &Server{GenericAPIServer: genericServer}, nil
+	return &Server{GenericAPIServer: genericServer, store: c.store}, nil
+}
+
+// Run serves until ctx ends, finishes the requests in flight and records the store
+// for the last time. It returns an error when the server cannot listen.
+func (s *Server) Run(ctx context.Context) error {
+	// Verified before anything listens, a server of the right store refuses no
+	// request at its start.
+	s.store.Start(ctx)
+	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var recorder sync.WaitGroup
+	recorder.Go(func() { s.store.Run(recording, clock.RealClock{}) })
+	err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
+	stop()
+	recorder.Wait()
+	if err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
 }

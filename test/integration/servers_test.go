@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
@@ -99,13 +102,17 @@ type server struct {
 
 // startServer starts a website-apiserver with further flags and does not wait
 // until it is ready. It is stopped when the test ends.
+//
+// The objects of the cluster are owned by Websites of another store, so the server
+// is closed until its own is accepted.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	name := "apiserver-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	store, flag := newStore(t, name)
 	s := &server{store: store}
+	args = append([]string{flag, "--store-record-namespace=" + newRecordNamespace(t)}, args...)
 	var err error
-	if s.Process, s.url, err = cluster.StartAPIServer(t.Context(), name, append([]string{flag}, args...)...); err != nil {
+	if s.Process, s.url, err = cluster.StartAPIServer(t.Context(), name, args...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -113,7 +120,51 @@ func startServer(t *testing.T, args ...string) *server {
 			t.Error(err)
 		}
 	})
+	s.acceptStore(t)
 	return s
+}
+
+// newRecordNamespace is one in which a server may record its store.
+func newRecordNamespace(t *testing.T) string {
+	t.Helper()
+	ctx, namespace, client := t.Context(), newNamespace(t), admin(t).kubernetes.RbacV1()
+	role, err := client.Roles("website-system").Get(ctx, "website-apiserver-store", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role.ObjectMeta = metav1.ObjectMeta{Name: role.Name}
+	if _, err := client.Roles(namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+	}
+	if _, err := client.RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return namespace
+}
+
+// acceptStore opens the server, by the command that an operator runs.
+func (s *server) acceptStore(t *testing.T) {
+	t.Helper()
+	command := []string{"store", "accept", "--kubeconfig=" + cluster.Kubeconfig()}
+	for _, arg := range s.Args()[1:] {
+		for _, prefix := range []string{"--data-dir=", "--etcd-", "--store-record-namespace=", "--encryption-provider-config="} {
+			if strings.HasPrefix(arg, prefix) {
+				command = append(command, arg)
+			}
+		}
+	}
+	waitFor(t, "the store is accepted", func(ctx context.Context) error {
+		output, err := exec.CommandContext(ctx, s.Args()[0], command...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%v: %w: %s", command, err, output)
+		}
+		return nil
+	})
 }
 
 // newServer starts a website-apiserver with further flags and waits until it is
@@ -124,6 +175,11 @@ func newServer(t *testing.T, args ...string) *server {
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	websites := newClients(t, s.config(t)).websites.WebsiteV1beta1().Websites(metav1.NamespaceDefault)
+	waitFor(t, "the server is open", func(ctx context.Context) error {
+		_, err := websites.List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	})
 	return s
 }
 

@@ -4,7 +4,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -41,7 +40,8 @@ APIService; the cluster authenticates and authorizes every request.
 Websites are stored in etcd: in the cluster given by --etcd-servers or, without
 one, in an etcd that runs inside the process and keeps its data in --data-dir.
 
-"website-apiserver migrate-storage" rewrites all stored Websites; see its --help.`,
+"website-apiserver migrate-storage" rewrites all stored Websites, and
+"website-apiserver store" looks at the store; see their --help.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -72,7 +72,11 @@ one, in an etcd that runs inside the process and keeps its data in --data-dir.
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(newMigrateCommand())
+	storeCommand, err := newStoreCommand()
+	if err != nil {
+		return nil, err
+	}
+	cmd.AddCommand(newMigrateCommand(), storeCommand)
 	return cmd, nil
 }
 
@@ -121,8 +125,5 @@ func serve(ctx context.Context, o options.CompletedOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := server.GenericAPIServer.PrepareRun().RunWithContext(ctx); err != nil {
-		return fmt.Errorf("serving: %w", err)
-	}
-	return nil
+	return server.Run(ctx)
 }

@@ -57,9 +57,9 @@ func (o CompletedOptions) Validate() error {
 	return errors.Join(append(o.ServerRun.Validate(), o.Recommended.Validate()...)...)
 }
 
-// Config returns the server's configuration. Etcd must be reachable, whose
-// health is part of the server's, and so must the host cluster, on whose version
-// the defaults depend.
+// Config returns the server's configuration. It waits until the host cluster can be
+// reached, on whose version the defaults depend and without which no request can be
+// authorized.
 func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error) {
 	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, fmt.Errorf("making a self-signed serving certificate: %w", err)
@@ -106,7 +106,11 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if clientsKnown != nil {
 		config.AddReadyzChecks(clientsKnown)
 	}
-	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs}, nil
+	guard, err := o.applyStore(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard}, nil
 }
 
 // applyTracing makes requests to etcd part of traces. The recommended options

@@ -2,15 +2,19 @@ package options
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
@@ -38,10 +42,13 @@ var pluginResources = []struct {
 // fairnessResources are what priority and fairness reads from the host cluster.
 var fairnessResources = []string{"flowschemas", "prioritylevelconfigurations"}
 
+// hostRetryInterval is the time between two attempts to reach the host cluster.
+const hostRetryInterval = time.Second
+
 // adaptToHost turns off what reads resources that the host cluster does not
-// serve: where nobody can write a policy, there is none to enforce. It returns
-// an error when the host cannot be asked, and when the flags ask for a plugin
-// that cannot work there.
+// serve: where nobody can write a policy, there is none to enforce. It waits until
+// the host can be reached, and returns an error when it refuses to answer, and when
+// the flags ask for a plugin that cannot work there.
 //
 // A resource that is served but may not be read is a different matter: policies
 // may exist, so the server does not become ready until it may read them.
@@ -55,7 +62,38 @@ func (o CompletedOptions) adaptToHost(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client of the host cluster: %w", err)
 	}
+	if err := awaitHost(ctx, client); err != nil {
+		return err
+	}
 	return o.turnOffMissing(ctx, client)
+}
+
+// awaitHost waits until the host cluster answers. Without it no request can be
+// authenticated, and the store cannot be told from another one, so there is
+// nothing to listen for. It returns an error when ctx ends or the host refuses.
+func awaitHost(ctx context.Context, client discovery.ServerVersionInterface) error {
+	logged := false
+	err := wait.PollUntilContextCancel(ctx, hostRetryInterval, true, func(ctx context.Context) (bool, error) {
+		_, err := client.ServerVersion()
+		if err == nil || !unreachable(err) {
+			return err == nil, err
+		}
+		if !logged {
+			klog.FromContext(ctx).Info("The host cluster cannot be reached, the server waits for it before it listens", "err", err)
+			logged = true
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("asking the host cluster for its version: %w", err)
+	}
+	return nil
+}
+
+// unreachable tells an answer that says nothing from a refusal.
+func unreachable(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)
 }
 
 func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.ServerResourcesInterface) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/admission"
@@ -17,6 +18,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
 const (
@@ -44,6 +46,9 @@ type Options struct {
 	// DataDir is the folder of the embedded etcd, which runs when no
 	// --etcd-servers are given. Defaults to /var/lib/website-apiserver.
 	DataDir string
+	// StoreRecordNamespace is the namespace of the host cluster with the ConfigMap
+	// that names the store. Defaults to website-system.
+	StoreRecordNamespace string
 	// Logs holds the format and verbosity of the log.
 	Logs *logsapi.LoggingConfiguration
 
@@ -90,6 +95,8 @@ func NewOptions() (*Options, error) {
 		Logs:        logsapi.NewLoggingConfiguration(),
 		scheme:      scheme,
 		codecs:      codecs,
+
+		StoreRecordNamespace: store.DefaultRecordNamespace,
 	}, nil
 }
 
@@ -97,9 +104,7 @@ func NewOptions() (*Options, error) {
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
 	o.ServerRun.AddUniversalFlags(sets.FlagSet("generic"))
-	o.Recommended.Etcd.AddFlags(sets.FlagSet("etcd"))
-	sets.FlagSet("etcd").StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"Folder in which the embedded etcd keeps its data. It runs when no --etcd-servers are given, listens on a unix socket in this folder only, and serves a single website-apiserver.")
+	o.addEtcdFlags(sets.FlagSet("etcd"))
 	o.Recommended.SecureServing.AddFlags(sets.FlagSet("secure serving"))
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(sets.FlagSet("authorization"))
@@ -111,4 +116,22 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.Traces.AddFlags(sets.FlagSet("traces"))
 	logsapi.AddFlags(o.Logs, sets.FlagSet("logs"))
 	return sets
+}
+
+// StoreFlags returns the flags of commands that look at the store beside a running
+// server: those by which the server finds the store and the host cluster.
+func (o *Options) StoreFlags() cliflag.NamedFlagSets {
+	var sets cliflag.NamedFlagSets
+	o.addEtcdFlags(sets.FlagSet("etcd"))
+	o.Recommended.CoreAPI.AddFlags(sets.FlagSet("core API"))
+	logsapi.AddFlags(o.Logs, sets.FlagSet("logs"))
+	return sets
+}
+
+func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
+	o.Recommended.Etcd.AddFlags(flags)
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"Folder in which the embedded etcd keeps its data. It runs when no --etcd-servers are given, listens on a unix socket in this folder only, and serves a single website-apiserver.")
+	flags.StringVar(&o.StoreRecordNamespace, "store-record-namespace", o.StoreRecordNamespace,
+		"Namespace of the ConfigMap website-store, in which the host cluster names the store that Websites were served from. Another store is not served. Servers of one store share the namespace.")
 }

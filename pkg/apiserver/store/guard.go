@@ -1,0 +1,257 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+)
+
+// verifyTimeout bounds one verification, which takes a few requests to etcd and
+// to the host cluster.
+const verifyTimeout = 10 * time.Second
+
+// Config is what is needed to make a Guard.
+type Config struct {
+	// Etcd says how the store is reached, and its prefix.
+	Etcd storagebackend.Config
+	// Host is the record of the host cluster.
+	Host HostRecords
+	// Owned lists the objects of the host cluster that Websites own.
+	Owned func(context.Context) ([]OwnedObject, error)
+	// Websites lists the UIDs of the Websites in the store at an endpoint.
+	Websites func(ctx context.Context, endpoint string) (sets.Set[types.UID], error)
+	// Changed is called when the server closes, with why, and when it opens, with
+	// nil.
+	Changed func(ctx context.Context, closed *Closed)
+}
+
+// Guard knows whether the store is the one that the host cluster was served from,
+// and lets no response of any other pass. Make one with New, call Start before
+// anything is read through it, and Run while the server runs.
+type Guard struct {
+	config Config
+	keys   keys
+	dialer dialer
+
+	// state is nil while the server is open.
+	state atomic.Pointer[Closed]
+	// clusterID is that of the etcd cluster that was verified last, revision the
+	// highest that a linearizable response came with since.
+	clusterID atomic.Uint64
+	revision  atomic.Int64
+
+	// verifying admits one verification at a time, so that two of them do not
+	// both adopt a store.
+	verifying sync.Mutex
+
+	mu sync.Mutex
+	// verdicts are the last ones by endpoint. The server is open while one of the
+	// endpoints is of the right store: no connection is made to the others.
+	verdicts map[string]*Closed
+	// nonce is the last one that this process has verified or written.
+	nonce string
+}
+
+// New returns a Guard that is closed until the store was verified. It returns an
+// error when the configuration of etcd's client cannot be read.
+func New(config Config) (*Guard, error) {
+	dialer, err := newDialer(config.Etcd.Transport)
+	if err != nil {
+		return nil, err
+	}
+	g := &Guard{config: config, keys: keys{config.Etcd.Prefix}, dialer: dialer, verdicts: map[string]*Closed{}}
+	g.state.Store(&Closed{ReasonUnverified, "the store could not be reached yet"})
+	recordState(g.Closed())
+	return g, nil
+}
+
+// Closed returns why no request for Websites may be answered, nil if the server is
+// open.
+func (g *Guard) Closed() *Closed { return g.state.Load() }
+
+// Start verifies the store once, so that a server that is right begins open. A
+// store that is not right, or not reachable, is for Run to look after.
+func (g *Guard) Start(ctx context.Context) {
+	g.verifyAll(ctx)
+}
+
+// verifyAll verifies the store at every endpoint.
+func (g *Guard) verifyAll(ctx context.Context) {
+	for _, endpoint := range g.config.Etcd.Transport.ServerList {
+		if err := g.verifyEndpoint(ctx, endpoint); err != nil {
+			klog.FromContext(ctx).V(2).Info("The store cannot be verified", "endpoint", endpoint, "err", err)
+		}
+	}
+}
+
+// verifyEndpoint verifies the store at an endpoint, over a connection of its own.
+// It returns an error when nothing may be read from there: the store is not the
+// right one, or does not answer.
+func (g *Guard) verifyEndpoint(ctx context.Context, endpoint string) error {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	client, err := g.dialer.client(endpoint)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	c, closed, err := g.verify(ctx, etcdserverpb.NewKVClient(client.ActiveConnection()), endpoint)
+	if err != nil {
+		return err
+	}
+	if closed == nil {
+		g.verified(c)
+	}
+	g.settle(ctx, closed, endpoint)
+	if closed != nil {
+		return fmt.Errorf("the store at %s is closed: %s", endpoint, closed.Message)
+	}
+	return nil
+}
+
+// verified notes what the responses of the right store look like.
+func (g *Guard) verified(c content) {
+	g.revision.Store(c.revision)
+	g.clusterID.Store(c.clusterID)
+	g.setLastNonce(c.record.Nonce)
+}
+
+func (g *Guard) lastNonce() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.nonce
+}
+
+func (g *Guard) setLastNonce(nonce string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.nonce = nonce
+}
+
+// verify compares what the store and the host cluster hold. It returns an error
+// when the store does not answer, which says nothing about which one it is.
+func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint string) (content, *Closed, error) {
+	g.verifying.Lock()
+	defer g.verifying.Unlock()
+	for {
+		before, err := g.keys.read(ctx, kv)
+		if err != nil {
+			return content{}, nil, err
+		}
+		host, err := g.config.Host.Get(ctx)
+		if err != nil {
+			return before, &Closed{ReasonHostUnreachable, "the host cluster does not say which store is the right one: " + err.Error()}, nil
+		}
+		if host == nil {
+			adopted, closed, err := g.adopt(ctx, before, endpoint)
+			if err != nil || closed != nil || adopted {
+				return before, closed, err
+			}
+			continue
+		}
+		after, err := g.keys.read(ctx, kv)
+		if err != nil {
+			return content{}, nil, err
+		}
+		// Another server may have recorded between the reads, and have taken the
+		// nonce that was read first out of the host's record.
+		if before.raw == after.raw {
+			return after, compare(*host, after), nil
+		}
+	}
+}
+
+// adopt takes a store for the right one of a cluster that has no record of any, if
+// no object of the cluster would lose its owner. It returns false when another
+// server has written a record meanwhile, or when it has written that of the store,
+// which is then to be verified as any other.
+func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *Closed, error) {
+	owned, err := g.config.Owned(ctx)
+	if err != nil {
+		return false, &Closed{ReasonHostUnreachable, "the host cluster does not say what Websites own: " + err.Error()}, nil
+	}
+	uids, err := g.config.Websites(ctx, endpoint)
+	if err != nil {
+		return false, &Closed{ReasonUnreadable, "the Websites in the store cannot be read: " + err.Error()}, nil
+	}
+	if closed := adoptable(c, owned, unknownOwners(owned, uids), len(uids)); closed != nil {
+		closed.Message += "; " + g.config.Host.String() + " does not exist"
+		return false, closed, nil
+	}
+	if c.record == nil {
+		client, err := g.dialer.client(endpoint)
+		if err != nil {
+			return false, nil, err
+		}
+		defer client.Close() //nolint:errcheck // The write was answered.
+		_, err = g.keys.write(ctx, client, c, Record{Identity: newIdentity(), Nonce: newNonce()})
+		return false, nil, err
+	}
+	_, err = g.config.Host.Put(ctx, nil, HostRecord{Identity: c.record.Identity, Nonces: []string{c.record.Nonce}})
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil, nil
+	}
+	if err != nil {
+		return false, &Closed{ReasonHostUnreachable, "the host cluster does not take note of the store: " + err.Error()}, nil
+	}
+	klog.FromContext(ctx).Info("The store was adopted: the host cluster had no record of any, and every object that a Website owns has its owner in it", "identity", c.record.Identity, "record", g.config.Host.String(), "objects", len(owned), "websites", len(uids))
+	return true, nil, nil
+}
+
+// unknownOwners returns those objects whose owner is not among the Websites with
+// these UIDs.
+func unknownOwners(owned []OwnedObject, uids sets.Set[types.UID]) []OwnedObject {
+	return slices.DeleteFunc(slices.Clone(owned), func(o OwnedObject) bool { return uids.Has(o.UID) })
+}
+
+// settle notes the verdict about endpoints, and closes or opens the server.
+func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if closed != nil {
+		withAdvice := *closed
+		withAdvice.Message += "; " + advice
+		closed = &withAdvice
+	}
+	for _, endpoint := range endpoints {
+		g.verdicts[endpoint] = closed
+	}
+	for _, verdict := range g.verdicts {
+		if verdict == nil {
+			closed = nil
+		}
+	}
+	previous := g.state.Swap(closed)
+	if same(previous, closed) {
+		return
+	}
+	recordState(closed)
+	logger := klog.FromContext(ctx)
+	switch {
+	case closed == nil:
+		logger.Info("The store is the right one, the server is open")
+	default:
+		logger.Error(nil, "The server is closed: requests for Websites are answered with 503", "reason", closed.Reason, "message", closed.Message)
+	}
+	// The state before the first verification is not worth an event.
+	if closed != nil || previous.Reason != ReasonUnverified {
+		g.config.Changed(ctx, closed)
+	}
+}
+
+func same(a, b *Closed) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

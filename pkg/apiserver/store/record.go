@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// compactRevisionKey is written by k8s.io/apiserver's compactor, and by nothing
+// that changes a Website.
+const compactRevisionKey = "compact_rev_key"
+
+// Record is what the store says about itself, in a key of its own below
+// --etcd-prefix.
+type Record struct {
+	// Identity is made when the store is first served, and never changes after.
+	Identity string `json:"identity"`
+	// Nonce is replaced with every record, so that a copy that was taken before
+	// the last writes differs from the store.
+	Nonce string `json:"nonce"`
+	// Compactions is how often the compactor had written its key when the record
+	// was made, so that its writes are not taken for changes of Websites.
+	Compactions int64 `json:"compactions"`
+}
+
+// HostRecord is what the host cluster holds about the store that it was served
+// from last.
+type HostRecord struct {
+	// Identity is that of the store.
+	Identity string
+	// Nonces are those that the store may hold: its last one, and while that is
+	// being replaced, the next one before it.
+	Nonces []string
+
+	resourceVersion string
+}
+
+// names tells whether the record is of the store that holds r.
+func (h *HostRecord) names(r *Record) bool {
+	return r != nil && r.Identity == h.Identity && slices.Contains(h.Nonces, r.Nonce)
+}
+
+func newIdentity() string { return string(uuid.NewUUID()) }
+
+func newNonce() string { return string(uuid.NewUUID()) }
+
+// keys are where a store with a prefix has its content.
+type keys struct{ prefix string }
+
+// record is the key of the Record.
+func (k keys) record() string { return path.Join("/", k.prefix, "website-apiserver", "store") }
+
+// websites is what the keys of all Websites begin with.
+func (k keys) websites() string {
+	return path.Join("/", k.prefix, website.GroupName, "websites") + "/"
+}
+
+// content is what a store was seen to hold.
+type content struct {
+	// record is nil in a store that was never served by a server that writes one.
+	record *Record
+	// raw are the bytes of the record.
+	raw string
+	// websites is how many Websites there are where there is no record; they are
+	// not counted otherwise.
+	websites int64
+	// clusterID and revision are etcd's, at the time of the read.
+	clusterID uint64
+	revision  int64
+}
+
+// read returns what the store behind kv holds. It reads linearizably: a member
+// that lags behind its cluster does not answer.
+func (k keys) read(ctx context.Context, kv etcdserverpb.KVClient) (content, error) {
+	response, err := kv.Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(k.record())})
+	if err != nil {
+		return content{}, fmt.Errorf("reading the identity of the store: %w", err)
+	}
+	c := content{clusterID: response.Header.ClusterId, revision: response.Header.Revision}
+	if len(response.Kvs) > 0 {
+		c.raw = string(response.Kvs[0].Value)
+		c.record = &Record{}
+		if err := json.Unmarshal(response.Kvs[0].Value, c.record); err != nil {
+			return content{}, fmt.Errorf("reading the identity of the store from %s: %w", k.record(), err)
+		}
+		return c, nil
+	}
+	counted, err := kv.Range(ctx, &etcdserverpb.RangeRequest{
+		Key:       []byte(k.websites()),
+		RangeEnd:  []byte(clientv3.GetPrefixRangeEnd(k.websites())),
+		CountOnly: true,
+	})
+	if err != nil {
+		return content{}, fmt.Errorf("counting the Websites in the store: %w", err)
+	}
+	c.websites = counted.Count
+	return c, nil
+}
+
+// write replaces the record if the store still holds exactly the content it was
+// read with, and tells whether it did.
+func (k keys) write(ctx context.Context, client *clientv3.Client, was content, r Record) (bool, error) {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return false, fmt.Errorf("encoding the identity of the store: %w", err)
+	}
+	unchanged := clientv3.Compare(clientv3.CreateRevision(k.record()), "=", 0)
+	if was.record != nil {
+		// By value: the revision could be the same in another store.
+		unchanged = clientv3.Compare(clientv3.Value(k.record()), "=", was.raw)
+	}
+	response, err := client.Txn(ctx).If(unchanged).Then(clientv3.OpPut(k.record(), string(value))).Commit()
+	if err != nil {
+		return false, fmt.Errorf("writing the identity of the store: %w", err)
+	}
+	return response.Succeeded, nil
+}
+
+// history is what was done to a store since its record was written.
+type history struct {
+	// nonce is that of the record; empty if there is none.
+	nonce string
+	// changed tells whether anything but the record and the compactor's key was
+	// written.
+	changed bool
+	// compactions is how often the compactor has written its key by now.
+	compactions int64
+}
+
+// since returns what was done since the record was written. Every write raises the
+// revision of a store by one.
+func (k keys) since(ctx context.Context, client *clientv3.Client) (history, error) {
+	response, err := client.Txn(ctx).Then(clientv3.OpGet(k.record()), clientv3.OpGet(compactRevisionKey)).Commit()
+	if err != nil {
+		return history{}, fmt.Errorf("reading the revision of the store: %w", err)
+	}
+	h := history{changed: true}
+	if kvs := response.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
+		h.compactions = kvs[0].Version
+	}
+	if kvs := response.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		var r Record
+		if err := json.Unmarshal(kvs[0].Value, &r); err != nil {
+			return history{}, fmt.Errorf("reading the identity of the store from %s: %w", k.record(), err)
+		}
+		h.nonce = r.Nonce
+		h.changed = response.Header.Revision-kvs[0].ModRevision != h.compactions-r.Compactions
+	}
+	return h, nil
+}

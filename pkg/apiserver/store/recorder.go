@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// recordInterval is how often the nonce is replaced while something is
+	// written. A copy of the store older than that is told from it.
+	recordInterval = 2 * time.Second
+	// closedInterval is how often a closed server looks whether the right store is
+	// back.
+	closedInterval = time.Second
+)
+
+// Run records the store every few seconds while something is written, and once
+// more when ctx ends; while the server is closed, it looks instead whether the
+// right store is back. It returns when ctx has ended and the last record is
+// written. Nothing may be written to the store after ctx has ended.
+func (g *Guard) Run(ctx context.Context, clock clock.Clock) {
+	logger := klog.FromContext(ctx)
+	client, err := g.dialer.client(g.config.Etcd.Transport.ServerList...)
+	if err != nil {
+		// New has read the same configuration.
+		logger.Error(err, "The store is not recorded")
+		return
+	}
+	defer client.Close() //nolint:errcheck // Every write was answered.
+
+	r := recorder{guard: g, client: client, untidy: true}
+	for {
+		interval := recordInterval
+		if g.Closed() != nil {
+			interval = closedInterval
+			g.verifyAll(ctx)
+		} else if err := r.record(ctx); err != nil && ctx.Err() == nil {
+			logger.Error(err, "The store could not be recorded; it is tried again")
+		}
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
+			defer cancel()
+			if g.Closed() != nil {
+				return
+			}
+			if err := r.record(last); err != nil {
+				logger.Error(err, "The store could not be recorded for the last time")
+			}
+			return
+		case <-clock.After(interval):
+		}
+	}
+}
+
+// recorder replaces the nonce of the store.
+type recorder struct {
+	guard  *Guard
+	client *clientv3.Client
+	// untidy is set while the host's record may name a nonce besides that of the
+	// store.
+	untidy bool
+}
+
+// record replaces the nonce if something was written since it was last replaced.
+//
+// The host's record names the next nonce before the store holds it, and the
+// previous one until then, so that a server that ends at any point leaves a store
+// that its record names. Only then does the record give up the previous nonce:
+// copies of the store that were taken before are outdated from then on. Several
+// servers may record at once. The one whose record the host takes decides on the
+// next nonce, and each of them may bring it into the store.
+func (r *recorder) record(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	g := r.guard
+	since, err := g.keys.since(ctx, r.client)
+	if err != nil {
+		return err
+	}
+	if since.nonce != g.lastNonce() {
+		// Another server has recorded, or uses the store for another cluster.
+		r.untidy = true
+	}
+	if !since.changed && !r.untidy {
+		return nil
+	}
+	r.untidy = true
+
+	// The host first: if the store names another nonce than this record does, then
+	// it was replaced after.
+	host, err := g.config.Host.Get(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := g.keys.read(ctx, etcdserverpb.NewKVClient(r.client.ActiveConnection()))
+	if err != nil {
+		return err
+	}
+	if host == nil || !host.names(c.record) {
+		return r.mend(ctx, host, c)
+	}
+
+	next := host.Nonces[0]
+	if c.record.Nonce == next && since.changed {
+		next = newNonce()
+		if host, err = g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next, c.record.Nonce}}); err != nil {
+			return ignoreConflict(err)
+		}
+	}
+	if c.record.Nonce != next {
+		replaced, err := g.keys.write(ctx, r.client, c, Record{Identity: host.Identity, Nonce: next, Compactions: since.compactions})
+		if err != nil || !replaced {
+			return err
+		}
+	}
+	g.setLastNonce(next)
+	if len(host.Nonces) > 1 {
+		if _, err := g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next}}); err != nil {
+			return ignoreConflict(err)
+		}
+	}
+	r.untidy = false
+	return nil
+}
+
+// mend looks after a record of the host that does not name the store. If the store
+// holds the nonce that this process has seen in it last, the record was deleted or
+// overwritten, and is written again; otherwise another server uses the store with
+// another record, or another server has recorded meanwhile.
+func (r *recorder) mend(ctx context.Context, host *HostRecord, c content) error {
+	g := r.guard
+	nonce := g.lastNonce()
+	if c.record == nil || c.record.Nonce != nonce {
+		for _, endpoint := range g.config.Etcd.Transport.ServerList {
+			if err := g.verifyEndpoint(ctx, endpoint); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	klog.FromContext(ctx).Info("The record of the store in the host cluster was deleted or overwritten, it is written again", "record", g.config.Host.String(), "identity", c.record.Identity)
+	_, err := g.config.Host.Put(ctx, host, HostRecord{Identity: c.record.Identity, Nonces: []string{nonce}})
+	return ignoreConflict(err)
+}
+
+// ignoreConflict leaves the rest to the next time: another server has recorded.
+func ignoreConflict(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if apierrors.IsConflict(e) || apierrors.IsAlreadyExists(e) {
+			return nil
+		}
+	}
+	return err
+}

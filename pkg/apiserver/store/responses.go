@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
+)
+
+// A gRPC proxy in front of etcd keeps its clients' connections while it is pointed
+// to another cluster. Therefore every response is looked at, too.
+
+// verification marks the requests of a verification, which are not verified.
+type verification struct{}
+
+// headed is what all of etcd's responses have.
+type headed interface {
+	GetHeader() *etcdserverpb.ResponseHeader
+}
+
+// linearizable tells whether the revision of the response cannot be lower than
+// that of one that was answered before the request was sent.
+func linearizable(method string, request any) bool {
+	if r, ok := request.(*etcdserverpb.RangeRequest); ok {
+		return !r.Serializable
+	}
+	return strings.HasPrefix(method, "/etcdserverpb.KV/")
+}
+
+func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	ordered := linearizable(method, request)
+	var floor int64
+	if ordered {
+		floor = g.revision.Load()
+	}
+	if err := invoke(ctx, method, request, reply, cc, options...); err != nil {
+		return err
+	}
+	if ctx.Value(verification{}) != nil {
+		return nil
+	}
+	response, ok := reply.(headed)
+	if !ok {
+		return nil
+	}
+	if err := g.admit(ctx, cc, response.GetHeader(), floor); err != nil {
+		return err
+	}
+	if ordered {
+		g.raise(response.GetHeader().GetRevision())
+	}
+	return nil
+}
+
+func (g *Guard) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := streamer(ctx, desc, cc, method, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedStream{ClientStream: stream, guard: g, cc: cc}, nil
+}
+
+// guardedStream lets no message pass that is not of the right store.
+type guardedStream struct {
+	grpc.ClientStream
+	guard *Guard
+	cc    *grpc.ClientConn
+	// revision is the highest that a message of this stream came with. Others may
+	// be ahead of it: a watch can be served by a member that lags.
+	revision int64
+}
+
+// RecvMsg receives the next message.
+func (s *guardedStream) RecvMsg(message any) error {
+	if err := s.ClientStream.RecvMsg(message); err != nil {
+		return err
+	}
+	response, ok := message.(headed)
+	// Only one of the messages of a streamed range has a header.
+	if !ok || response.GetHeader() == nil {
+		return nil
+	}
+	if err := s.guard.admit(s.Context(), s.cc, response.GetHeader(), s.revision); err != nil {
+		return err
+	}
+	s.revision = max(s.revision, response.GetHeader().GetRevision())
+	return nil
+}
+
+// admit returns an error unless a response is of the right store. One of another
+// etcd cluster, or of a revision below floor, has the store verified first, over
+// the same connection.
+func (g *Guard) admit(ctx context.Context, cc *grpc.ClientConn, header *etcdserverpb.ResponseHeader, floor int64) error {
+	if header.GetClusterId() == g.clusterID.Load() && header.GetRevision() >= floor {
+		return nil
+	}
+	klog.FromContext(ctx).Info("A response of etcd is of another cluster or an earlier revision than the last one, the store is verified", "clusterID", header.GetClusterId(), "lastClusterID", g.clusterID.Load(), "revision", header.GetRevision(), "lastRevision", floor)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, verification{}, true), verifyTimeout)
+	defer cancel()
+	endpoints := g.config.Etcd.Transport.ServerList
+	c, closed, err := g.verify(ctx, etcdserverpb.NewKVClient(cc), endpoints[0])
+	switch {
+	case err != nil:
+		return status.Error(codes.Unavailable, err.Error())
+	case closed != nil:
+		g.settle(ctx, closed, endpoints...)
+		// Not Unavailable, after which etcd's client would ask again.
+		return status.Error(codes.FailedPrecondition, "the store is closed: "+closed.Message)
+	}
+	g.verified(c)
+	if header.GetClusterId() != c.clusterID || header.GetRevision() > c.revision {
+		return status.Error(codes.Unavailable, "etcd was replaced while it answered")
+	}
+	return nil
+}
+
+// raise notes a revision.
+func (g *Guard) raise(revision int64) {
+	for {
+		last := g.revision.Load()
+		if revision <= last || g.revision.CompareAndSwap(last, revision) {
+			return
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/cache"
+
+	"k8s.io/apiserver/pkg/features"
+)
+
+// RESTOptionsGetter has storages reached through the Guard. They are made as
+// k8s.io/apiserver makes them, whose factory takes no client: it makes one that
+// neither tells a reconnect nor can be made while etcd is unreachable.
+type RESTOptionsGetter struct {
+	// RESTOptionsGetter says how objects are stored.
+	generic.RESTOptionsGetter
+	// Guard is asked for the client of etcd.
+	Guard *Guard
+	// WatchCache says whether objects are served from a watch cache.
+	WatchCache bool
+}
+
+// GetRESTOptions returns the options for a resource.
+func (g RESTOptionsGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	options.Decorator = g.decorate
+	return options, err
+}
+
+func (g RESTOptionsGetter) decorate(
+	config *storagebackend.ConfigForResource,
+	resourcePrefix string,
+	keyFunc func(obj runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object,
+	attrFunc storage.AttrFunc,
+	triggers storage.IndexerFuncs,
+	indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	raw, destroyRaw, err := g.Guard.newStorage(config, newFunc, newListFunc, resourcePrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !g.WatchCache {
+		return closable{raw, g.Guard}, destroyRaw, nil
+	}
+	cached, err := cacher.NewCacherFromConfig(cacher.Config{
+		Storage:             raw,
+		Versioner:           storage.APIObjectVersioner{},
+		GroupResource:       config.GroupResource,
+		EventsHistoryWindow: config.EventsHistoryWindow,
+		ResourcePrefix:      resourcePrefix,
+		KeyFunc:             keyFunc,
+		NewFunc:             newFunc,
+		NewListFunc:         newListFunc,
+		GetAttrsFunc:        attrFunc,
+		IndexerFuncs:        triggers,
+		Indexers:            indexers,
+		Codec:               config.Codec,
+	})
+	if err != nil {
+		destroyRaw()
+		return nil, nil, err
+	}
+	delegator := cacher.NewCacheDelegator(cached, raw)
+	destroy := sync.OnceFunc(func() {
+		delegator.Stop()
+		cached.Stop()
+		destroyRaw()
+	})
+	return closable{delegator, g.Guard}, destroy, nil
+}
+
+// newStorage returns the storage in etcd.
+func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, newListFunc func() runtime.Object, resourcePrefix string) (storage.Interface, factory.DestroyFunc, error) {
+	client, err := g.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
+	var compactor etcd3.Compactor
+	stopCompactor := func() {}
+	if config.CompactionInterval > 0 {
+		running := etcd3.StartCompactorPerEndpoint(client.Client, config.CompactionInterval)
+		compactor, stopCompactor = running, running.Stop
+	}
+	transformer := config.Transformer
+	if transformer == nil {
+		transformer = identity.NewEncryptCheckTransformer()
+	}
+	versioner := storage.APIObjectVersioner{}
+	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
+	unsafeDeletion := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
+	if unsafeDeletion {
+		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
+		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
+	}
+	stored, err := etcd3.New(client, compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
+	if err != nil {
+		stopCompactor()
+		_ = client.Close()
+		return nil, nil, err
+	}
+	destroy := sync.OnceFunc(func() {
+		stopCompactor()
+		stored.Close()
+		_ = client.Close()
+	})
+	if unsafeDeletion {
+		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(stored, config.GroupResource), destroy, nil
+	}
+	return stored, destroy, nil
+}
+
+// closable has requests that were under way when the server closed fail as those
+// do that come later.
+type closable struct {
+	storage.Interface
+	guard *Guard
+}
+
+// failure is what a client is answered for an error of the storage.
+func (c closable) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if closed := c.guard.Closed(); closed != nil {
+		return NewClosedError(closed)
+	}
+	// The connection was lost, or not handed out, and the server has not closed.
+	if s, ok := status.FromError(err); ok && (s.Code() == codes.Unavailable || s.Code() == codes.FailedPrecondition) {
+		return newUnavailableError("the store does not answer: " + s.Message())
+	}
+	return err
+}
+
+// ReadinessCheck is about the watch cache, which is filled once the server opens.
+func (c closable) ReadinessCheck() error {
+	if c.guard.Closed() != nil {
+		return nil
+	}
+	return c.Interface.ReadinessCheck()
+}
+
+func (c closable) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	return c.failure(c.Interface.Create(ctx, key, obj, out, ttl))
+}
+
+func (c closable) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions) error {
+	return c.failure(c.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
+}
+
+func (c closable) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	w, err := c.Interface.Watch(ctx, key, opts)
+	return w, c.failure(err)
+}
+
+func (c closable) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	return c.failure(c.Interface.Get(ctx, key, opts, out))
+}
+
+func (c closable) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
+	return c.failure(c.Interface.GetList(ctx, key, opts, out))
+}
+
+func (c closable) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object) error {
+	return c.failure(c.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cachedExistingObject))
+}

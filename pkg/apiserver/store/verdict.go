@@ -1,0 +1,71 @@
+package store
+
+import "fmt"
+
+// Reasons why a server is closed; they appear in the event, the metric and the log.
+const (
+	// ReasonUnverified is before the store was reached for the first time.
+	ReasonUnverified = "StoreUnverified"
+	// ReasonHostUnreachable is while the host cluster cannot be asked which store
+	// is the right one.
+	ReasonHostUnreachable = "HostUnreachable"
+	// ReasonEmpty is for a store without a Website and without a record.
+	ReasonEmpty = "StoreEmpty"
+	// ReasonForeign is for a store of another identity, or of none.
+	ReasonForeign = "StoreForeign"
+	// ReasonOutdated is for an earlier copy of the right store.
+	ReasonOutdated = "StoreOutdated"
+	// ReasonUnknownOwners is for a store without some of the Websites that own
+	// objects of the cluster.
+	ReasonUnknownOwners = "UnknownOwners"
+	// ReasonUnreadable is for a store whose Websites cannot be decoded.
+	ReasonUnreadable = "StoreUnreadable"
+)
+
+// Closed says why a server answers no request for Websites.
+type Closed struct {
+	// Reason is one of the constants above.
+	Reason string
+	// Message says what was found.
+	Message string
+}
+
+// advice ends the message of a store that is not the right one.
+const advice = "bring the right store back and the server opens by itself, or list with \"website-apiserver store check\" what would be deleted without it, and open this one with \"website-apiserver store accept\""
+
+// compare returns nil if host names the store with this content, and otherwise
+// what is wrong.
+func compare(host HostRecord, c content) *Closed {
+	switch {
+	case host.names(c.record):
+		return nil
+	case c.record == nil && c.websites == 0:
+		return &Closed{ReasonEmpty, fmt.Sprintf("the store is empty, and the cluster was served from the store %s", host.Identity)}
+	case c.record == nil:
+		return &Closed{ReasonForeign, fmt.Sprintf("the store has %d Websites and no identity, and the cluster was served from the store %s: it is another one, or a copy from before stores had an identity", c.websites, host.Identity)}
+	case c.record.Identity != host.Identity:
+		return &Closed{ReasonForeign, fmt.Sprintf("the store is %s, and the cluster was served from the store %s", c.record.Identity, host.Identity)}
+	default:
+		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s is an earlier copy: it has not the last nonce that was recorded", host.Identity)}
+	}
+}
+
+// adoptable returns nil if a store can be taken for the right one of a cluster
+// that has no record of any: nothing that is owned would lose its owner.
+func adoptable(c content, owned, unknown []OwnedObject, websites int) *Closed {
+	switch {
+	case len(unknown) > 0 && websites == 0:
+		return &Closed{ReasonEmpty, fmt.Sprintf("the store is empty, and %s", summary(unknown))}
+	case len(unknown) > 0:
+		return &Closed{ReasonUnknownOwners, fmt.Sprintf("the store does not have all Websites of the cluster: %s that it does not have", summary(unknown))}
+	case c.record != nil && websites > 0 && len(owned) == 0:
+		return &Closed{ReasonForeign, fmt.Sprintf("the store %s has %d Websites, and the cluster has neither a record of it nor an object that they own: it may serve another cluster", c.record.Identity, websites)}
+	default:
+		return nil
+	}
+}
+
+func summary(unknown []OwnedObject) string {
+	first := unknown[0]
+	return fmt.Sprintf("%d objects of the cluster, such as %s %s/%s, are owned by Websites", len(unknown), first.Resource, first.Namespace, first.Name)
+}
