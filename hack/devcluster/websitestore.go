@@ -47,6 +47,9 @@ func (c *Cluster) WebsiteEtcd() (url string, config *tls.Config, err error) {
 	return httpsURL(c.Ports().WebsiteEtcd), &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
 
+// WebsiteEtcdDataDir is where the store that Options.ExternalEtcd asks for keeps its data.
+func (c *Cluster) WebsiteEtcdDataDir() string { return c.plan.layout.websiteEtcdData() }
+
 // StartAPIServer starts a further website-apiserver, under a name of its own, on a free
 // port, with the flags of the first one followed by extraArgs. It returns where the server
 // listens; no APIService leads there. It does not wait until the server is ready, which

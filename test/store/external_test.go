@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+)
+
+// TestExternalStoreIsReplaced replaces the etcd behind running servers, which are
+// not restarted: by an empty one, and by an older copy of itself.
+func TestExternalStoreIsReplaced(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, devcluster.Options{ExternalEtcd: true})
+	server, url, etcd := e.Process("website-apiserver"), e.WebsiteAPIServerURL(), e.Process("website-etcd")
+	second, secondURL, err := e.StartAPIServer(t.Context(), "second-apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dataDir := e.WebsiteEtcdDataDir()
+	stop := func() {
+		t.Helper()
+		if err := etcd.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func() {
+		t.Helper()
+		if err := etcd.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := etcd.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	e.create(t, 0, half)
+	stop()
+	older := t.TempDir() + "/older"
+	if err := os.CopyFS(older, os.DirFS(dataDir)); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	e.opens(t, half)
+	e.create(t, half, all)
+	children := e.mustHaveChildren(t)
+	servers := map[string]int{server.Name(): server.PID(), second.Name(): second.PID()}
+
+	tests := []struct {
+		name, reason string
+		prepare      func() error
+	}{
+		{"empty", "StoreEmpty", func() error { return nil }},
+		{"older, without half of the Websites", "StoreOutdated", func() error { return os.CopyFS(dataDir, os.DirFS(older)) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			finish := e.observe(t, e.config.Host, all)
+			finishSecond := e.observe(t, secondURL, all)
+			stop()
+			right := dataDir + "-right"
+			if err := os.Rename(dataDir, right); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.prepare(); err != nil {
+				t.Fatal(err)
+			}
+			start()
+			e.closed(t, server, url, test.reason, closedTime, nil)
+			e.unharmed(t, children)
+
+			stop()
+			if err := os.RemoveAll(dataDir); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(right, dataDir); err != nil {
+				t.Fatal(err)
+			}
+			start()
+			e.opens(t, all)
+			e.unharmed(t, children)
+			finish()
+			finishSecond()
+		})
+	}
+	for _, p := range []*devcluster.Process{server, second} {
+		if p.PID() != servers[p.Name()] {
+			t.Errorf("%s was restarted", p.Name())
+		}
+	}
+}
+
+// observe watches and lists Websites at a server until the returned function is
+// called. No Website may be reported as deleted, and no list may lack one.
+func (e *environment) observe(t *testing.T, host string, count int) (finish func()) {
+	t.Helper()
+	config := *e.config
+	config.Host = host
+	client := newWebsitesClient(t, &config)
+	ctx, cancel := context.WithCancel(t.Context())
+	var observers sync.WaitGroup
+	lists := 0
+	observers.Go(func() {
+		for ctx.Err() == nil {
+			for _, version := range []string{"", "0"} {
+				list, err := client.List(ctx, metav1.ListOptions{ResourceVersion: version})
+				switch {
+				case err == nil && len(list.Items) != count:
+					t.Errorf("a list at resourceVersion %q has %d Websites, want %d", version, len(list.Items), count)
+				case err == nil:
+					lists++
+				case apierrors.IsNotFound(err):
+					t.Errorf("a list answered %v", err)
+				}
+			}
+			if _, err := client.Get(ctx, websiteName(all-1), metav1.GetOptions{}); apierrors.IsNotFound(err) {
+				t.Errorf("a get answered %v", err)
+			}
+		}
+	})
+	observers.Go(func() {
+		for ctx.Err() == nil {
+			w, err := client.Watch(ctx, metav1.ListOptions{})
+			if err != nil {
+				continue
+			}
+			for event := range w.ResultChan() {
+				if event.Type == watch.Deleted {
+					t.Errorf("a watch reported as deleted: %v", event.Object)
+				}
+			}
+		}
+	})
+	return func() {
+		cancel()
+		observers.Wait()
+		if lists == 0 {
+			t.Error("no list succeeded, neither before nor after")
+		}
+	}
+}
