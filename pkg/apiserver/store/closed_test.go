@@ -1,0 +1,56 @@
+package store
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
+)
+
+// TestWithClosedStore asks a closed server for Websites and for other things.
+func TestWithClosedStore(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t, newConfig("http://127.0.0.1:1", &configMaps{}))
+	handler := g.WithClosedStore(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}), serializer.NewCodecFactory(scheme))
+
+	websites := &request.RequestInfo{IsResourceRequest: true, APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites"}
+	tests := map[string]struct {
+		info *request.RequestInfo
+		open bool
+		want int
+	}{
+		"Websites":                     {info: websites, want: http.StatusServiceUnavailable},
+		"Websites, with an open store": {info: websites, open: true, want: http.StatusTeapot},
+		"discovery":                    {info: &request.RequestInfo{Path: "/apis/" + website.GroupName}, want: http.StatusTeapot},
+		"health":                       {info: &request.RequestInfo{Path: "/readyz"}, want: http.StatusTeapot},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g.state.Store(&Closed{ReasonEmpty, "the store is empty"})
+			if test.open {
+				g.state.Store(nil)
+			}
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r.WithContext(request.WithRequestInfo(r.Context(), test.info)))
+			if w.Code != test.want {
+				t.Errorf("answered %d, want %d", w.Code, test.want)
+			}
+			if test.want == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "the server is closed: the store is empty")) {
+				t.Errorf("answered %v %s", w.Header(), w.Body)
+			}
+		})
+	}
+}
