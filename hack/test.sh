@@ -27,12 +27,13 @@ go test -count=1 -timeout=20m -v ./test/faults/...
 # than the one inside website-apiserver, and over mutual TLS.
 echo "=== integration tests of the store, with an external etcd"
 hack/test-integration.sh -external-etcd -test.run="^($(IFS="|"; echo "${STORE_TESTS[*]}"))\$"
-echo "=== end-to-end tests"
+echo "=== end-to-end tests, and tests of a replaced store"
 # Without a browser, the one test that looks at pages is skipped.
 if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then
   echo "installing Debian's package chromium, to look at pages with"
   install=(env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends install chromium)
   "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "chromium cannot be installed"
 fi
-# They wait for pods and fetches more than they compute.
-go test -count=1 -timeout=40m -parallel=8 -v ./test/e2e/...
+# They wait for pods and fetches more than they compute, and the tests of a replaced
+# store for the garbage collector to delete nothing: both run at once.
+go test -count=1 -timeout=40m -parallel=8 -p=2 -v ./test/e2e/... ./test/store/...

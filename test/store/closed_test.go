@@ -53,6 +53,8 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A closed server answers at once.
+	client.Timeout = 20 * time.Second
 	waitFor(t, "the server is closed because of "+reason, waitTimeout, func(ctx context.Context) error {
 		return e.refused(ctx, client, websitesPath, reason)
 	})
@@ -66,7 +68,7 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 			request.Header.Set("Content-Type", r.contentType)
 			response, err := client.Do(request)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s %s: %v", r.method, r.path, err)
 			}
 			body, _ := io.ReadAll(response.Body)
 			response.Body.Close()
@@ -172,9 +174,9 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 		return nil
 	})
 	// As operators do, on the machine of the server.
-	_, err = e.storeCommand(ctx, server, "check")
-	if err == nil {
-		t.Error("\"store check\" succeeds on a store that is not the right one")
+	output, err := e.storeCommand(ctx, server, "check")
+	if err == nil || !strings.Contains(output, "store that the cluster was served from: ") || !strings.Contains(output, "this store: ") {
+		t.Errorf("\"store check\" of a store that is not the right one: %v: %s", err, output)
 	}
 }
 

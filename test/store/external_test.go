@@ -27,9 +27,10 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	dataDir := e.WebsiteEtcdDataDir()
+	// Killed: asked to end, etcd waits for the watches of its clients.
 	stop := func() {
 		t.Helper()
-		if err := etcd.Stop(t.Context()); err != nil {
+		if err := etcd.Kill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,9 +107,11 @@ func (e *environment) observe(t *testing.T, host string, count int) (finish func
 	config := *e.config
 	config.Host = host
 	client := newWebsitesClient(t, &config)
+	if _, err := client.List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var observers sync.WaitGroup
-	lists := 0
 	observers.Go(func() {
 		for ctx.Err() == nil {
 			for _, version := range []string{"", "0"} {
@@ -116,8 +119,6 @@ func (e *environment) observe(t *testing.T, host string, count int) (finish func
 				switch {
 				case err == nil && len(list.Items) != count:
 					t.Errorf("a list at resourceVersion %q has %d Websites, want %d", version, len(list.Items), count)
-				case err == nil:
-					lists++
 				case apierrors.IsNotFound(err):
 					t.Errorf("a list answered %v", err)
 				}
@@ -143,8 +144,5 @@ func (e *environment) observe(t *testing.T, host string, count int) (finish func
 	return func() {
 		cancel()
 		observers.Wait()
-		if lists == 0 {
-			t.Error("no list succeeded, neither before nor after")
-		}
 	}
 }
