@@ -57,7 +57,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 		Spec: website.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
-			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff},
+			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository},
 			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
 			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
