@@ -34,6 +34,11 @@ func (o *options) sshCommand() string {
 	return strings.Join(command, " ")
 }
 
+// helper answers git with the user and the password as git's cache does, to which git-sync
+// hands them: for every path of the host unless git names the path (credential.useHttpPath).
+const helper = `!f() { while read -r line; do case "$line" in path="$GITSYNC_PATH") ;; path=*) return ;; esac; done
+printf 'username=%s\npassword=%s\n' "$GITSYNC_USERNAME" "$GITSYNC_PASSWORD"; }; f`
+
 // credentials make git answer with the user and the password, for the repository's host
 // only. The file is read for each sync, as git-sync does since v4.6, so that a Secret that
 // changes takes no restart. The password travels in the environment, which no other user
@@ -55,8 +60,9 @@ func (o *options) credentials() ([]string, error) {
 	host := url.URL{Scheme: repo.Scheme, Host: repo.Host}
 	return []string{
 		"GITSYNC_USERNAME=" + o.username, "GITSYNC_PASSWORD=" + strings.TrimRight(string(password), "\r\n"),
+		"GITSYNC_PATH=" + strings.Trim(repo.Path, "/"),
 		fmt.Sprintf("GIT_CONFIG_COUNT=%d", count+1),
 		fmt.Sprintf("GIT_CONFIG_KEY_%d=credential.%s.helper", count, host.String()),
-		fmt.Sprintf("GIT_CONFIG_VALUE_%d=", count) + `!f() { printf 'username=%s\npassword=%s\n' "$GITSYNC_USERNAME" "$GITSYNC_PASSWORD"; }; f`,
+		fmt.Sprintf("GIT_CONFIG_VALUE_%d=", count) + helper,
 	}, nil
 }

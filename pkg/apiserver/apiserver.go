@@ -74,7 +74,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("creating the generic API server: %w", err)
 	}
 
-	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter)
+	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter, c.generic.Authorization.Authorizer)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ func TestPrivateRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRepository(t, "private/", namespace, "main")
+	plain := r.url
+	r.overTLS(t, namespace)
 	commit := r.release(t, "release-1")
 	const wrong = "wrong-password-of-a-test"
 	for name, password := range map[string]string{"right": password, "wrong": wrong} {
@@ -36,7 +38,7 @@ func TestPrivateRepository(t *testing.T) {
 	s.patch(t, `{"spec":{"source":{"secretRef":{"name":"right"}}}}`)
 	s.waitLive(t, commit)
 	s.waitReported(t, commit)
-	if a := get(t.Context(), visitor, r.url+"/info/refs?service=git-upload-pack"); a.status != 401 {
+	if a := get(t.Context(), visitor, plain+"/info/refs?service=git-upload-pack"); a.status != 401 {
 		t.Errorf("without a password the repository answers %v: it is not private", a)
 	}
 
@@ -55,6 +57,7 @@ func TestRotatedPassword(t *testing.T) {
 	}
 	const expired = "expired-password-of-a-test"
 	r := newRepository(t, "private/", namespace, "main")
+	r.overTLS(t, namespace)
 	first := r.release(t, "release-1")
 	kubectl(t, "create", "secret", "generic", "credentials", "--namespace="+namespace, "--type=kubernetes.io/basic-auth",
 		"--from-literal=username="+user, "--from-literal=password="+password)

@@ -35,8 +35,8 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 	}{
 		"host": {func(w *v1beta1.Website) { w.Spec.Source.Repository = "http://nowhere.invalid/site.git" },
 			v1beta1.WebsiteReasonRepositoryUnreachable},
-		"Secret":           {withSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
-		"key of a Secret":  {withSecret("incomplete"), v1beta1.WebsiteReasonContainerConfigError},
+		"Secret":           {withUnusedSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
+		"key of a Secret":  {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonContainerConfigError},
 		"node":             {func(w *v1beta1.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"is": "nowhere"} }, v1beta1.WebsiteReasonUnschedulable},
 		"memory to run in": {withServerMemory("1Mi"), v1beta1.WebsiteReasonContainerFailing},
 	} {
@@ -49,6 +49,14 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 			s := applySite(t, newWebsite(namespace, r, test.tweak), r)
 			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 		})
+	}
+}
+
+// withUnusedSecret names a Secret for a repository that no pod gets to fetch.
+func withUnusedSecret(name string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) {
+		w.Spec.Source.Repository = "https://nowhere.invalid/site.git"
+		withSecret(name)(w)
 	}
 }
 

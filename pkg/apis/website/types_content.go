@@ -12,6 +12,9 @@ type WebsiteSource struct {
 	Submodules SubmodulePolicy
 	// SecretRef names the Secret with the credentials for the repository.
 	SecretRef *SecretReference
+	// CredentialScope says where these credentials may be used when submodules
+	// are fetched.
+	CredentialScope CredentialScope
 }
 
 // GitReference selects a commit of a repository. At most one field is set.
@@ -36,6 +39,17 @@ const (
 	SubmodulesShallow SubmodulePolicy = "Shallow"
 	// SubmodulesRecursive fetches submodules of submodules as well.
 	SubmodulesRecursive SubmodulePolicy = "Recursive"
+)
+
+// CredentialScope says where credentials may be used.
+type CredentialScope string
+
+const (
+	// CredentialScopeRepository sends credentials to the path of the
+	// repository only.
+	CredentialScopeRepository CredentialScope = "Repository"
+	// CredentialScopeHost sends credentials to every repository of the host.
+	CredentialScopeHost CredentialScope = "Host"
 )
 
 // SecretReference names a Secret in the namespace of the Website.

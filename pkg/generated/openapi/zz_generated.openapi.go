@@ -472,7 +472,7 @@ func schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"gitRepo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "gitRepo is the git repository whose files are served: an https://, http:// or ssh:// URL, or user@host:path. At most 2048 characters, without white space or control characters, and without a user name or password in an http(s) URL. The branch that the remote's HEAD names is followed. Required.",
+							Description: "gitRepo is the git repository whose files are served: an https://, http:// or ssh:// URL, or user@host:path. At most 2048 characters, without white space, control characters, '$', a query string or a fragment, and without a user name or password in an http(s) URL. The branch that the remote's HEAD names is followed. Required.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -962,7 +962,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"repository": {
 						SchemaProps: spec.SchemaProps{
-							Description: "repository is the git repository to publish: an https://, http:// or ssh:// URL, or user@host:path. At most 2048 characters, without white space or control characters, and without a user name or password in an http(s) URL: credentials belong in the Secret of secretRef.",
+							Description: "repository is the git repository to publish: an https://, http:// or ssh:// URL, or user@host:path. At most 2048 characters, without white space, control characters, '$', a query string or a fragment, and without a user name or password in an http(s) URL: credentials belong in the Secret of secretRef. A repository over ssh requires secretRef.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -992,8 +992,17 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret that holds the credentials for the repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth with an additional key known_hosts. When the Secret changes, running pods fetch with the new password, key and known_hosts as soon as their node has them, which by default takes up to a minute and a half; a new user name takes new pods.",
+							Description: "secretRef names the Secret that holds the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It cannot be used with http://. Setting it requires get on that Secret, and so does changing repository, ref, submodules or credentialScope beside it. When the Secret changes, running pods fetch with the new password, key and known_hosts as soon as their node has them, which by default takes up to a minute and a half; a new user name takes new pods.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"credentialScope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "credentialScope says where the credentials of secretRef may be used when submodules are fetched: Repository (at the path of repository only) or Host (for every repository of its host, or of the hosts in known_hosts). A key for ssh cannot be limited to one repository, so that submodules with such a key require Host. Defaults to Repository.\n\nPossible enum values:\n - `\"Host\"` sends credentials to every repository of the host.\n - `\"Repository\"` sends credentials to the path of the repository only.",
+							Default:     "Repository",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Host", "Repository"},
 						},
 					},
 				},

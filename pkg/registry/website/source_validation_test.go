@@ -63,6 +63,8 @@ var sourceCases = map[string]specCase{
 	"path too long":         {tweak: path(strings.Repeat("a", 1025)), want: []string{"spec.source.path: Too long: may not be more than 1024 characters"}},
 	"submodules":            {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesShallow }},
 	"submodules in between": {tweak: func(w *website.Website) { w.Spec.Source.Submodules = "Some" }, want: []string{`spec.source.submodules: Unsupported value: "Some": supported values: "Off", "Recursive", "Shallow"`}},
+	"credentials of a host": {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }},
+	"credentials of all":    {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = "All" }, want: []string{`spec.source.credentialScope: Unsupported value: "All": supported values: "Host", "Repository"`}},
 	"secret":                {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "git.key"} }},
 	"secret without name":   {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{} }, want: []string{"spec.source.secretRef.name: Required value"}},
 	"secret in upper case":  {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "Key"} }, want: []string{`spec.source.secretRef.name: Invalid value: "Key": ` + validation.IsDNS1123Subdomain("Key")[0]}},

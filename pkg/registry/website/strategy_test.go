@@ -32,7 +32,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Labels: map[string]string{"team": "blue"},
 		},
 		Spec: website.WebsiteSpec{
-			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff},
+			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
 			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},

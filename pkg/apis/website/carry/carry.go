@@ -36,14 +36,18 @@ type carriedSpec struct {
 // carriedSource is v1beta1.WebsiteSource without the repository, which v1alpha1
 // expresses itself.
 type carriedSource struct {
-	Ref        *v1beta1.GitReference    `json:"ref,omitempty"`
-	Path       string                   `json:"path,omitempty"`
-	Submodules v1beta1.SubmodulePolicy  `json:"submodules,omitempty"`
-	SecretRef  *v1beta1.SecretReference `json:"secretRef,omitempty"`
+	Ref             *v1beta1.GitReference    `json:"ref,omitempty"`
+	Path            string                   `json:"path,omitempty"`
+	Submodules      v1beta1.SubmodulePolicy  `json:"submodules,omitempty"`
+	SecretRef       *v1beta1.SecretReference `json:"secretRef,omitempty"`
+	CredentialScope v1beta1.CredentialScope  `json:"credentialScope,omitempty"`
 }
 
 func sourceOf(spec *v1beta1.WebsiteSpec) carriedSource {
-	return carriedSource{Ref: spec.Source.Ref, Path: spec.Source.Path, Submodules: spec.Source.Submodules, SecretRef: spec.Source.SecretRef}
+	return carriedSource{
+		Ref: spec.Source.Ref, Path: spec.Source.Path, Submodules: spec.Source.Submodules,
+		SecretRef: spec.Source.SecretRef, CredentialScope: spec.Source.CredentialScope,
+	}
 }
 
 // defaultSpec is the spec of a Website of which nothing is said.
@@ -118,7 +122,8 @@ func Decode(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.Websit
 		Suspend: beyond.Suspend,
 		Source: v1beta1.WebsiteSource{
 			Repository: spec.Source.Repository,
-			Ref:        source.Ref, Path: source.Path, Submodules: source.Submodules, SecretRef: source.SecretRef,
+			Ref:        source.Ref, Path: source.Path, Submodules: source.Submodules,
+			SecretRef: source.SecretRef, CredentialScope: source.CredentialScope,
 		},
 		Sync:       ptr.Deref(beyond.Sync, v1beta1.WebsiteSync{}),
 		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),

@@ -46,6 +46,8 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 		Ref:        reference(c),
 		Path:       pick(c, "", word(c), word(c)+"/"+word(c)),
 		Submodules: pick(c, website.SubmodulesOff, website.SubmodulesShallow, website.SubmodulesRecursive),
+
+		CredentialScope: pick(c, website.CredentialScopeRepository, website.CredentialScopeHost),
 	}
 	if c.Bool() {
 		spec.Source.SecretRef = &website.SecretReference{Name: word(c)}

@@ -58,7 +58,7 @@ func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
-			Source:         v1beta1.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesOff},
+			Source:         v1beta1.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesOff, CredentialScope: v1beta1.CredentialScopeRepository},
 			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: v1beta1.FallbackNone},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
@@ -168,7 +168,7 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		},
 		"a branch": {
 			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} }),
-			want: `{"spec":{"source":{"ref":{"branch":"main"},"submodules":"Off"}}}`,
+			want: `{"spec":{"source":{"ref":{"branch":"main"},"submodules":"Off","credentialScope":"Repository"}}}`,
 		},
 		"status": {
 			in: newBeta(func(w *v1beta1.Website) {

@@ -511,6 +511,11 @@ func (m *WebsiteSource) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.CredentialScope)
+	copy(dAtA[i:], m.CredentialScope)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.CredentialScope)))
+	i--
+	dAtA[i] = 0x32
 	if m.SecretRef != nil {
 		{
 			size, err := m.SecretRef.MarshalToSizedBuffer(dAtA[:i])
@@ -952,6 +957,8 @@ func (m *WebsiteSource) Size() (n int) {
 		l = m.SecretRef.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	l = len(m.CredentialScope)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1187,6 +1194,7 @@ func (this *WebsiteSource) String() string {
 		`Path:` + fmt.Sprintf("%v", this.Path) + `,`,
 		`Submodules:` + fmt.Sprintf("%v", this.Submodules) + `,`,
 		`SecretRef:` + strings.Replace(this.SecretRef.String(), "SecretReference", "SecretReference", 1) + `,`,
+		`CredentialScope:` + fmt.Sprintf("%v", this.CredentialScope) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2895,6 +2903,38 @@ func (m *WebsiteSource) Unmarshal(dAtA []byte) error {
 			if err := m.SecretRef.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CredentialScope", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.CredentialScope = CredentialScope(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -4,8 +4,9 @@ package v1beta1
 type WebsiteSource struct {
 	// repository is the git repository to publish: an https://, http:// or
 	// ssh:// URL, or user@host:path. At most 2048 characters, without white
-	// space or control characters, and without a user name or password in an
-	// http(s) URL: credentials belong in the Secret of secretRef.
+	// space, control characters, '$', a query string or a fragment, and
+	// without a user name or password in an http(s) URL: credentials belong in
+	// the Secret of secretRef. A repository over ssh requires secretRef.
 	// +required
 	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository"`
 
@@ -33,14 +34,26 @@ type WebsiteSource struct {
 	Submodules SubmodulePolicy `json:"submodules,omitempty" protobuf:"bytes,4,opt,name=submodules,casttype=SubmodulePolicy"`
 
 	// secretRef names the Secret that holds the credentials for the
-	// repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth
-	// with an additional key known_hosts. When the Secret changes, running
-	// pods fetch with the new password, key and known_hosts as soon as their
-	// node has them, which by default takes up to a minute and a half; a new
-	// user name takes new pods.
+	// repository: username and password for https://, ssh-privatekey and
+	// known_hosts for ssh. It cannot be used with http://. Setting it requires
+	// get on that Secret, and so does changing repository, ref, submodules or
+	// credentialScope beside it. When the Secret changes, running pods fetch
+	// with the new password, key and known_hosts as soon as their node has
+	// them, which by default takes up to a minute and a half; a new user name
+	// takes new pods.
 	// +optional
 	// +k8s:optional
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+
+	// credentialScope says where the credentials of secretRef may be used when
+	// submodules are fetched: Repository (at the path of repository only) or
+	// Host (for every repository of its host, or of the hosts in known_hosts).
+	// A key for ssh cannot be limited to one repository, so that submodules
+	// with such a key require Host. Defaults to Repository.
+	// +optional
+	// +default="Repository"
+	// +k8s:optional
+	CredentialScope CredentialScope `json:"credentialScope,omitempty" protobuf:"bytes,6,opt,name=credentialScope,casttype=CredentialScope"`
 }
 
 // GitReference selects a commit of a repository. At most one of its fields may
@@ -88,6 +101,19 @@ const (
 	SubmodulesShallow SubmodulePolicy = "Shallow"
 	// SubmodulesRecursive fetches submodules of submodules as well.
 	SubmodulesRecursive SubmodulePolicy = "Recursive"
+)
+
+// CredentialScope says where credentials may be used.
+// +enum
+// +k8s:enum
+type CredentialScope string
+
+const (
+	// CredentialScopeRepository sends credentials to the path of the
+	// repository only.
+	CredentialScopeRepository CredentialScope = "Repository"
+	// CredentialScopeHost sends credentials to every repository of the host.
+	CredentialScopeHost CredentialScope = "Host"
 )
 
 // SecretReference names a Secret in the namespace of the Website.

@@ -27,6 +27,9 @@ func SetObjectDefaults_Website(in *Website) {
 	if in.Spec.Source.Submodules == "" {
 		in.Spec.Source.Submodules = "Off"
 	}
+	if in.Spec.Source.CredentialScope == "" {
+		in.Spec.Source.CredentialScope = "Repository"
+	}
 	if in.Spec.Sync.PeriodSeconds == 0 {
 		in.Spec.Sync.PeriodSeconds = 60
 	}

@@ -42,6 +42,21 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 	return nil
 }
 
+var symbolsForCredentialScope = sets.New(CredentialScopeHost, CredentialScopeRepository)
+
+// Validate_CredentialScope validates an instance of CredentialScope according
+// to declarative validation rules in the API schema.
+func Validate_CredentialScope(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *CredentialScope) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForCredentialScope, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 var symbolsForFallbackPolicy = sets.New(FallbackNone, FallbackSPA)
 
 // Validate_FallbackPolicy validates an instance of FallbackPolicy according
@@ -911,6 +926,38 @@ func Validate_WebsiteSource(
 				return oldObj.SecretRef
 			})
 		errs = append(errs, fn(fldPath.Child("secretRef"), obj.SecretRef, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSource.CredentialScope
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *CredentialScope,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_CredentialScope(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSource) *CredentialScope {
+				return &oldObj.CredentialScope
+			})
+		errs = append(errs, fn(fldPath.Child("credentialScope"), &obj.CredentialScope, oldVal, oldObj != nil)...)
 	}
 
 	return errs

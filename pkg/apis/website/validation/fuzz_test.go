@@ -18,6 +18,8 @@ func FuzzValidateWebsite(f *testing.F) {
 	f.Add("ssh://-oProxyCommand=x/y", "@{-1}", "a/../b", "..", "//x", "/$uri", "//evil", "/\n", "X:", "a\r\nSet-Cookie: x")
 	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")
 	f.Add("git@h:-x", "refs/heads/-x", ".git/hooks", ".", "/..", "/a;", "/b;return", "/;", "Te", "$host")
+	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)", "/$(x)", "X", "$(x)")
+	f.Add("https://example.com:65536/x.git?token=x#y", "x", "x", "x", "/x", "/x", "/x", "/x", "X", "x")
 	f.Add("", "", "", "", "", "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
 		// One at a time, so that a bad value does not hide what another does.
@@ -27,7 +29,10 @@ func FuzzValidateWebsite(f *testing.F) {
 			nginx       bool
 		}
 		members := []member{
-			{name: "repository", value: repository, set: repo(repository)},
+			{name: "repository", value: repository, set: func(w *website.Website) {
+				repo(repository)(w)
+				onlyForSSH(repository, secret("key"))(w)
+			}},
 			{name: "branch", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Branch: ref} }},
 			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Tag: ref} }},
 			{name: "commit", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Commit: ref} }},
@@ -64,6 +69,9 @@ func FuzzValidateWebsite(f *testing.F) {
 			}
 			if m.nginx && strings.ContainsAny(m.value, " \"'\\;{}$") || strings.ContainsAny(m.value, "\\") || m.name == "header value" && strings.Contains(m.value, "$") {
 				t.Errorf("%s %q is accepted and has a meaning to nginx", m.name, m.value)
+			}
+			if m.name == "repository" && strings.ContainsAny(m.value, "$?#") {
+				t.Errorf("repository %q is accepted and has a meaning to the kubelet, or may carry a token", m.value)
 			}
 			for segment := range strings.SplitSeq(m.value, "/") {
 				if m.name == "path" && (segment == ".." || strings.EqualFold(segment, ".git") || strings.HasPrefix(segment, "-")) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,9 +18,9 @@ const maxRepositoryLength = 2048
 // appear in a URL are let through, and nothing that git, ssh or a shell could
 // take for an option or a command.
 var (
-	// urlCharacters are those of RFC 3986, section 2, without quotes and
-	// backquotes.
-	urlCharacters = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!$&()*+,;=%-]+$`)
+	// urlCharacters are those of RFC 3986, section 2, without quotes,
+	// backquotes and those that have an error of their own.
+	urlCharacters = regexp.MustCompile(`^[A-Za-z0-9._~:/\[\]@!&()*+,;=%-]+$`)
 	// scpAddress is git's user@host:path form. Neither part may begin with a
 	// dash: ssh would read it as an option.
 	scpAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+@%-]*$`)
@@ -47,6 +48,12 @@ func validateRepository(repo string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.TooLongCharacters(path, repo, maxRepositoryLength)}
 	case strings.HasPrefix(repo, "-"):
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not begin with '-'")}
+	case strings.ContainsAny(repo, queryMarks):
+		// They often carry a token, and the address is shown to whoever may list Websites.
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain a query string ('?') or a fragment ('#')")}
+	case strings.Contains(repo, "$"):
+		// The kubelet expands $(NAME) in the arguments of containers.
+		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain '$'; a URL may contain %24 instead")}
 	case !urlCharacters.MatchString(repo):
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain white space, control characters, quotes or other characters that are not legal in a URL")}
 	case !strings.Contains(repo, "://"):
@@ -92,11 +99,13 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 	if !hostname.MatchString(parsed.Hostname()) {
 		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must name a host"))
 	}
+	if port := parsed.Port(); port != "" {
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			errs = append(errs, field.Invalid(path, withoutCredentials(repo), "the port must be between 1 and 65535"))
+		}
+	}
 	if parsed.Path == "" || parsed.Path == "/" {
 		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must name a repository after the host"))
-	}
-	if parsed.Fragment != "" || strings.HasSuffix(repo, "#") {
-		errs = append(errs, field.Invalid(path, withoutCredentials(repo), "must not contain a fragment ('#')"))
 	}
 	return errs
 }
@@ -105,29 +114,50 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 // end up in logs, events and terminals. It goes by the text alone, since an
 // address that is refused need not be one that a parser understands, and up to
 // the last '@', since a password may contain any character, unescaped by mistake.
+// Query strings and fragments, which often carry tokens, are hidden as well.
 func withoutCredentials(address string) string {
 	at := strings.LastIndex(address, "@")
 	if at < 0 {
-		return address
+		return withoutQuery(address)
 	}
 	scheme := schemePrefix.FindString(address[:at])
-	userinfo, host := address[len(scheme):at], address[at:]
+	userinfo, host := address[len(scheme):at], withoutQuery(address[at:])
 	user, password, _ := strings.Cut(userinfo, ":")
+	if strings.ContainsAny(userinfo, queryMarks) {
+		// The '@' may be one of the query string, and what follows it as well.
+		host = ""
+	}
 	switch {
+	case strings.ContainsAny(user, queryMarks):
+		return scheme + hidden
 	case password != "" && password != tokenMarker:
-		return scheme + user + ":xxxxx" + host
+		return scheme + user + ":" + hidden + host
 	case user == userinfo && strings.EqualFold(scheme, "ssh://"),
 		user == userinfo && scheme == "" && strings.Contains(host, ":"):
 		// The user is a login name. Elsewhere it can be a token.
-		return address
+		return scheme + user + host
 	}
-	return scheme + "xxxxx" + host
+	return scheme + hidden + host
+}
+
+// queryMarks begin a query string and a fragment.
+const queryMarks = "?#"
+
+// hidden stands for what is not shown.
+const hidden = "xxxxx"
+
+// withoutQuery hides what follows the first mark of a query string or fragment.
+func withoutQuery(address string) string {
+	if i := strings.IndexAny(address, queryMarks); i >= 0 {
+		return address[:i+1] + hidden
+	}
+	return address
 }
 
 // parseFailure says why address is not a URL. The parser repeats what it does
-// not understand, which can be a part of a password.
+// not understand, which can be a part of a password or token.
 func parseFailure(address string, err error) string {
-	if strings.Contains(address, "@") {
+	if strings.ContainsAny(address, "@"+queryMarks) {
 		return "must be a valid URL"
 	}
 	// url.Error repeats the whole URL, which the field error shows already.

@@ -13,6 +13,9 @@ func TestValidateRepository(t *testing.T) {
 	const (
 		forms   = "must be an https://, http:// or ssh:// URL, or user@host:path"
 		illegal = "must not contain white space, control characters, quotes or other characters that are not legal in a URL"
+		query   = "must not contain a query string ('?') or a fragment ('#')"
+		dollar  = "must not contain '$'; a URL may contain %24 instead"
+		port    = "the port must be between 1 and 65535"
 	)
 	tests := map[string]struct {
 		repo string
@@ -26,7 +29,19 @@ func TestValidateRepository(t *testing.T) {
 		"scp-like":                  {repo: "git@github.com:nevermosby/kubia-website-example.git"},
 		"scp-like with home":        {repo: "git@example.com:~/site.git"},
 		"percent-encoded":           {repo: "https://example.com/a%20b.git"},
-		"query":                     {repo: "https://example.com/site.git?x=1"},
+		"highest port":              {repo: "https://example.com:65535/site.git"},
+		"port too high":             {repo: "https://example.com:65536/site.git", want: `Invalid value: "https://example.com:65536/site.git": ` + port},
+		"port far too high":         {repo: "https://example.com:99999999999999999999/site.git", want: `Invalid value: "https://example.com:99999999999999999999/site.git": ` + port},
+		"port 0":                    {repo: "http://example.com:0/site.git", want: `Invalid value: "http://example.com:0/site.git": ` + port},
+		"port 0 of IPv6":            {repo: "https://[2001:db8::1]:00/site.git", want: `Invalid value: "https://[2001:db8::1]:00/site.git": ` + port},
+		"port of ssh too high":      {repo: "ssh://git@example.com:65536/site.git", want: `Invalid value: "ssh://git@example.com:65536/site.git": ` + port},
+		"query string":              {repo: "https://example.com/site.git?x=1", want: `Invalid value: "https://example.com/site.git?xxxxx": ` + query},
+		"empty query string":        {repo: "https://example.com/site.git?", want: `Invalid value: "https://example.com/site.git?xxxxx": ` + query},
+		"query string, scp-like":    {repo: "git@example.com:site.git?x=1", want: `Invalid value: "git@example.com:site.git?xxxxx": ` + query},
+		"variable":                  {repo: "https://example.com/$(GIT_USERNAME)/x.git", want: `Invalid value: "https://example.com/$(GIT_USERNAME)/x.git": ` + dollar},
+		"dollar sign":               {repo: "https://example.com/x$.git", want: `Invalid value: "https://example.com/x$.git": ` + dollar},
+		"dollar sign in scp-like":   {repo: "git@example.com:x$y.git", want: `Invalid value: "git@example.com:x$y.git": ` + dollar},
+		"dollar sign, encoded":      {repo: "https://example.com/x%24.git"},
 		"as long as can be":         {repo: "https://example.com/" + strings.Repeat("a", maxRepositoryLength-len("https://example.com/"))},
 		"too long":                  {repo: "https://example.com/" + strings.Repeat("a", maxRepositoryLength), want: "Too long: may not be more than 2048 characters"},
 		"missing":                   {repo: "", want: "Required value: the git repository to publish; " + forms},
@@ -56,8 +71,8 @@ func TestValidateRepository(t *testing.T) {
 		"no host":                   {repo: "https:///site.git", want: `Invalid value: "https:///site.git": must name a host`},
 		"no repository":             {repo: "https://example.com", want: `Invalid value: "https://example.com": must name a repository after the host`},
 		"no repository, with slash": {repo: "https://example.com/", want: `Invalid value: "https://example.com/": must name a repository after the host`},
-		"fragment":                  {repo: "https://example.com/site.git#main", want: `Invalid value: "https://example.com/site.git#main": must not contain a fragment ('#')`},
-		"empty fragment":            {repo: "https://example.com/site.git#", want: `Invalid value: "https://example.com/site.git#": must not contain a fragment ('#')`},
+		"fragment":                  {repo: "https://example.com/site.git#main", want: `Invalid value: "https://example.com/site.git#xxxxx": ` + query},
+		"empty fragment":            {repo: "https://example.com/site.git#", want: `Invalid value: "https://example.com/site.git#xxxxx": ` + query},
 		"bad encoding, with a user": {repo: "https://token@example.com/%zz", want: `Invalid value: "https://xxxxx@example.com/%zz": ` + forms + ": must be a valid URL"},
 		"bad percent encoding":      {repo: "https://example.com/%zz", want: `Invalid value: "https://example.com/%zz": ` + forms + `: invalid URL escape "%zz"`},
 	}
@@ -67,7 +82,7 @@ func TestValidateRepository(t *testing.T) {
 			if test.want != "" {
 				want = []string{"spec.source.repository: " + test.want}
 			}
-			checkErrors(t, ValidateWebsite(newWebsite(repo(test.repo))), want)
+			checkErrors(t, ValidateWebsite(newWebsite(repo(test.repo), onlyForSSH(test.repo, secret("key")))), want)
 		})
 	}
 }
@@ -92,10 +107,22 @@ func TestRepositoryErrorHidesCredentials(t *testing.T) {
 		"space before it":            {address: " https://u:secret@h/x", want: " https:xxxxx@h/x"},
 		"dash before it":             {address: "-https://secret@h/x", want: "-https:xxxxx@h/x"},
 		"bad percent encoding":       {address: "https://u:sec%zzret@h/x", want: "https://u:xxxxx@h/x"},
-		"number sign":                {address: "https://u:sec#ret@h/x", want: "https://u:xxxxx@h/x"},
-		"number sign in a token":     {address: "https://sec#ret@h/x", want: "https://xxxxx@h/x", goodTarget: true},
+		"number sign":                {address: "https://u:sec#ret@h/x", want: "https://u:xxxxx"},
+		"number sign in a token":     {address: "https://sec#ret@h/x", want: "https://xxxxx", goodTarget: true},
 		"slash":                      {address: "https://u:sec/ret@h/x", want: "https://u:xxxxx@h/x"},
-		"question mark":              {address: "https://u:sec?ret@h/x", want: "https://u:xxxxx@h/x"},
+		"question mark":              {address: "https://u:sec?ret@h/x", want: "https://u:xxxxx"},
+		"query string":               {address: "https://h/x?token=secret", want: "https://h/x?xxxxx", goodTarget: true},
+		"query string, port":         {address: "https://h:8443/x?token=secret", want: "https://h:8443/x?xxxxx", goodTarget: true},
+		"query string after user":    {address: "https://u:secret@h/x?token=secret", want: "https://u:xxxxx@h/x?xxxxx"},
+		"query string with at sign":  {address: "https://h/x?token=sec@ret", want: "https://xxxxx", goodTarget: true},
+		"that, with a port":          {address: "https://h:8443/x?token=sec@ret", want: "https://h:xxxxx", goodTarget: true},
+		"that, with a colon":         {address: "https://h/x?token=sec:ret@y", want: "https://xxxxx", goodTarget: true},
+		"query string in ssh":        {address: "ssh://git@h/x?token=secret", want: "ssh://git@h/x?xxxxx"},
+		"query string in scp form":   {address: "git@h:x?token=secret", want: "git@h:x?xxxxx"},
+		"scp form, with at sign":     {address: "git@h:x?token=sec@ret", want: "git@h:xxxxx"},
+		"fragment":                   {address: "https://h/x#secret", want: "https://h/x#xxxxx", goodTarget: true},
+		"fragment in scp form":       {address: "git@h:x#secret", want: "git@h:x#xxxxx"},
+		"fragment, badly encoded":    {address: "https://h/x#sec%zzret", want: "https://h/x#xxxxx"},
 		"at sign":                    {address: "https://u:sec@ret@h/x", want: "https://u:xxxxx@h/x"},
 		"colon":                      {address: "https://u:sec:ret@h/x", want: "https://u:xxxxx@h/x"},
 		"like a scheme":              {address: "u:sec://ret@h/x", want: "u:xxxxx@h/x"},
@@ -122,7 +149,7 @@ func TestRepositoryErrorHidesCredentials(t *testing.T) {
 				w.Status.Urls = []string{test.address}
 			})
 			found := map[string]field.ErrorList{
-				"repository": ValidateWebsite(newWebsite(repo(test.address))),
+				"repository": ValidateWebsite(newWebsite(repo(test.address), onlyForSSH(test.address, secret("key")))),
 				"redirect":   ValidateWebsite(redirect),
 				"status":     ValidateWebsiteStatusUpdate(observed, newWebsite()),
 			}
@@ -141,4 +168,12 @@ func TestRepositoryErrorHidesCredentials(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onlyForSSH returns tweak for an address that is fetched over ssh.
+func onlyForSSH(address string, tweak func(*website.Website)) func(*website.Website) {
+	if usesSSH(address) {
+		return tweak
+	}
+	return func(*website.Website) {}
 }

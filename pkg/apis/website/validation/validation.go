@@ -71,6 +71,12 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	check(spec.Source.Repository, old.Source.Repository, func() field.ErrorList {
 		return validateRepository(spec.Source.Repository, source.Child("repository"))
 	})
+	check(transportOf(&spec.Source), transportOf(&old.Source), func() field.ErrorList {
+		return validateTransport(&spec.Source, source.Child("secretRef"))
+	})
+	check(credentialUseOf(&spec.Source), credentialUseOf(&old.Source), func() field.ErrorList {
+		return validateCredentialScope(&spec.Source, source.Child("credentialScope"))
+	})
 	check(spec.Source.Ref, old.Source.Ref, func() field.ErrorList {
 		return validateReference(spec.Source.Ref, source.Child("ref"))
 	})

@@ -19,7 +19,9 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	w := &website.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", ResourceVersion: "1"},
 		Spec: website.WebsiteSpec{
-			Source:         website.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesOff},
+			Source: website.WebsiteSource{
+				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository,
+			},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
@@ -42,6 +44,12 @@ func replicas(n int32) func(*website.Website) {
 }
 func repo(repo string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Repository = repo }
+}
+func secret(name string) func(*website.Website) {
+	return func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: name} }
+}
+func submodules(policy website.SubmodulePolicy, scope website.CredentialScope) func(*website.Website) {
+	return func(w *website.Website) { w.Spec.Source.Submodules, w.Spec.Source.CredentialScope = policy, scope }
 }
 
 // checkErrors compares the whole text of the errors with want.

@@ -380,7 +380,7 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
-			if !slices.Contains(pod.InitContainers[0].Args, "--repo="+repository) {
+			if !slices.Contains(expandAll(pod.InitContainers[0].Args, everyVariable), "--repo="+repository) {
 				t.Errorf("--repo is not one argument: %q", pod.InitContainers[0].Args)
 			}
 		})

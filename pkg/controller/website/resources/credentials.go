@@ -20,15 +20,26 @@ const (
 	secretMode = 0o400
 )
 
-// The controller may not read Secrets, so it cannot look at a Secret's type.
-// How a repository is reached tells which type it takes.
+// usesSSH tells whether the Secret of a source holds a key or a password. The
+// controller may not read Secrets, so it cannot look at their type.
 func usesSSH(source *v1beta1.WebsiteSource) bool {
 	return !strings.HasPrefix(source.Repository, "https://") && !strings.HasPrefix(source.Repository, "http://")
 }
 
+// credentialSettings are git's settings that limit the password to the path of
+// the repository. They are for submodules only: git asks for credentials again
+// where a server redirects to, which is often the path with ".git" at its end.
+func credentialSettings(source *v1beta1.WebsiteSource) []gitSetting {
+	if source.SecretRef == nil || usesSSH(source) || source.Submodules == v1beta1.SubmodulesOff || source.CredentialScope == v1beta1.CredentialScopeHost {
+		return nil
+	}
+	return []gitSetting{{"credential.useHttpPath", "true"}}
+}
+
 // credentialArgs is how git-sync learns the credentials of a private
 // repository. The password and the key stay in files; the kubelet fills in the
-// user name, which git-sync takes as a flag only.
+// user name, which git-sync takes as a flag only: the one argument that is meant
+// to be expanded.
 func credentialArgs(source *v1beta1.WebsiteSource) []string {
 	switch {
 	case source.SecretRef == nil:

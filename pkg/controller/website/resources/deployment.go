@@ -279,8 +279,9 @@ func gitSyncContainer(site *v1beta1.Website, image string) (*corev1ac.ContainerA
 		WithName(GitSyncContainer).
 		WithImage(image).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
-		WithArgs(args...).
-		WithEnv(gitVariables()...).
+		WithArgs(unexpandedArgs(args)...).
+		WithArgs(credentialArgs(&site.Spec.Source)...).
+		WithEnv(gitVariables(&site.Spec.Source)...).
 		WithEnv(credentialVariables(&site.Spec.Source)...).
 		WithPorts(containerPort(metricsPortName, gitSyncMetricsPort)).
 		WithResources(requirements(site.Spec.Resources.Sync, "10m", "64Mi", "1", "256Mi")).

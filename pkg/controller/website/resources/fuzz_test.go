@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
 	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old", "https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
 	f.Add("ssh://git@example.com:2222/~u/x", "v1.0+b=1#2@3", "a.b-c_d", "_.x", "/~/+,=:@&!()*-", "/(a|b)*", "/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,")
+	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)", "/$(x)", "X", "$(x)")
 	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
 	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")
 	f.Add("https://h/x", "a", "$uri", "$x", "/$x", "/${x}", "https://$host/", "/$", "X", "$host")
@@ -44,6 +46,9 @@ func FuzzAcceptedWebsites(f *testing.F) {
 		// One at a time, so that a value that is refused does not hide another.
 		members := []func(*v1beta1.Website){
 			func(w *v1beta1.Website) { w.Spec.Source.Repository = repository },
+			func(w *v1beta1.Website) {
+				w.Spec.Source.Repository, w.Spec.Source.SecretRef = repository, &v1beta1.SecretReference{Name: "key"}
+			},
 			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: ref} },
 			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Tag: ref} },
 			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Commit: ref} },
@@ -80,6 +85,12 @@ func FuzzAcceptedWebsites(f *testing.F) {
 		args, err := gitSyncArgs(site)
 		if err != nil {
 			t.Fatalf("%+v is accepted, and git-sync cannot be told: %v", site.Spec, err)
+		}
+		// Only what is said of the credentials is meant to be expanded.
+		pod := buildDeployment(t, site).Spec.Template.Spec
+		want := slices.Concat(args, expandAll(credentialArgs(&site.Spec.Source), everyVariable))
+		if got := expandAll(pod.InitContainers[0].Args, everyVariable); !slices.Equal(got, want) {
+			t.Errorf("%+v is accepted, and the kubelet passes on %q, want %q", site.Spec, got, want)
 		}
 		for _, arg := range args {
 			name, value, _ := strings.Cut(arg, "=")

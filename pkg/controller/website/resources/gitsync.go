@@ -2,6 +2,7 @@ package resources
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,7 +15,8 @@ import (
 // gitSyncMetricsPort is where git-sync counts its fetches for Prometheus.
 const gitSyncMetricsPort = 8082
 
-// gitSyncArgs is the command line of git-sync for a Website.
+// gitSyncArgs is the command line of git-sync for a Website, without that of its
+// credentials.
 func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
 	repository, ref := site.Spec.Source.Repository, gitRef(site.Spec.Source.Ref)
 	if err := checkGitArgument("spec.source.repository", repository); err != nil {
@@ -27,7 +29,7 @@ func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{
+	return []string{
 		"--repo=" + repository,
 		refFlag + ref,
 		"--root=" + gitRoot,
@@ -42,8 +44,7 @@ func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
 		submodules,
 		fmt.Sprintf("--http-bind=:%d", gitSyncMetricsPort),
 		"--http-metrics=true",
-	}
-	return append(args, credentialArgs(&site.Spec.Source)...), nil
+	}, nil
 }
 
 // gitRef names what is published in full: a short name is ambiguous, since a
@@ -95,25 +96,35 @@ func checkGitArgument(what, value string) error {
 	}
 }
 
-// gitSettings keep git within the memory of its container: by default it holds
-// files of up to 512 MiB whole, and as many deltas as there are processors.
-var gitSettings = []struct{ key, value string }{
+// gitSetting is a setting of git's configuration.
+type gitSetting struct{ key, value string }
+
+// memorySettings keep git within the memory of its container: by default it
+// holds files of up to 512 MiB whole, and as many deltas as there are
+// processors.
+var memorySettings = []gitSetting{
 	{"core.bigFileThreshold", "16m"},
 	{"pack.threads", "1"},
 	{"pack.windowMemory", "32m"},
 }
 
+// gitSettings are git's settings for a Website.
+func gitSettings(source *v1beta1.WebsiteSource) []gitSetting {
+	return append(slices.Clone(memorySettings), credentialSettings(source)...)
+}
+
 // gitVariables is the environment of git, which git-sync has no flags for.
-func gitVariables() []*corev1ac.EnvVarApplyConfiguration {
+func gitVariables(source *v1beta1.WebsiteSource) []*corev1ac.EnvVarApplyConfiguration {
 	variable := func(name, value string) *corev1ac.EnvVarApplyConfiguration {
-		return corev1ac.EnvVar().WithName(name).WithValue(value)
+		return corev1ac.EnvVar().WithName(name).WithValue(unexpanded(value))
 	}
+	settings := gitSettings(source)
 	variables := []*corev1ac.EnvVarApplyConfiguration{
 		// git itself would also take file:// and helper programs.
 		variable("GIT_ALLOW_PROTOCOL", "http:https:ssh"),
-		variable("GIT_CONFIG_COUNT", strconv.Itoa(len(gitSettings))),
+		variable("GIT_CONFIG_COUNT", strconv.Itoa(len(settings))),
 	}
-	for i, setting := range gitSettings {
+	for i, setting := range settings {
 		variables = append(variables,
 			variable(fmt.Sprintf("GIT_CONFIG_KEY_%d", i), setting.key),
 			variable(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), setting.value))

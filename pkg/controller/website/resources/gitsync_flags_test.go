@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources/resourcestest"
 )
 
@@ -104,7 +105,6 @@ func TestGitEnvironment(t *testing.T) {
 			}
 			for variable, want := range map[string]string{
 				"GIT_ALLOW_PROTOCOL": "http:https:ssh",
-				"GIT_CONFIG_COUNT":   "3",
 				"GIT_CONFIG_KEY_0":   "core.bigFileThreshold",
 				"GIT_CONFIG_VALUE_0": "16m",
 			} {
@@ -124,14 +124,15 @@ func TestGitReadsItsSettings(t *testing.T) {
 		t.Skip("no git on PATH: install the package git")
 	}
 	var environment []string
-	for _, variable := range gitVariables() {
-		environment = append(environment, *variable.Name+"="+*variable.Value)
-	}
-	for _, setting := range gitSettings {
-		command := exec.CommandContext(t.Context(), git, "config", "--get", setting.key)
-		command.Dir, command.Env = t.TempDir(), environment
-		if output, err := command.Output(); err != nil || strings.TrimSpace(string(output)) != setting.value {
-			t.Errorf("git reads %s as %q, %v, want %q", setting.key, output, err, setting.value)
+	for _, policy := range []v1beta1.SubmodulePolicy{v1beta1.SubmodulesOff, v1beta1.SubmodulesShallow} {
+		source := &newWebsite(withCredentials("https://example.com/site.git", policy, v1beta1.CredentialScopeRepository)).Spec.Source
+		environment = gitEnvironment(source)
+		for _, setting := range gitSettings(source) {
+			command := exec.CommandContext(t.Context(), git, "config", "--get", setting.key)
+			command.Dir, command.Env = t.TempDir(), environment
+			if output, err := command.Output(); err != nil || strings.TrimSpace(string(output)) != setting.value {
+				t.Errorf("git reads %s as %q, %v, want %q", setting.key, output, err, setting.value)
+			}
 		}
 	}
 	command := exec.CommandContext(t.Context(), git, "ls-remote", "file:///nowhere")

@@ -411,6 +411,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSource
   map:
     fields:
+    - name: credentialScope
+      type:
+        scalar: string
+      default: Repository
     - name: path
       type:
         scalar: string

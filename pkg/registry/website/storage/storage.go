@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -30,6 +31,7 @@ type WebsiteStorage struct {
 // REST serves Websites.
 type REST struct {
 	*genericregistry.Store
+	references *registry.ReferenceAuthorizer
 }
 
 var (
@@ -45,10 +47,26 @@ func (*REST) ShortNames() []string { return []string{"ws"} }
 // Categories makes Websites part of "kubectl get all".
 func (*REST) Categories() []string { return []string{"all"} }
 
+// Create stores a new Website whose references the requesting user may read.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.Store.Create(ctx, obj, r.references.OnCreate(createValidation), options)
+}
+
+// Update changes a Website, or creates it by server-side apply, if the
+// requesting user may read the references that are new in it.
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, objInfo, r.references.OnCreate(createValidation), r.references.OnUpdate(updateValidation), forceAllowCreate, options)
+}
+
 // NewStorage returns the storage of Websites, whose versions scheme knows, in
-// the backend that optsGetter describes. It returns an error when that
-// backend's configuration is incomplete.
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*WebsiteStorage, error) {
+// the backend that optsGetter describes. authorizer is asked whether users may
+// read what their Websites refer to. It returns an error when there is none, or
+// when the backend's configuration is incomplete.
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer) (*WebsiteStorage, error) {
+	references, err := registry.NewReferenceAuthorizer(authorizer)
+	if err != nil {
+		return nil, err
+	}
 	strategy := registry.NewStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &website.Website{} },
@@ -80,7 +98,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*
 	statusStore.ResetFieldsStrategy = statusStrategy
 
 	return &WebsiteStorage{
-		Website: &REST{Store: store},
+		Website: &REST{Store: store, references: references},
 		Status:  &StatusREST{store: &statusStore},
 		Scale:   &ScaleREST{store: store},
 	}, nil

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistrytest "k8s.io/apiserver/pkg/registry/generic/testing"
@@ -27,6 +29,13 @@ import (
 // decorator.
 func newStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorage {
 	t.Helper()
+	return newStorageWithPolicy(t, authorizerfactory.NewAlwaysAllowAuthorizer(), decorator)
+}
+
+// newStorageWithPolicy is newStorage with an authorizer that says what Websites may
+// refer to.
+func newStorageWithPolicy(t *testing.T, policy authorizer.UnconditionalAuthorizer, decorator generic.StorageDecorator) *WebsiteStorage {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
 		t.Fatal(err)
@@ -42,7 +51,7 @@ func newStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorag
 		Decorator:               decorator,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          website.GroupName + "/websites",
-	})
+	}, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +66,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 		Spec: website.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
-			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff},
+			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository},
 			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
 			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},

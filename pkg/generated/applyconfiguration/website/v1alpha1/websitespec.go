@@ -9,9 +9,9 @@ package v1alpha1
 type WebsiteSpecApplyConfiguration struct {
 	// gitRepo is the git repository whose files are served: an https://,
 	// http:// or ssh:// URL, or user@host:path. At most 2048 characters,
-	// without white space or control characters, and without a user name or
-	// password in an http(s) URL. The branch that the remote's HEAD names is
-	// followed. Required.
+	// without white space, control characters, '$', a query string or a
+	// fragment, and without a user name or password in an http(s) URL. The
+	// branch that the remote's HEAD names is followed. Required.
 	GitRepo *string `json:"gitRepo,omitempty"`
 	// deploymentName is the name of the Deployment that serves the site. The
 	// Service is called <deploymentName>-npsvc. It must be a DNS-1035 label of

@@ -13,8 +13,9 @@ import (
 type WebsiteSourceApplyConfiguration struct {
 	// repository is the git repository to publish: an https://, http:// or
 	// ssh:// URL, or user@host:path. At most 2048 characters, without white
-	// space or control characters, and without a user name or password in an
-	// http(s) URL: credentials belong in the Secret of secretRef.
+	// space, control characters, '$', a query string or a fragment, and
+	// without a user name or password in an http(s) URL: credentials belong in
+	// the Secret of secretRef. A repository over ssh requires secretRef.
 	Repository *string `json:"repository,omitempty"`
 	// ref is what to publish of the repository: at most one of branch, tag,
 	// commit and name. Without it the branch that the remote's HEAD names is
@@ -29,12 +30,20 @@ type WebsiteSourceApplyConfiguration struct {
 	// Off.
 	Submodules *websitev1beta1.SubmodulePolicy `json:"submodules,omitempty"`
 	// secretRef names the Secret that holds the credentials for the
-	// repository: of type kubernetes.io/basic-auth, or kubernetes.io/ssh-auth
-	// with an additional key known_hosts. When the Secret changes, running
-	// pods fetch with the new password, key and known_hosts as soon as their
-	// node has them, which by default takes up to a minute and a half; a new
-	// user name takes new pods.
+	// repository: username and password for https://, ssh-privatekey and
+	// known_hosts for ssh. It cannot be used with http://. Setting it requires
+	// get on that Secret, and so does changing repository, ref, submodules or
+	// credentialScope beside it. When the Secret changes, running pods fetch
+	// with the new password, key and known_hosts as soon as their node has
+	// them, which by default takes up to a minute and a half; a new user name
+	// takes new pods.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
+	// credentialScope says where the credentials of secretRef may be used when
+	// submodules are fetched: Repository (at the path of repository only) or
+	// Host (for every repository of its host, or of the hosts in known_hosts).
+	// A key for ssh cannot be limited to one repository, so that submodules
+	// with such a key require Host. Defaults to Repository.
+	CredentialScope *websitev1beta1.CredentialScope `json:"credentialScope,omitempty"`
 }
 
 // WebsiteSourceApplyConfiguration constructs a declarative configuration of the WebsiteSource type for use with
@@ -80,5 +89,13 @@ func (b *WebsiteSourceApplyConfiguration) WithSubmodules(value websitev1beta1.Su
 // If called multiple times, the SecretRef field is set to the value of the last call.
 func (b *WebsiteSourceApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *WebsiteSourceApplyConfiguration {
 	b.SecretRef = value
+	return b
+}
+
+// WithCredentialScope sets the CredentialScope field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CredentialScope field is set to the value of the last call.
+func (b *WebsiteSourceApplyConfiguration) WithCredentialScope(value websitev1beta1.CredentialScope) *WebsiteSourceApplyConfiguration {
+	b.CredentialScope = &value
 	return b
 }

@@ -1,0 +1,66 @@
+package website
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// objectReference is an object of the Website's namespace whose content its pods use.
+type objectReference struct {
+	// resource is the type of the object, as authorizers know it.
+	resource schema.GroupVersionResource
+	// name of the object.
+	name string
+	// path is the field that refers to it.
+	path *field.Path
+	// recipients is what decides who gets the content to see. It is compared as a whole.
+	recipients any
+}
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// gitRecipients is what decides where the credentials of a repository are sent:
+// to its server, and to those of the submodules that the reference names.
+type gitRecipients struct {
+	Repository string
+	Ref        *website.GitReference
+	Submodules website.SubmodulePolicy
+	Scope      website.CredentialScope
+}
+
+// referencesOf lists the objects that a spec refers to. Every field that has
+// pods use an object with the kubelet's permissions belongs here.
+func referencesOf(spec *website.WebsiteSpec) []objectReference {
+	var references []objectReference
+	if source := &spec.Source; source.SecretRef != nil {
+		references = append(references, objectReference{
+			resource:   secrets,
+			name:       source.SecretRef.Name,
+			path:       field.NewPath("spec", "source", "secretRef"),
+			recipients: gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope},
+		})
+	}
+	return references
+}
+
+// changedReferences lists the references of spec that old, which is nil on
+// creation, does not have with the same recipients.
+func changedReferences(spec, old *website.WebsiteSpec) []objectReference {
+	known := map[string]objectReference{}
+	if old != nil {
+		for _, r := range referencesOf(old) {
+			known[r.path.String()] = r
+		}
+	}
+	var changed []objectReference
+	for _, r := range referencesOf(spec) {
+		before, found := known[r.path.String()]
+		if !found || before.resource != r.resource || before.name != r.name || !apiequality.Semantic.DeepEqual(before.recipients, r.recipients) {
+			changed = append(changed, r)
+		}
+	}
+	return changed
+}
