@@ -52,8 +52,8 @@ func expandAll(values []string, variable func(name string) (string, bool)) []str
 	return expanded
 }
 
-// TestExpand holds expand to the table that the kubelet's own function is tested
-// with.
+// TestExpand holds expand to the rules that the API documents for command, args and
+// env of a container.
 func TestExpand(t *testing.T) {
 	values := map[string]string{"VAR_A": "A", "VAR_B": "B", "VAR_C": "C", "VAR_REF": "$(VAR_A)", "VAR_EMPTY": ""}
 	variable := func(name string) (string, bool) {
