@@ -34,7 +34,7 @@ func newServerInTest(t *testing.T, args ...string) *server {
 	for _, section := range sections.FlagSets {
 		flags.AddFlagSet(section)
 	}
-	args = append([]string{flag, "--audit-log-path=" + filepath.Join(t.TempDir(), "audit.log")}, args...)
+	args = append([]string{flag, "--store-record-namespace=" + newRecordNamespace(t), "--audit-log-path=" + filepath.Join(t.TempDir(), "audit.log")}, args...)
 	if err := flags.Parse(append(cluster.Process("website-apiserver").Args()[1:], args...)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +65,8 @@ func newServerInTest(t *testing.T, args ...string) *server {
 		}
 		return err
 	})
+	acceptStore(t, args)
+	s.waitOpen(t)
 	return s
 }
 

@@ -120,7 +120,7 @@ func startServer(t *testing.T, args ...string) *server {
 			t.Error(err)
 		}
 	})
-	s.acceptStore(t)
+	acceptStore(t, s.Args()[1:])
 	return s
 }
 
@@ -147,23 +147,35 @@ func newRecordNamespace(t *testing.T) string {
 	return namespace
 }
 
-// acceptStore opens the server, by the command that an operator runs.
-func (s *server) acceptStore(t *testing.T) {
+// acceptStore opens the server with these flags, by the command that an operator
+// runs.
+func acceptStore(t *testing.T, flags []string) {
 	t.Helper()
 	command := []string{"store", "accept", "--kubeconfig=" + cluster.Kubeconfig()}
-	for _, arg := range s.Args()[1:] {
+	for _, flag := range flags {
 		for _, prefix := range []string{"--data-dir=", "--etcd-", "--store-record-namespace=", "--encryption-provider-config="} {
-			if strings.HasPrefix(arg, prefix) {
-				command = append(command, arg)
+			if strings.HasPrefix(flag, prefix) {
+				command = append(command, flag)
 			}
 		}
 	}
+	program := cluster.Process("website-apiserver").Args()[0]
 	waitFor(t, "the store is accepted", func(ctx context.Context) error {
-		output, err := exec.CommandContext(ctx, s.Args()[0], command...).CombinedOutput()
+		output, err := exec.CommandContext(ctx, program, command...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%v: %w: %s", command, err, output)
 		}
 		return nil
+	})
+}
+
+// waitOpen waits until the server serves Websites.
+func (s *server) waitOpen(t *testing.T) {
+	t.Helper()
+	websites := newClients(t, s.config(t)).websites.WebsiteV1beta1().Websites(metav1.NamespaceDefault)
+	waitFor(t, "the server is open", func(ctx context.Context) error {
+		_, err := websites.List(ctx, metav1.ListOptions{Limit: 1})
+		return err
 	})
 }
 
@@ -175,11 +187,7 @@ func newServer(t *testing.T, args ...string) *server {
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	websites := newClients(t, s.config(t)).websites.WebsiteV1beta1().Websites(metav1.NamespaceDefault)
-	waitFor(t, "the server is open", func(ctx context.Context) error {
-		_, err := websites.List(ctx, metav1.ListOptions{Limit: 1})
-		return err
-	})
+	s.waitOpen(t)
 	return s
 }
 
