@@ -51,7 +51,7 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer func() { _ = lock.Close() }()
 	for i, c := range wanted {
 		name := filepath.Base(c.out)
 		step := p.step(fmt.Sprintf("building %s (%d of %d)", name, i+1, len(wanted)))

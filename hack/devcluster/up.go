@@ -30,7 +30,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.release()
+	defer func() { _ = lock.Close() }()
 
 	c := &Cluster{progress: p, ports: newReservations(), temporary: temporary, processes: map[string]*Process{}}
 	if err := c.prepare(ctx, l, options); err != nil {
