@@ -10,6 +10,8 @@ require github.com/kubesites/website-apiserver v0.0.0
 
 require (
 	github.com/google/go-containerregistry v0.22.1
+	github.com/vishvananda/netlink v1.3.1
+	github.com/vishvananda/netns v0.0.5
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3
 	golang.org/x/crypto v0.58.0
 	golang.org/x/sys v0.49.0

@@ -117,7 +117,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	}
 	host := ""
 	if options.Node == NodeReal {
-		if err := s.chooseNodeAddresses(ctx, l); err != nil {
+		if err := s.chooseNodeAddresses(l); err != nil {
 			return err
 		}
 		host = s.Node.Host()
