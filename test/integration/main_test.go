@@ -64,7 +64,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	if code = m.Run(); code == 0 {
 		if err := checkPrivileges(); err != nil {
-			fmt.Fprintf(os.Stderr, "FAIL: the rights of website-controller are not the ones it uses:\n%v\n", err)
+			fmt.Fprintf(os.Stderr, "FAIL: website-controller lacks rights, or has some that are neither used nor explained:\n%v\n", err)
 			code = 1
 		}
 	}
