@@ -102,6 +102,21 @@ staticcheck_module() {
   ! grep --extended-regexp --invert-match "${STATICCHECK_EXCEPTIONS}" <<<"${findings}" | grep .
 }
 
+# Runs every fuzz target for a while, all at once. An input that fails is written to
+# testdata/fuzz of its package: commit it with the fix.
+fuzzed() {
+  local file target pid running=() status=0
+  while IFS=: read -r file target; do
+    (PATH="${PATH}:${ROOT}/bin/nginx/usr/sbin" go test -run='^$' -fuzz="^${target#func }\$" -fuzztime="${FUZZ_TIME:-20s}" "./$(dirname "${file}")" |
+      grep --invert-match '^fuzz: elapsed') &
+    running+=($!)
+  done < <(git grep --untracked --only-matching --extended-regexp '^func Fuzz[A-Za-z]+' -- 'pkg/*_test.go')
+  for pid in "${running[@]}"; do
+    wait "${pid}" || status=1
+  done
+  return ${status}
+}
+
 shell_syntax() {
   local script status=0
   while read -r script; do
@@ -118,6 +133,7 @@ check "generated code is current" generated
 check "go vet" in_modules go vet ./...
 check "staticcheck" staticcheck
 check "unit tests" hack/test-unit.sh
+check "fuzz targets" fuzzed
 
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf 'verify: FAILED: %s\n' "${failed[@]}"
