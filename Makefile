@@ -71,7 +71,7 @@ test-scale: tools ## Restart the controller over 1000 settled Websites, instead 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools
 	@test -x $@ || echo "building $@ (the first time takes a minute or two)"
-	@$(GO_BUILD) -o $@ ./hack/devcluster/cmd
+	@cd hack/devcluster && $(GO_BUILD) -o $(CURDIR)/$@ ./cmd
 
 up: $(DEVCLUSTER) ## Start a development cluster, apply the example Website and say how to use it
 	@exec $(DEVCLUSTER) up --dir=$(CLUSTER_DIR) --node=$(NODE) --images=$(IMAGES) $(if $(BASE_PORT),--base-port=$(BASE_PORT)) $(UP_FLAGS)

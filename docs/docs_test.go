@@ -23,7 +23,7 @@ func TestLinks(t *testing.T) {
 	if err != nil || len(documents) == 0 {
 		t.Fatalf("documents = %v (%v), want some", documents, err)
 	}
-	for _, document := range append(documents, filepath.Join("..", "README.md")) {
+	for _, document := range append(documents, filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md")) {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			text := read(t, document)
 			for _, match := range link.FindAllStringSubmatch(text, -1) {

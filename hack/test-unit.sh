@@ -29,4 +29,7 @@ if [[ $(go env CGO_ENABLED) == 1 ]] && command -v "$(go env CC)" >/dev/null; the
 else
   echo "no C compiler ($(go env CC)): the unit tests run without the race detector"
 fi
-go test "${flags[@]}" ./cmd/... ./docs/... ./hack/... ./pkg/...
+go test "${flags[@]}" ./...
+(cd hack/devcluster && go test "${flags[@]}" ./...)
+# The other packages of this module need a cluster.
+(cd test && go test "${flags[@]}" ./tracecollector/...)

@@ -22,7 +22,7 @@ hack/test-unit.sh
 echo "=== integration tests"
 hack/test-integration.sh
 echo "=== fault tests"
-go test -count=1 -timeout=20m -v ./test/faults/...
+(cd test && go test -count=1 -timeout=20m -v ./faults/...)
 # What depends on the store again, with Websites in an etcd of their own: older
 # than the one inside website-apiserver, and over mutual TLS.
 echo "=== integration tests of the store, with an external etcd"
@@ -36,4 +36,4 @@ if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium
 fi
 # They wait for pods and fetches more than they compute, and the tests of a replaced
 # store for the garbage collector to delete nothing: both run at once.
-go test -count=1 -timeout=40m -parallel=8 -p=2 -v ./test/e2e/... ./test/store/...
+(cd test && go test -count=1 -timeout=40m -parallel=8 -p=2 -v ./e2e/... ./store/...)

@@ -7,6 +7,10 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "${ROOT}" || exit 1
 failed=()
 
+# The modules that hold code of this repository. Those beside hack/devcluster only name
+# the versions of programs that are built.
+MODULES=(. hack/devcluster test)
+
 check() {
   local name=$1 start=${SECONDS}
   shift
@@ -17,6 +21,15 @@ check() {
     echo "    FAILED (${name})"
     failed+=("${name}")
   fi
+}
+
+# Runs a command in each module.
+in_modules() {
+  local module status=0
+  for module in "${MODULES[@]}"; do
+    (cd "${module}" && "$@") || status=1
+  done
+  return ${status}
 }
 
 formatted() {
@@ -38,6 +51,17 @@ tidy() {
     fi
   done < <(git ls-files -co --exclude-standard go.mod '*/go.mod')
   return ${status}
+}
+
+# What is tested is what is linked: what several modules require, they require in the
+# same version.
+same_versions() {
+  awk '$1 == "require" { $0 = substr($0, 9) }
+    $2 ~ /^v[0-9]/ {
+      if ($1 in version && version[$1] != $2) { print FILENAME " requires " $1 " " $2 ", another module " version[$1]; differ = 1 }
+      version[$1] = $2
+    }
+    END { exit differ }' "${MODULES[@]/%//go.mod}"
 }
 
 # Generates into a copy, so that a check never changes what it checks.
@@ -64,14 +88,33 @@ STATICCHECK_EXCEPTIONS='^pkg/generated/|/v1[a-z0-9]*\.(SchemeGroupVersion|AddToS
 
 staticcheck() {
   (cd hack/tools && go build -o "${ROOT}/bin/staticcheck" honnef.co/go/tools/cmd/staticcheck) || return 1
+  in_modules staticcheck_module
+}
+
+staticcheck_module() {
   local findings status=0
-  findings=$(bin/staticcheck ./...) || status=$?
+  findings=$("${ROOT}/bin/staticcheck" ./...) || status=$?
   # 1 means findings; anything else that it could not do its work.
   if [[ ${status} -gt 1 ]]; then
     echo "${findings}"
     return 1
   fi
   ! grep --extended-regexp --invert-match "${STATICCHECK_EXCEPTIONS}" <<<"${findings}" | grep .
+}
+
+# Runs every fuzz target for a while, all at once. An input that fails is written to
+# testdata/fuzz of its package: commit it with the fix.
+fuzzed() {
+  local file target pid running=() status=0
+  while IFS=: read -r file target; do
+    (PATH="${PATH}:${ROOT}/bin/nginx/usr/sbin" go test -run='^$' -fuzz="^${target#func }\$" -fuzztime="${FUZZ_TIME:-20s}" "./$(dirname "${file}")" |
+      grep --invert-match '^fuzz: elapsed') &
+    running+=($!)
+  done < <(git grep --untracked --only-matching --extended-regexp '^func Fuzz[A-Za-z]+' -- 'pkg/*_test.go')
+  for pid in "${running[@]}"; do
+    wait "${pid}" || status=1
+  done
+  return ${status}
 }
 
 shell_syntax() {
@@ -85,10 +128,12 @@ shell_syntax() {
 check "formatting" formatted
 check "shell scripts parse" shell_syntax
 check "modules are tidy" tidy
+check "modules agree on versions" same_versions
 check "generated code is current" generated
-check "go vet" go vet ./...
+check "go vet" in_modules go vet ./...
 check "staticcheck" staticcheck
 check "unit tests" hack/test-unit.sh
+check "fuzz targets" fuzzed
 
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf 'verify: FAILED: %s\n' "${failed[@]}"

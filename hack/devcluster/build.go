@@ -131,7 +131,7 @@ func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string,
 	if err != nil {
 		return nil, err
 	}
-	defer lock.release()
+	defer func() { _ = lock.Close() }()
 
 	missing, built := notCached(targets), 0 // again: the other build may have done it
 	if missing > 0 {

@@ -221,7 +221,7 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer func() { _ = lock.Close() }()
 	names, err := recordedNames(l)
 	if err != nil {
 		return err

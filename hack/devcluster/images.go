@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
@@ -32,7 +34,7 @@ const (
 	// How long pulling one image may take before it is made instead.
 	pullTimeout = 5 * time.Minute
 	// imageFormat is part of the cache's key. Change it with how images are made.
-	imageFormat = "1"
+	imageFormat = "2"
 	// imageNamespace is where containerd keeps what the kubelet uses.
 	imageNamespace = "k8s.io"
 	// archiveAge is how long an archive stays in the cache that no cluster imports.
@@ -49,7 +51,7 @@ type recipe struct {
 	packages []string
 	// program of this repository that is put at the root.
 	program string
-	config  image.Config
+	config  v1.Config
 	// passwd and group are further lines of those files.
 	passwd, group []string
 	what          string
@@ -62,12 +64,12 @@ var shell = []string{"dash", "coreutils", "grep", "sed"}
 var recipes = []recipe{
 	{
 		name: pauseImage, local: true, program: pauseStandIn, what: "a stand-in for the pause image",
-		config: image.Config{Entrypoint: []string{"/" + pauseStandIn}, User: "65535:65535", Labels: map[string]string{standInLabel: "pause"}},
+		config: v1.Config{Entrypoint: []string{"/" + pauseStandIn}, User: "65535:65535", Labels: map[string]string{standInLabel: "pause"}},
 	},
 	{
 		name: nginxImage, packages: append([]string{"nginx-light"}, shell...), what: "Debian's nginx",
 		passwd: []string{"nginx:x:101:101:nginx:/nonexistent:/usr/sbin/nologin"}, group: []string{"nginx:x:101:"},
-		config: image.Config{
+		config: v1.Config{
 			User: "101", Cmd: []string{"nginx", "-g", "daemon off;"}, StopSignal: "SIGQUIT",
 			Labels: map[string]string{standInLabel: "nginx-unprivileged, with Debian's nginx"},
 		},
@@ -75,7 +77,7 @@ var recipes = []recipe{
 	{
 		name: gitSyncImage, packages: append([]string{"git", "openssh-client"}, shell...), program: gitSyncStandIn, what: "a stand-in for git-sync, on Debian's git",
 		passwd: []string{"git-sync:x:65533:65533:git-sync:/tmp:/usr/sbin/nologin"}, group: []string{"git-sync:x:65533:"},
-		config: image.Config{
+		config: v1.Config{
 			User: "65533:65533", Entrypoint: []string{"/" + gitSyncStandIn}, WorkingDir: "/tmp", Env: []string{"HOME=/tmp"},
 			Labels: map[string]string{standInLabel: "git-sync"},
 		},
@@ -253,7 +255,7 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 		return fmt.Errorf("writing the image: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return image.Write(file, []string{r.name}, config, layer)
+	return image.Write(file, r.name, config, layer)
 }
 
 // accounts are the lines of /etc/passwd or /etc/group.

@@ -6,57 +6,45 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// fileLock is an exclusive lock between processes. The kernel releases it when the
+// tryLock takes the lock at path or returns fileutil.ErrLocked. The kernel releases it when the
 // holder ends, however it ends, so a crash never leaves a stale lock behind.
-type fileLock struct{ file *os.File }
-
-var errLocked = errors.New("locked by another process")
-
-// tryLock takes the lock at path or returns errLocked.
-func tryLock(path string) (*fileLock, error) {
+func tryLock(path string) (*fileutil.LockedFile, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of lock file %s: %w", path, err)
 	}
 	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		lock, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("opening lock file: %w", err)
-		}
-		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			_ = file.Close()
-			if errors.Is(err, syscall.EWOULDBLOCK) {
-				return nil, errLocked
-			}
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		// The previous holder may have removed the file between our open and our lock
 		// ("make down" removes the whole folder): such a lock excludes nobody.
-		ours, err := file.Stat()
+		ours, err := lock.Stat()
 		if err == nil {
 			if there, err := os.Stat(path); err == nil && os.SameFile(ours, there) {
-				return &fileLock{file: file}, nil
+				return lock, nil
 			}
 		}
-		_ = file.Close()
+		_ = lock.Close()
 	}
 }
 
 // lockFile takes the lock at path, calling waiting once if somebody else has it.
-func lockFile(ctx context.Context, path string, waiting func()) (*fileLock, error) {
+func lockFile(ctx context.Context, path string, waiting func()) (*fileutil.LockedFile, error) {
 	lock, err := tryLock(path)
-	if !errors.Is(err, errLocked) {
+	if !errors.Is(err, fileutil.ErrLocked) {
 		return lock, err
 	}
 	waiting()
 	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, false, func(context.Context) (bool, error) {
 		lock, err = tryLock(path)
-		if errors.Is(err, errLocked) {
+		if errors.Is(err, fileutil.ErrLocked) {
 			return false, nil
 		}
 		return err == nil, err
@@ -65,11 +53,6 @@ func lockFile(ctx context.Context, path string, waiting func()) (*fileLock, erro
 		return nil, fmt.Errorf("waiting for lock file %s: %w", path, err)
 	}
 	return lock, nil
-}
-
-func (l *fileLock) release() {
-	// Closing releases the lock; there is nothing to do about a failure.
-	_ = l.file.Close()
 }
 
 // writeFile replaces path in one step, so that no reader and no crash sees half of it.

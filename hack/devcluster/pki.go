@@ -5,12 +5,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"slices"
@@ -87,11 +87,6 @@ func issue(ca *keyPair, template *x509.Certificate) (*keyPair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a key for %s: %w", template.Subject.CommonName, err)
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, fmt.Errorf("choosing a serial number for %s: %w", template.Subject.CommonName, err)
-	}
-	template.SerialNumber = serial
 	template.NotBefore = time.Now().Add(-backdate)
 	parent, signer := template, crypto.Signer(key)
 	if ca != nil {
@@ -111,24 +106,15 @@ func issue(ca *keyPair, template *x509.Certificate) (*keyPair, error) {
 }
 
 func parseKeyPair(certPEM, keyPEM []byte) (*keyPair, error) {
-	certBlock, _ := pem.Decode(certPEM)
-	keyBlock, _ := pem.Decode(keyPEM)
-	if certBlock == nil || keyBlock == nil {
-		return nil, errors.New("no PEM data")
-	}
-	cert, err := x509.ParseCertificate(certBlock.Bytes)
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("parsing a certificate: %w", err)
+		return nil, fmt.Errorf("parsing a certificate and its key: %w", err)
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(keyBlock.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("parsing a key: %w", err)
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("the key cannot sign")
 	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok || !key.PublicKey.Equal(cert.PublicKey) {
-		return nil, errors.New("the key does not belong to the certificate")
-	}
-	return &keyPair{cert: cert, key: key, certPEM: certPEM, keyPEM: keyPEM}, nil
+	return &keyPair{cert: pair.Leaf, key: key, certPEM: certPEM, keyPEM: keyPEM}, nil
 }
 
 // serves reports whether an existing certificate is still good for a purpose.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
 // DefaultBasePort is the first of the ports a detached cluster uses. It is out of the
@@ -116,7 +118,7 @@ func (p *Ports) validate() error {
 // the moment a port is found free and the moment a component listens on it.
 type reservations struct {
 	dir   string
-	locks []*fileLock
+	locks []*fileutil.LockedFile
 }
 
 func newReservations() *reservations {
@@ -131,14 +133,14 @@ func (r *reservations) next() (int, error) {
 	for i := range count {
 		port := firstFreePort + (start+i)%count
 		lock, err := tryLock(filepath.Join(r.dir, strconv.Itoa(port)))
-		if errors.Is(err, errLocked) {
+		if errors.Is(err, fileutil.ErrLocked) {
 			continue
 		}
 		if err != nil {
 			return 0, fmt.Errorf("reserving a port: %w", err)
 		}
 		if !portFree(port) {
-			lock.release()
+			_ = lock.Close()
 			continue
 		}
 		r.locks = append(r.locks, lock)
@@ -164,7 +166,7 @@ func (r *reservations) fill(p *Ports) error {
 
 func (r *reservations) release() {
 	for _, lock := range r.locks {
-		lock.release()
+		_ = lock.Close()
 	}
 	r.locks = nil
 }

@@ -7,31 +7,42 @@ import (
 	"path/filepath"
 )
 
-// productPrograms are the programs of this repository and their main packages.
-var productPrograms = []program{
-	{websiteAPIServer, "./cmd/apiserver"},
-	{websiteController, "./cmd/controller"},
-}
+// devclusterModule is the module that this package is in, relative to the checkout.
+const devclusterModule = "hack/devcluster"
 
-// nodePrograms are what a real node runs of this repository, besides the product.
-var nodePrograms = []program{
-	{devclusterCommand, "./hack/devcluster/cmd"},
-	{pauseStandIn, "./hack/pause-standin"},
-	{gitSyncStandIn, "./hack/gitsync-standin"},
+// productSets are the programs of this repository, by the module they are built in.
+var productSets = []programSet{
+	{
+		dir: devclusterModule, node: NodeReal,
+		programs: []program{
+			{devclusterCommand, "./cmd"},
+			{pauseStandIn, "./pause-standin"},
+			{gitSyncStandIn, "./gitsync-standin"},
+		},
+	},
+	{
+		dir: ".",
+		programs: []program{
+			{websiteAPIServer, "./cmd/apiserver"},
+			{websiteController, "./cmd/controller"},
+		},
+	},
 }
 
 // buildProduct brings the programs in the checkout's bin folder up to date. Go leaves a
 // program alone that is.
 func buildProduct(ctx context.Context, options Options, p *progress) error {
-	var wanted []program
-	if options.Node == NodeReal {
-		wanted = append(wanted, nodePrograms...)
+	bin := filepath.Join(options.RepoDir, "bin")
+	var wanted []compilation
+	for _, set := range productSets {
+		if set.node != "" && set.node != options.Node || set.dir == "." && options.KubernetesOnly {
+			continue
+		}
+		for _, program := range set.programs {
+			wanted = append(wanted, compilation{
+				dir: filepath.Join(options.RepoDir, set.dir), pkg: program.pkg, out: filepath.Join(bin, program.name)})
+		}
 	}
-	if !options.KubernetesOnly {
-		wanted = append(wanted, productPrograms...)
-	}
-	repoDir := options.RepoDir
-	bin := filepath.Join(repoDir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("making the folder for programs: %w", err)
 	}
@@ -40,12 +51,12 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 	if err != nil {
 		return err
 	}
-	defer lock.release()
-	for i, program := range wanted {
-		step := p.step(fmt.Sprintf("building %s (%d of %d)", program.name, i+1, len(wanted)))
-		c := compilation{dir: repoDir, pkg: program.pkg, out: filepath.Join(bin, program.name)}
+	defer func() { _ = lock.Close() }()
+	for i, c := range wanted {
+		name := filepath.Base(c.out)
+		step := p.step(fmt.Sprintf("building %s (%d of %d)", name, i+1, len(wanted)))
 		if err := c.run(ctx, func(what string) { step.set("%s", what) }); err != nil {
-			return step.failed(fmt.Errorf("building %s: %w", program.name, err))
+			return step.failed(fmt.Errorf("building %s: %w", name, err))
 		}
 		step.done("up to date")
 	}

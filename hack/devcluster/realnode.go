@@ -45,8 +45,8 @@ func removeStaleNodes() error {
 
 // chooseNodeAddresses keeps the addresses the cluster has unless something else on this
 // machine has taken them meanwhile.
-func (s *settings) chooseNodeAddresses(ctx context.Context, l layout) error {
-	taken, err := nodeLink(l, *s).Taken(ctx)
+func (s *settings) chooseNodeAddresses(l layout) error {
+	taken, err := nodeLink(l, *s).Taken()
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, st
 	if err := c.startStage(ctx, stages[0]); err != nil {
 		return err
 	}
-	if err := nodeLink(l, s).Connect(ctx, c.Process(nodeInit).PID()); err != nil {
+	if err := nodeLink(l, s).Connect(c.Process(nodeInit).PID()); err != nil {
 		return err
 	}
 	if err := errors.Join(removeStaleNodes(), node.MakeCgroups(nodeCgroup(l))); err != nil {
@@ -108,7 +108,7 @@ func removeNode(ctx context.Context, l layout) error {
 	if err := node.RemoveCgroups(ctx, nodeCgroup(l)); err != nil {
 		return err
 	}
-	return nodeLink(l, settings{}).Remove(ctx)
+	return nodeLink(l, settings{}).Remove()
 }
 
 // NodeAddress is the IP address of the real node, at which NodePorts answer on this

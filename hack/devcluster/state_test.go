@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
 func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
@@ -125,8 +127,8 @@ func TestFileLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tryLock(path); !errors.Is(err, errLocked) {
-		t.Fatalf("a second lock: %v, want errLocked", err)
+	if _, err := tryLock(path); !errors.Is(err, fileutil.ErrLocked) {
+		t.Fatalf("a second lock: %v, want fileutil.ErrLocked", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -142,16 +144,16 @@ func TestFileLock(t *testing.T) {
 	if err != nil {
 		t.Fatalf("locking a new file of that name: %v", err)
 	}
-	first.release()
-	if _, err := tryLock(path); !errors.Is(err, errLocked) {
+	_ = first.Close()
+	if _, err := tryLock(path); !errors.Is(err, fileutil.ErrLocked) {
 		t.Errorf("releasing the old lock released the new one: %v", err)
 	}
-	second.release()
+	_ = second.Close()
 	third, err := lockFile(t.Context(), path, func() { t.Error("waited for a free lock") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	third.release()
+	_ = third.Close()
 }
 
 func TestWriteFileKeepsUnchangedFiles(t *testing.T) {

@@ -30,7 +30,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.release()
+	defer func() { _ = lock.Close() }()
 
 	c := &Cluster{progress: p, ports: newReservations(), temporary: temporary, processes: map[string]*Process{}}
 	if err := c.prepare(ctx, l, options); err != nil {
@@ -117,7 +117,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	}
 	host := ""
 	if options.Node == NodeReal {
-		if err := s.chooseNodeAddresses(ctx, l); err != nil {
+		if err := s.chooseNodeAddresses(l); err != nil {
 			return err
 		}
 		host = s.Node.Host()

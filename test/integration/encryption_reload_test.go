@@ -76,8 +76,10 @@ var failedReloads = regexp.MustCompile(`(?m)^apiserver_encryption_config_control
 // TestEncryptionConfigIsReloaded rotates a key without a restart.
 func TestEncryptionConfigIsReloaded(t *testing.T) {
 	t.Parallel()
-	// A program looks once a minute.
+	// A program looks once a minute. The variable is restored after the server has ended.
+	period := encryptionconfigcontroller.EncryptionConfigFileChangePollDuration
 	encryptionconfigcontroller.EncryptionConfigFileChangePollDuration = 100 * time.Millisecond
+	t.Cleanup(func() { encryptionconfigcontroller.EncryptionConfigFileChangePollDuration = period })
 	ctx, namespace := t.Context(), newNamespace(t)
 	config := filepath.Join(t.TempDir(), "encryption.yaml")
 	writeFile(t, config, encryptionConfig())

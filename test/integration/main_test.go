@@ -27,6 +27,9 @@ const startTimeout = 30 * time.Minute
 // version that Kubernetes is released with. The other is the single-node one.
 var externalEtcd = flag.Bool("external-etcd", false, "store Websites in an etcd of their own, over TLS, instead of the one inside website-apiserver")
 
+// clusterDir saves a run of one test the start of a cluster.
+var clusterDir = flag.String("cluster", "", "run in the development cluster of this state folder, such as .devcluster, and keep it: started by \"make up NODE=simulated\", or by the tests if there is none (relative to the checkout)")
+
 // cluster is the one that all tests share: starting one takes longer than all
 // they do with it.
 var cluster *devcluster.Cluster
@@ -44,13 +47,24 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: *externalEtcd, Progress: os.Stderr})
-	if err != nil {
+	options := devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: *externalEtcd, Progress: os.Stderr}
+	keep := *clusterDir != ""
+	if keep {
+		options.Detached, options.Dir = true, *clusterDir
+		if !filepath.IsAbs(options.Dir) {
+			options.Dir = filepath.Join("..", "..", options.Dir)
+		}
+	}
+	if cluster, err = devcluster.Up(ctx, options); err != nil {
 		return 1, err
+	}
+	// Its logs stay where they are, and tell of more than this run.
+	if keep {
+		return m.Run(), nil
 	}
 	if code = m.Run(); code == 0 {
 		if err := checkPrivileges(); err != nil {
-			fmt.Fprintf(os.Stderr, "FAIL: the rights of website-controller are not the ones it uses:\n%v\n", err)
+			fmt.Fprintf(os.Stderr, "FAIL: website-controller lacks rights, or has some that are neither used nor explained:\n%v\n", err)
 			code = 1
 		}
 	}

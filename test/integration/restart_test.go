@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"os"
 	"testing"
-	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -23,12 +23,8 @@ import (
 
 const controllerUser = "system:serviceaccount:website-system:website-controller"
 
-// How long nobody leads at most: a standby tries every 2.2 seconds at least, and a
-// lease that was not released lasts 15 seconds after the try that saw its renewal.
-const (
-	sigtermFailover = 5 * time.Second
-	killFailover    = 20 * time.Second
-)
+// leaseSeconds is how long a standby waits for a leader that renews its lease no more.
+const leaseSeconds = 15
 
 // TestKilledAPIServerKeepsAllData kills website-apiserver while Websites are
 // being created: whatever was acknowledged must be there afterwards.
@@ -92,23 +88,36 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 // holder returns who holds the controller's lease, empty when it is released.
 func holder(ctx context.Context, t *testing.T) (string, error) {
 	t.Helper()
+	spec, err := lease(ctx, t)
+	return ptr.Deref(spec.HolderIdentity, ""), err
+}
+
+func lease(ctx context.Context, t *testing.T) (coordinationv1.LeaseSpec, error) {
+	t.Helper()
 	lease, err := admin(t).kubernetes.CoordinationV1().Leases("website-system").Get(ctx, "website-controller", metav1.GetOptions{})
 	if err != nil {
-		return "", err
+		return coordinationv1.LeaseSpec{}, err
 	}
-	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
+	return lease.Spec, nil
 }
 
 func TestTwoControllersOneLeader(t *testing.T) {
 	ctx, namespace := t.Context(), newNamespace(t)
 	first := cluster.Process("website-controller")
-	leader, err := holder(ctx, t)
-	if err != nil {
-		t.Fatal(err)
+	// Only the parent of a process learns its exit code.
+	if *clusterDir != "" {
+		if err := first.Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if leader == "" {
-		t.Fatal("nobody holds the lease although a controller runs")
-	}
+	var leader string
+	waitFor(t, "the controller leads", func(ctx context.Context) (err error) {
+		leader, err = holder(ctx, t)
+		if err == nil && leader == "" {
+			err = errors.New("there is no holder")
+		}
+		return err
+	})
 	second, url, err := cluster.StartController(ctx, "website-controller-2", "--profiling")
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +135,14 @@ func TestTwoControllersOneLeader(t *testing.T) {
 	}
 
 	// SIGTERM: the lease is released, so the standby need not wait for it to expire.
-	stopped := time.Now()
 	if err := first.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if exit, err := first.Wait(ctx); err != nil || exit.Code != 0 {
 		t.Errorf("SIGTERM ended the leader with %+v (%v), want exit code 0", exit, err)
+	}
+	if now, err := holder(ctx, t); err != nil || now == leader {
+		t.Errorf("lease is held by %q (%v) after SIGTERM has ended that one, want it released", now, err)
 	}
 	var successor string
 	waitFor(t, "the second controller leads", func(ctx context.Context) (err error) {
@@ -141,11 +152,6 @@ func TestTwoControllersOneLeader(t *testing.T) {
 		}
 		return err
 	})
-	if took := time.Since(stopped); took > sigtermFailover {
-		t.Errorf("the standby led %s after SIGTERM, want %s at most", took, sigtermFailover)
-	} else {
-		t.Logf("the standby led %s after SIGTERM", took.Round(time.Millisecond))
-	}
 	waitAvailable(t, mustCreate(t, newWebsite(namespace, "led-by-second")), 1)
 
 	// Killed: the standby has to wait until the lease expires.
@@ -155,7 +161,9 @@ func TestTwoControllersOneLeader(t *testing.T) {
 	if err := first.WaitReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	killed := time.Now()
+	if spec, err := lease(ctx, t); err != nil || ptr.Deref(spec.LeaseDurationSeconds, 0) != leaseSeconds {
+		t.Errorf("lease lasts %d s (%v), want %d", ptr.Deref(spec.LeaseDurationSeconds, 0), err, leaseSeconds)
+	}
 	if err := second.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -166,11 +174,6 @@ func TestTwoControllersOneLeader(t *testing.T) {
 		}
 		return err
 	})
-	if took := time.Since(killed); took > killFailover {
-		t.Errorf("the standby led %s after kill -9, want %s at most", took, killFailover)
-	} else {
-		t.Logf("the standby led %s after kill -9", took.Round(time.Millisecond))
-	}
 	waitAvailable(t, mustCreate(t, newWebsite(namespace, "led-by-first")), 1)
 }
 

@@ -3,12 +3,14 @@ package image
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"io"
-	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 // unpack returns the files of an archive by name, and the headers of all entries.
@@ -36,8 +38,7 @@ func TestWrite(t *testing.T) {
 		layer := NewLayer()
 		layer.AddFile("/hello", 0o755, []byte("program"))
 		var archive bytes.Buffer
-		names := []string{"example.com/hello:1", "example.com/hello:2"}
-		if err := Write(&archive, names, Config{Entrypoint: []string{"/hello"}, User: "65533"}, layer); err != nil {
+		if err := Write(&archive, "example.com/hello:1", v1.Config{Entrypoint: []string{"/hello"}, User: "65533"}, layer); err != nil {
 			t.Fatal(err)
 		}
 		return archive.Bytes()
@@ -46,43 +47,29 @@ func TestWrite(t *testing.T) {
 	if !bytes.Equal(archive, build()) {
 		t.Error("equal inputs make different archives")
 	}
-	files, _ := unpack(t, bytes.NewReader(archive))
-	blob := func(d descriptor) []byte {
-		data := files["blobs/sha256/"+strings.TrimPrefix(d.Digest, "sha256:")]
-		sum := sha256.Sum256(data)
-		if digest(sum[:]) != d.Digest || int64(len(data)) != d.Size {
-			t.Errorf("blob of %s has %d bytes and digest %s, want %+v", d.MediaType, len(data), digest(sum[:]), d)
-		}
-		return data
+	tag, err := name.NewTag("example.com/hello:1")
+	if err != nil {
+		t.Fatal(err)
 	}
-	var index struct{ Manifests []descriptor }
-	if err := json.Unmarshal(files["index.json"], &index); err != nil || len(index.Manifests) != 2 {
-		t.Fatalf("index = %s (%v)", files["index.json"], err)
+	image, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }, &tag)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if name := index.Manifests[1].Annotations[nameAnnotation]; name != "example.com/hello:2" {
-		t.Errorf("second name = %q", name)
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
 	}
-	var manifest struct {
-		Config descriptor
-		Layers []descriptor
-	}
-	if err := json.Unmarshal(blob(index.Manifests[0]), &manifest); err != nil || len(manifest.Layers) != 1 {
-		t.Fatalf("manifest: %+v, %v", manifest, err)
-	}
-	var config struct {
-		OS     string
-		Config Config
-		RootFS struct {
-			DiffIDs []string `json:"diff_ids"`
-		}
-	}
-	if err := json.Unmarshal(blob(manifest.Config), &config); err != nil || config.OS != "linux" || config.Config.User != "65533" {
+	if config, err := image.ConfigFile(); err != nil || config.OS != "linux" || config.Config.User != "65533" {
 		t.Errorf("configuration: %+v, %v", config, err)
 	}
-	if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != manifest.Layers[0].Digest {
-		t.Errorf("diff ids = %v, want that of the layer", config.RootFS.DiffIDs)
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("layers: %v, %v, want one", layers, err)
 	}
-	content, headers := unpack(t, bytes.NewReader(blob(manifest.Layers[0])))
+	files, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, headers := unpack(t, files)
 	if string(content["hello"]) != "program" || headers["hello"].Mode != 0o755 || headers["tmp/"].Mode != 0o1777 {
 		t.Errorf("layer: %q, %+v, %+v", content["hello"], headers["hello"], headers["tmp/"])
 	}

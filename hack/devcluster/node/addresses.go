@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -92,33 +91,4 @@ func (a Addresses) nth(n int) string {
 		addr = addr.Next()
 	}
 	return addr.String()
-}
-
-// parseRoutes reads the destinations that "ip -json route show table all" prints, without
-// those through an interface that is ours.
-func parseRoutes(data []byte, ours string) ([]netip.Prefix, error) {
-	var routes []struct{ Dst, Dev string }
-	if err := json.Unmarshal(data, &routes); err != nil {
-		return nil, fmt.Errorf("reading this machine's routes: %w", err)
-	}
-	var taken []netip.Prefix
-	for _, r := range routes {
-		if r.Dst == "default" || r.Dev == ours {
-			continue
-		}
-		if prefix, err := netip.ParsePrefix(r.Dst); err == nil {
-			// A default route in two halves, as some private networks set it, is no claim
-			// on every address.
-			if prefix.Bits() > 1 {
-				taken = append(taken, prefix)
-			}
-			continue
-		}
-		addr, err := netip.ParseAddr(r.Dst)
-		if err != nil {
-			return nil, fmt.Errorf("reading this machine's routes: %q is neither a network nor an address", r.Dst)
-		}
-		taken = append(taken, netip.PrefixFrom(addr, addr.BitLen()))
-	}
-	return taken, nil
 }

@@ -54,22 +54,3 @@ func TestCollides(t *testing.T) {
 		}
 	}
 }
-
-func TestParseRoutes(t *testing.T) {
-	const routes = `[{"dst":"default","gateway":"192.0.2.1","dev":"eth0"},{"dst":"0.0.0.0/1","dev":"tun0"},
-		{"dst":"192.0.2.0/24","dev":"eth0","protocol":"kernel"},{"type":"local","dst":"127.0.0.1","dev":"lo","table":"local"},
-		{"dst":"10.200.1.0/24","gateway":"10.200.0.2","dev":"ours"},{"type":"unreachable","dst":"10.1.0.0/16"}]`
-	taken, err := parseRoutes([]byte(routes), "ours")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := prefixes("192.0.2.0/24", "127.0.0.1/32", "10.1.0.0/16"); len(taken) != 3 || taken[0] != want[0] || taken[1] != want[1] || taken[2] != want[2] {
-		t.Errorf("parseRoutes = %v, want %v", taken, want)
-	}
-	if _, err := parseRoutes([]byte(`[{"dst":"somewhere"}]`), "ours"); err == nil {
-		t.Error("an unknown destination was accepted")
-	}
-	if taken, err := parseRoutes([]byte("[]"), ""); err != nil || taken != nil {
-		t.Errorf("no routes: %v, %v", taken, err)
-	}
-}

@@ -79,7 +79,6 @@ func cgroupsUsable() error {
 var debianPackages = []struct{ program, pkg, purpose string }{
 	{"runc", "runc", "it starts the processes of containers"},
 	{"nft", "nftables", "kube-proxy programs Services with it"},
-	{"ip", "iproute2", "it connects the node to the host"},
 	{"mount", "mount", "the kubelet mounts volumes with it"},
 }
 

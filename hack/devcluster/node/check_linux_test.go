@@ -58,10 +58,10 @@ func TestEnsurePrograms(t *testing.T) {
 		t.Skipf("no env where scripts look for it: %v", err)
 	}
 	const (
-		installs  = `for p in runc nft ip mount; do [ -e $p ] || { echo '#!/bin/sh' > $p; chmod +x $p; }; done`
+		installs  = `for p in runc nft mount; do [ -e $p ] || { echo '#!/bin/sh' > $p; chmod +x $p; }; done`
 		nowUpdate = `case "$*" in *" update"*) : > updated;; *) [ -e updated ] || exit 100; ` + installs + `;; esac`
 	)
-	all := []string{"runc", "nft", "ip", "mount"}
+	all := []string{"runc", "nft", "mount"}
 	for name, test := range map[string]struct {
 		has []string
 		// apt is what apt-get does; none: there is no apt-get.
@@ -72,16 +72,16 @@ func TestEnsurePrograms(t *testing.T) {
 	}{
 		"has all":         {has: all, apt: installs},
 		"has all, alike":  {has: all},
-		"has none, alike": {wantError: []string{"runc (Debian's package runc)", "nft (Debian's package nftables)", "ip (Debian's package iproute2)", "mount (Debian's package mount)", "install them"}},
+		"has none, alike": {wantError: []string{"runc (Debian's package runc)", "nft (Debian's package nftables)", "mount (Debian's package mount)", "install them"}},
 		"lacks one, alike": {
-			has:       []string{"runc", "ip", "mount"},
+			has:       []string{"runc", "mount"},
 			wantError: []string{"nft (Debian's package nftables): kube-proxy programs Services with it"},
 		},
-		"has none, Debian":             {apt: installs, wantSaid: []string{"runc nftables iproute2 mount"}, wantAsked: 1},
-		"lacks one, Debian":            {has: []string{"runc", "ip", "mount"}, apt: installs, wantSaid: []string{"nftables"}, wantAsked: 1},
-		"Debian with old lists":        {apt: nowUpdate, wantSaid: []string{"runc nftables iproute2 mount"}, wantAsked: 3},
-		"Debian without its packages":  {has: []string{"nft", "ip", "mount"}, apt: "echo 'Unable to locate' >&2; exit 100", wantSaid: []string{"runc"}, wantAsked: 2, wantError: []string{"runc (Debian's package runc)", "Unable to locate"}},
-		"Debian that installs nothing": {has: []string{"nft", "ip", "mount"}, apt: "true", wantSaid: []string{"runc"}, wantAsked: 1, wantError: []string{"runc (Debian's package runc)"}},
+		"has none, Debian":             {apt: installs, wantSaid: []string{"runc nftables mount"}, wantAsked: 1},
+		"lacks one, Debian":            {has: []string{"runc", "mount"}, apt: installs, wantSaid: []string{"nftables"}, wantAsked: 1},
+		"Debian with old lists":        {apt: nowUpdate, wantSaid: []string{"runc nftables mount"}, wantAsked: 3},
+		"Debian without its packages":  {has: []string{"nft", "mount"}, apt: "echo 'Unable to locate' >&2; exit 100", wantSaid: []string{"runc"}, wantAsked: 2, wantError: []string{"runc (Debian's package runc)", "Unable to locate"}},
+		"Debian that installs nothing": {has: []string{"nft", "mount"}, apt: "true", wantSaid: []string{"runc"}, wantAsked: 1, wantError: []string{"runc (Debian's package runc)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, test.has...)

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -110,8 +110,12 @@ func prepareNetwork() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("letting the node forward packets: %w", err)
 	}
-	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
-		return fmt.Errorf("setting the node's loopback up: %w: %s", err, out)
+	loopback, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(loopback)
+	}
+	if err != nil {
+		return fmt.Errorf("setting the node's loopback up: %w", err)
 	}
 	return nil
 }

@@ -1,12 +1,14 @@
 package node
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // inside is the name of the pair's end in the node.
@@ -23,110 +25,125 @@ type Link struct {
 }
 
 // Taken are the networks that this machine has routes to, except through the pair.
-func (l Link) Taken(ctx context.Context) ([]netip.Prefix, error) {
-	out, err := execute(ctx, "ip", "-json", "-4", "route", "show", "table", "all")
-	if err != nil {
+func (l Link) Taken() ([]netip.Prefix, error) {
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+	// Routes that change meanwhile are those of other clusters.
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("listing this machine's routes: %w", err)
 	}
-	return parseRoutes([]byte(out), l.Name)
+	ours := -1
+	if link, err := netlink.LinkByName(l.Name); err == nil {
+		ours = link.Attrs().Index
+	}
+	return destinations(routes, ours), nil
+}
+
+// destinations are where routes lead, without those through an interface that is ours.
+func destinations(routes []netlink.Route, ours int) []netip.Prefix {
+	var taken []netip.Prefix
+	for _, r := range routes {
+		if r.Dst == nil || r.LinkIndex == ours {
+			continue
+		}
+		// A default route, also one in two halves as some private networks set it, is no
+		// claim on every address.
+		addr, ok := netip.AddrFromSlice(r.Dst.IP)
+		if bits, _ := r.Dst.Mask.Size(); ok && bits > 1 {
+			taken = append(taken, netip.PrefixFrom(addr.Unmap(), bits))
+		}
+	}
+	return taken
 }
 
 // Connect makes the pair between the host and the node of that first process, unless it is
 // there.
-func (l Link) Connect(ctx context.Context, pid int) error {
-	if l.connected(ctx, pid) {
+func (l Link) Connect(pid int) error {
+	namespace, err := netns.GetFromPid(pid)
+	if err != nil {
+		return fmt.Errorf("finding the node's network: %w", err)
+	}
+	defer func() { _ = namespace.Close() }()
+	node, err := netlink.NewHandleAt(namespace, unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("entering the node's network: %w", err)
+	}
+	defer node.Close()
+	outer := end{&netlink.Handle{}, l.Name, l.Host(), l.Pods, l.Node()}
+	inner := end{node, inside, l.Node(), l.Services, l.Host()}
+	if outer.complete() && inner.complete() {
 		return nil
 	}
 	// One that leads to an earlier node disappears by itself, but not at once.
-	if err := l.Remove(ctx); err != nil {
+	if err := l.Remove(); err != nil {
 		return err
 	}
-	host, node, err := l.prefixes()
+	pair := netlink.NewVeth(netlink.LinkAttrs{Name: l.Name})
+	pair.PeerName, pair.PeerNamespace = inside, netlink.NsPid(pid)
+	if err := netlink.LinkAdd(pair); err != nil {
+		return fmt.Errorf("joining the node to the host: %w", err)
+	}
+	return errors.Join(outer.setUp(), inner.setUp())
+}
+
+// end is one interface of the pair, and what it leads to through the other.
+type end struct {
+	*netlink.Handle
+	name, address, network, gateway string
+}
+
+func (e end) route() (netlink.Link, *netlink.Route, error) {
+	link, err := e.LinkByName(e.name)
+	_, network, parseErr := net.ParseCIDR(e.network)
+	if err := errors.Join(err, parseErr); err != nil {
+		return nil, nil, err
+	}
+	return link, &netlink.Route{LinkIndex: link.Attrs().Index, Dst: network, Gw: net.ParseIP(e.gateway)}, nil
+}
+
+// setUp gives a new interface its address and, last, its route.
+func (e end) setUp() error {
+	link, route, err := e.route()
+	address, parseErr := netlink.ParseAddr(e.address + "/30")
+	if err = errors.Join(err, parseErr); err == nil {
+		err = e.AddrAdd(link, address)
+	}
+	if err == nil {
+		err = e.LinkSetUp(link)
+	}
+	if err == nil {
+		err = e.RouteAdd(route)
+	}
 	if err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"link", "add", "name", l.Name, "type", "veth", "peer", "name", inside, "netns", fmt.Sprint(pid)},
-		{"address", "add", host, "dev", l.Name},
-		{"link", "set", l.Name, "up"},
-		{"route", "add", l.Pods, "via", l.Node(), "dev", l.Name},
-	} {
-		if _, err := execute(ctx, "ip", args...); err != nil {
-			return fmt.Errorf("joining the node to the host: %w", err)
-		}
-	}
-	for _, args := range [][]string{
-		{"address", "add", node, "dev", inside},
-		{"link", "set", inside, "up"},
-		{"route", "add", l.Services, "via", l.Host(), "dev", inside},
-	} {
-		if _, err := Run(ctx, pid, "ip", args...); err != nil {
-			return fmt.Errorf("joining the node to the host: %w", err)
-		}
+		return fmt.Errorf("setting up %s between the node and the host: %w", e.name, err)
 	}
 	return nil
 }
 
-func (l Link) prefixes() (host, node string, err error) {
-	pair, err := netip.ParsePrefix(l.Pair)
-	if err != nil {
-		return "", "", fmt.Errorf("the node's addresses are damaged: %w", err)
-	}
-	return fmt.Sprintf("%s/%d", l.Host(), pair.Bits()), fmt.Sprintf("%s/%d", l.Node(), pair.Bits()), nil
-}
-
-// connected reports whether both ends are complete: the last thing Connect does to each is
-// to add a route.
-func (l Link) connected(ctx context.Context, pid int) bool {
-	if !hasAddress(l.Name, l.Host()) {
-		return false
-	}
-	outside, err := execute(ctx, "ip", "-json", "route", "show", l.Pods, "dev", l.Name)
-	if err != nil || len(outside) < len("[{}]") {
-		return false
-	}
-	within, err := Run(ctx, pid, "ip", "-json", "route", "show", l.Services, "via", l.Host(), "dev", inside)
-	return err == nil && len(within) >= len("[{}]")
-}
-
-func hasAddress(name, address string) bool {
-	i, err := net.InterfaceByName(name)
+// complete reports whether setUp came to its end.
+func (e end) complete() bool {
+	_, route, err := e.route()
 	if err != nil {
 		return false
 	}
-	addresses, err := i.Addrs()
-	if err != nil {
-		return false
-	}
-	for _, a := range addresses {
-		if n, ok := a.(*net.IPNet); ok && n.IP.String() == address {
-			return true
-		}
-	}
-	return false
+	routes, err := e.RouteListFiltered(netlink.FAMILY_V4, route, netlink.RT_FILTER_OIF|netlink.RT_FILTER_GW|netlink.RT_FILTER_DST)
+	return err == nil && len(routes) > 0
 }
 
 // Exists reports whether the host has its end of the pair.
 func (l Link) Exists() bool {
-	_, err := os.Lstat("/sys/class/net/" + l.Name)
+	_, err := netlink.LinkByName(l.Name)
 	return err == nil
 }
 
 // Remove removes the pair if it exists.
-func (l Link) Remove(ctx context.Context) error {
-	if !l.Exists() {
+func (l Link) Remove() error {
+	link, err := netlink.LinkByName(l.Name)
+	if err != nil {
 		return nil
 	}
-	_, err := execute(ctx, "ip", "link", "delete", l.Name)
 	// The kernel may have been faster: the pair goes with the node.
-	for range removalTimeout / removalInterval {
-		if !l.Exists() {
-			return nil
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		time.Sleep(removalInterval)
+	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("removing the interface %s: %w", l.Name, err)
 	}
-	return fmt.Errorf("removing the interface %s: %w", l.Name, err)
+	return nil
 }

@@ -47,13 +47,13 @@ type Link struct {
 }
 
 // Taken fails: see Suitable.
-func (Link) Taken(context.Context) ([]netip.Prefix, error) { return nil, errLinuxOnly }
+func (Link) Taken() ([]netip.Prefix, error) { return nil, errLinuxOnly }
 
 // Connect fails: see Suitable.
-func (Link) Connect(context.Context, int) error { return errLinuxOnly }
+func (Link) Connect(int) error { return errLinuxOnly }
 
 // Exists is false: see Suitable.
 func (Link) Exists() bool { return false }
 
 // Remove has nothing to remove.
-func (Link) Remove(context.Context) error { return nil }
+func (Link) Remove() error { return nil }

@@ -1,4 +1,4 @@
-package app
+package tracecollector_test
 
 import (
 	"context"
