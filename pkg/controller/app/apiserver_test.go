@@ -26,8 +26,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	websitescheme "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
@@ -191,7 +191,7 @@ func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) *
 	o.Kubeconfig = writeKubeconfig(t, server.URL)
 	o.LeaderElection.LeaderElect = false
 	o.SecureServing.BindPort = 0
-	o.CommitObservation = string(observer.None)
+	o.CommitObservation = string(podprobe.None)
 	for _, tweak := range tweaks {
 		tweak(o)
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 // TestCommitThroughThePodProxy has the API server answer for a pod, and waits
@@ -54,7 +54,7 @@ func TestCommitThroughThePodProxy(t *testing.T) {
 			return false
 		}
 	}
-	o := server.newOptions(t, func(o *options.Options) { o.CommitObservation = string(observer.PodProxy) })
+	o := server.newOptions(t, func(o *options.Options) { o.CommitObservation = string(podprobe.PodProxy) })
 	startInstrumented(t, o, Instruments{})
 	await(t, "the commit is in the status", reported)
 }

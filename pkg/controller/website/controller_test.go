@@ -84,16 +84,16 @@ func TestRunCreatesAndRepairs(t *testing.T) {
 
 	edit(f, testDeployment, func(deployment *appsv1.Deployment) { deployment.Status.AvailableReplicas = 1 })
 	eventually(t, "the status follows", func() bool {
-		site, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
+		site, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
 		return err == nil && site.Status.AvailableReplicas == 1
 	})
 
-	site, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
+	site, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	withReplicas(5)(site)
-	if _, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), site, metav1.UpdateOptions{}); err != nil {
+	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), site, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a changed spec arrives", func() bool { return *f.deployment().Spec.Replicas == 5 })
@@ -115,11 +115,11 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		}
 	}
 
-	if err := f.sites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
+	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the deletion has arrived", func() bool {
-		_, err := r.controller.siteLister.Websites(testNamespace).Get(owner.Name)
+		_, err := r.controller.websiteLister.Websites(testNamespace).Get(owner.Name)
 		return err != nil
 	})
 	eventually(t, "the other one owns all three", func() bool {

@@ -57,7 +57,7 @@ func (f *fixture) writes() []string {
 		}
 		all = append(all, fmt.Sprintf("%s %s %s", verb, sent.Kind, patch.Name))
 	}
-	for _, action := range f.sites.Actions() {
+	for _, action := range f.websites.Actions() {
 		if slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
 			continue
 		}
@@ -75,7 +75,7 @@ func (f *fixture) writes() []string {
 // requests lists every request since the history was forgotten.
 func (f *fixture) requests() []string {
 	var all []string
-	for _, action := range slices.Concat(f.kube.Actions(), f.sites.Actions()) {
+	for _, action := range slices.Concat(f.kube.Actions(), f.websites.Actions()) {
 		all = append(all, action.GetVerb()+" "+action.GetResource().Resource)
 	}
 	return all

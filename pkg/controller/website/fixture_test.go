@@ -1,10 +1,13 @@
 package website
 
 import (
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kubeinformers "k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
@@ -14,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websitefake "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/fake"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
@@ -26,6 +30,9 @@ const (
 )
 
 var (
+	testNow    = time.Unix(1_700_000_000, 0)
+	commitA    = strings.Repeat("a", 40)
+	commitB    = strings.Repeat("b", 40)
 	testKey    = cache.NewObjectName(testNamespace, testName)
 	testImages = resources.Images{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2"}
 )
@@ -68,12 +75,18 @@ func withStatus(available int32) func(*v1beta1.Website) {
 	return func(site *v1beta1.Website) { site.Status.AvailableReplicas = available }
 }
 
+// object is a child as the API server returns it.
+type object interface {
+	metav1.Object
+	runtime.Object
+}
+
 // fixture is a controller over fake API servers. Its caches are filled by hand,
 // so that a test decides how far they lag behind.
 type fixture struct {
 	*testing.T
 	kube       *kubefake.Clientset
-	sites      *websitefake.Clientset
+	websites   *websitefake.Clientset
 	recorder   *events.FakeRecorder
 	controller *Controller
 
@@ -91,14 +104,14 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 		T:    t,
 		kube: kubefake.NewClientset(),
 		// Nothing applies Websites, so their managed fields need not be faked.
-		sites:    websitefake.NewSimpleClientset(),
+		websites: websitefake.NewSimpleClientset(),
 		recorder: events.NewFakeRecorder(1000),
 	}
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
-	f.websiteInformers = NewWebsiteInformers(f.sites, metav1.NamespaceAll, 0)
+	f.websiteInformers = NewWebsiteInformers(f.websites, metav1.NamespaceAll, 0)
 	f.childInformers = NewChildInformers(f.kube, metav1.NamespaceAll)
 	controller, err := New(Config{
-		Websites: f.sites, Kube: f.kube,
+		Websites: f.websites, Kube: f.kube,
 		WebsiteInformers: f.websiteInformers, ChildInformers: f.childInformers,
 		Recorder: f.recorder, Images: testImages,
 	})
@@ -106,7 +119,7 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(controller.queue.ShutDown)
-	controller.statuses.delay, controller.statuses.progressDelay = 0, 0
+	controller.writes.delay = 0
 	f.controller = controller
 	for _, site := range sites {
 		f.addWebsite(site)
@@ -117,7 +130,7 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 // addWebsite stores a Website and caches it.
 func (f *fixture) addWebsite(site *v1beta1.Website) {
 	f.Helper()
-	if err := f.sites.Tracker().Add(site.DeepCopy()); err != nil {
+	if err := f.websites.Tracker().Add(site.DeepCopy()); err != nil {
 		f.Fatal(err)
 	}
 	f.cacheWebsite(site)
@@ -157,19 +170,19 @@ func (f *fixture) converge(sites ...*v1beta1.Website) {
 
 func (f *fixture) forgetHistory() {
 	f.kube.ClearActions()
-	f.sites.ClearActions()
+	f.websites.ClearActions()
 	f.events()
 }
 
-func (f *fixture) reconcile(key cache.ObjectName) []error {
+func (f *fixture) reconcile(key cache.ObjectName) []*problem.Problem {
 	_, ctx := ktesting.NewTestContext(f.T)
 	return f.controller.reconcile(ctx, key)
 }
 
-// settle reconciles and lets the queue decide, as a worker does.
-func (f *fixture) settle(key cache.ObjectName) result {
+// work reconciles and lets the queue decide, as a worker does.
+func (f *fixture) work(key cache.ObjectName) problem.Result {
 	_, ctx := ktesting.NewTestContext(f.T)
-	return f.controller.settle(ctx, key, f.controller.reconcile(ctx, key))
+	return f.controller.requeue(ctx, key, f.controller.reconcile(ctx, key))
 }
 
 // events returns the events since the last call.
@@ -196,7 +209,7 @@ func (f *fixture) changeWebsite(site *v1beta1.Website) {
 	current := f.website(site.Name)
 	site = site.DeepCopy()
 	site.Status, site.Generation = current.Status, current.Generation
-	if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, site.Namespace); err != nil {
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, site.Namespace); err != nil {
 		f.Fatal(err)
 	}
 	f.cacheWebsite(site)
@@ -205,7 +218,7 @@ func (f *fixture) changeWebsite(site *v1beta1.Website) {
 // website returns a Website as it is on the API server.
 func (f *fixture) website(name string) *v1beta1.Website {
 	f.Helper()
-	obj, err := f.sites.Tracker().Get(v1beta1.SchemeGroupVersion.WithResource("websites"), testNamespace, name)
+	obj, err := f.websites.Tracker().Get(v1beta1.SchemeGroupVersion.WithResource("websites"), testNamespace, name)
 	if err != nil {
 		f.Fatal(err)
 	}

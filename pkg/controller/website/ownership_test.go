@@ -145,7 +145,7 @@ func TestRestartTellsNothingAgain(t *testing.T) {
 	f.store(foreignDeployment())
 	restart := func() {
 		f.refreshWebsites()
-		f.controller.reporter = newReporter(f.controller.reporter.recorder)
+		f.controller.events = newEventReporter(f.controller.events.recorder)
 	}
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
@@ -173,7 +173,7 @@ func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f.reconcile(testKey)
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(f.controller.reporter.sites) != 0 {
+	if len(f.controller.events.websites) != 0 {
 		t.Error("a Website that is gone is still remembered")
 	}
 	f.events()
@@ -212,7 +212,7 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	f.remove(f.configMap())
 	f.syncCaches()
 	f.uncacheWebsite(first)
-	if err := f.sites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
+	if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
 		t.Fatal(err)
 	}
 	f.converge(second)

@@ -2,7 +2,6 @@ package website
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -109,22 +108,8 @@ func TestOnlyOwnPodsCount(t *testing.T) {
 		f.store(newPod(func(p *corev1.Pod) { p.Name = name }, tweak))
 	}
 	f.syncCaches()
-	pods := f.controller.observedPods(newWebsite())
-	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].ready || pods[0].observed {
+	pods := f.controller.podsOf(newWebsite())
+	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].Ready || pods[0].Observed {
 		t.Errorf("pods: %+v", pods)
-	}
-}
-
-func TestRecheck(t *testing.T) {
-	v := newView(broken(func(p *observedPod) {
-		p.CreationTimestamp = metav1.NewTime(testNow.Add(-10 * time.Second))
-		p.Status.Phase = corev1.PodPending
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
-	}))
-	if got := v.recheck(); got < 20*time.Second || got > startGrace {
-		t.Errorf("a pod that waits since 10 seconds is looked at again after %v", got)
-	}
-	if got := newView().recheck(); got != 0 {
-		t.Errorf("a pod that runs is looked at again after %v", got)
 	}
 }

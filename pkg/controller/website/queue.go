@@ -2,19 +2,98 @@ package website
 
 import (
 	"container/list"
+	"context"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// urgentInARow is how many urgent Websites are taken while others wait, before
-// one of those has its turn: what is periodic is slow at such times, but never
-// stands still.
-const urgentInARow = 10
+const (
+	// baseRetry and maxRetry bound how long a Website waits after an error. The
+	// wait doubles with every error in a row; the bound keeps a website from
+	// staying down long after what was wrong has been put right.
+	baseRetry = 100 * time.Millisecond
+	maxRetry  = 2 * time.Minute
 
-// priorityQueue hands out Websites that people have changed before those that
-// are only looked at again. It is the storage below a work queue, which calls
+	// periodicRetry is how often a Website is reconciled while something is in its
+	// way that may go without an event: what is not labelled as ours sends none.
+	periodicRetry  = time.Minute
+	periodicJitter = 0.2
+
+	// urgentInARow is how many urgent Websites are taken while others wait, before
+	// one of those has its turn: what is periodic is slow at such times, but never
+	// stands still.
+	urgentInARow = 10
+)
+
+// enqueue has a Website reconciled, unless another replica leads.
+func (c *Controller) enqueue(key cache.ObjectName) { c.enqueueAs(key, false) }
+
+// enqueueAs is enqueue, in front of Websites that are only reconciled once more
+// when it is urgent.
+func (c *Controller) enqueueAs(key cache.ObjectName, urgent bool) {
+	if !c.running.Load() {
+		return
+	}
+	if urgent {
+		c.priority.mark(key)
+	}
+	c.queue.Add(key)
+}
+
+// requeue decides when a Website is reconciled again because of its problems, and
+// returns the result of the reconciliation.
+func (c *Controller) requeue(ctx context.Context, key cache.ObjectName, problems []*problem.Problem) problem.Result {
+	result, retry, after := problem.Success, problem.OnChange, time.Duration(0)
+	for _, p := range problems {
+		logProblem(ctx, p, c.queue.NumRequeues(key))
+		result, retry, after = max(result, p.Result), max(retry, p.Retry), max(after, p.RetryAfter)
+	}
+	switch retry {
+	case problem.WithBackoff:
+		c.queue.AddAfter(key, max(after, c.backoff.When(key)))
+	case problem.Periodically:
+		c.queue.Forget(key)
+		c.queue.AddAfter(key, wait.Jitter(periodicRetry, periodicJitter))
+	default:
+		c.queue.Forget(key)
+	}
+	return result
+}
+
+func logProblem(ctx context.Context, p *problem.Problem, requeues int) {
+	logger := klog.FromContext(ctx)
+	switch {
+	case p.Result == problem.Conflict:
+		logger.V(4).Info("Conflict, retrying", "err", p)
+	case p.Result != problem.Failure:
+		logger.V(2).Info("Waiting for another object", "reason", p.Reason, "err", p)
+	case p.Retry == problem.WithBackoff:
+		logger.Error(p, "Failed to reconcile, retrying", "retries", requeues)
+	default:
+		logger.Error(p, "Failed to reconcile, not retrying before the Website changes")
+	}
+}
+
+// newQueue returns the work queue of the controller.
+func newQueue(backoff workqueue.TypedRateLimiter[cache.ObjectName], priority *priorityQueue, clock clock.WithTicker) workqueue.TypedRateLimitingInterface[cache.ObjectName] {
+	const name = "websites"
+	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: priority})
+	// Named once only: each name registers metrics.
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: storage})
+	return workqueue.NewTypedRateLimitingQueueWithConfig(backoff,
+		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{DelayingQueue: delaying})
+}
+
+// priorityQueue hands out Websites that users have changed before those that
+// are only reconciled once more. It is the storage below a work queue, which calls
 // it under its own lock; only urgency is marked from outside.
 type priorityQueue struct {
 	mu sync.Mutex

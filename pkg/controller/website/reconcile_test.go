@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func TestReconcile(t *testing.T) {
@@ -32,6 +33,9 @@ func TestReconcile(t *testing.T) {
 		// given changes the API server before the caches are synced, stale
 		// afterwards.
 		given, stale func(f *fixture)
+		// refused is true when the API server refuses what the stale cache led to.
+		// All that is wanted is then of the next reconciliation.
+		refused bool
 
 		wantWrites []string
 		// wantEvents are prefixes.
@@ -225,7 +229,7 @@ func TestReconcile(t *testing.T) {
 			site:      newWebsite(withReplicas(2)),
 			converged: true,
 			stale: func(f *fixture) {
-				// The pass before this one wrote, and its event has not come.
+				// The reconciliation before this one wrote, and its event has not come.
 				if problems := f.reconcile(testKey); len(problems) > 0 {
 					f.Fatal(problems)
 				}
@@ -236,7 +240,8 @@ func TestReconcile(t *testing.T) {
 			site:       newWebsite(withReplicas(2)),
 			converged:  true,
 			stale:      func(f *fixture) { f.remove(f.deployment()) },
-			wantWrites: []string{"create Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
+			refused:    true,
+			wantWrites: []string{"create Deployment kubia-website"},
 			wantEvents: []string{createdDeployment},
 		},
 		"cache that shows a deployment replaced by a foreign one since": {
@@ -246,6 +251,7 @@ func TestReconcile(t *testing.T) {
 				f.remove(f.deployment())
 				f.store(foreignDeployment())
 			},
+			refused:    true,
 			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
 		},
 
@@ -337,6 +343,18 @@ func TestReconcile(t *testing.T) {
 				test.stale(f)
 			}
 
+			if test.refused {
+				if got := f.work(testKey); got != problem.Conflict {
+					t.Errorf("result %v, want a conflict", got)
+				}
+				if got := f.events(); len(got) > 0 {
+					t.Errorf("a conflict was reported: %q", got)
+				}
+				f.refreshWebsites()
+				f.syncCaches()
+				f.forgetHistory()
+			}
+
 			cached := f.snapshot()
 			f.reconcile(testKey)
 
@@ -352,23 +370,23 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 			if after := f.snapshot(); !reflect.DeepEqual(cached, after) {
-				t.Error("the pass changed objects in the caches")
+				t.Error("the reconciliation changed objects in the caches")
 			}
 			if test.then != nil {
 				test.then(f)
 			}
 
-			// Whatever happened, a second pass with fresh caches has nothing
-			// left to do.
+			// Whatever happened, a second reconciliation with fresh caches has
+			// nothing left to do.
 			f.refreshWebsites()
 			f.syncCaches()
 			f.forgetHistory()
 			f.reconcile(testKey)
 			if got := f.childWrites(); len(got) > 0 {
-				t.Errorf("the next pass wrote again: %q", got)
+				t.Errorf("the next reconciliation wrote again: %q", got)
 			}
 			if got := f.events(); len(got) > 0 {
-				t.Errorf("the next pass reported again: %q", got)
+				t.Errorf("the next reconciliation reported again: %q", got)
 			}
 		})
 	}

@@ -8,13 +8,15 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 const (
-	// SpanReconcile is the name of the span around one pass over a Website.
+	// SpanReconcile is the name of the span around one reconciliation of a Website.
 	SpanReconcile = "website-controller/reconcile"
 
-	// spanStepPrefix begins the names of the spans around the steps of a pass.
+	// spanStepPrefix begins the names of the spans around the steps of a reconciliation.
 	spanStepPrefix = SpanReconcile + "/"
 
 	// The attributes of SpanReconcile, named after OpenTelemetry's semantic
@@ -32,38 +34,52 @@ func tracerOf(provider oteltrace.TracerProvider) oteltrace.Tracer {
 	return provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website")
 }
 
-// startPass starts the span of a pass. What is called with the context that it
-// returns makes spans below it.
-func (c *Controller) startPass(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
+// startReconcile starts the span of a reconciliation. What is called with the
+// context that it returns makes spans below it.
+func (c *Controller) startReconcile(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
 	return c.tracer.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
 		attributeNamespace.String(key.Namespace), attributeName.String(key.Name)))
 }
 
-// endPass ends the span of a pass. Only what counts as an error marks it as
-// failed: a taken name and a conflict are part of normal work.
-func endPass(span oteltrace.Span, outcome result, problems []error) {
-	span.SetAttributes(attributeResult.String(outcome.String()))
-	for _, err := range problems {
-		span.RecordError(err)
+// endReconcile ends the span of a reconciliation. Only what counts as an error
+// marks it as failed: a taken name and a conflict are part of normal work.
+func endReconcile(span oteltrace.Span, result problem.Result, problems []*problem.Problem) {
+	span.SetAttributes(attributeResult.String(result.String()))
+	for _, p := range problems {
+		span.RecordError(p)
 	}
-	if outcome == resultError {
-		span.SetStatus(codes.Error, "the pass failed")
+	if result == problem.Failure {
+		span.SetStatus(codes.Error, "the reconciliation failed")
 	}
 	span.End()
 }
 
-// startStep starts the span of a step, below that of its pass.
-func (c *Controller) startStep(ctx context.Context, name step) (context.Context, oteltrace.Span) {
-	return c.tracer.Start(ctx, spanStepPrefix+string(name))
-}
+// step is the name of a part of a reconciliation, in metrics and traces.
+type step string
 
-// endStep ends the span of a step.
-func endStep(span oteltrace.Span, err error) {
-	if err != nil {
-		span.RecordError(err)
-		if resultOf(err) == resultError {
-			span.SetStatus(codes.Error, "the step failed")
+// The steps, in their order.
+const (
+	stepClaim               step = "claim"
+	stepConfigMap           step = "configmap"
+	stepDeployment          step = "deployment"
+	stepService             step = "service"
+	stepPodDisruptionBudget step = "poddisruptionbudget"
+	stepStatus              step = "status"
+)
+
+// startStep starts the span of a step, below that of its reconciliation, and its
+// duration. The function that it returns ends both.
+func (c *Controller) startStep(ctx context.Context, name step) (context.Context, func(*problem.Problem)) {
+	start := c.clock.Now()
+	ctx, span := c.tracer.Start(ctx, spanStepPrefix+string(name))
+	return ctx, func(p *problem.Problem) {
+		stepSeconds.WithLabelValues(string(name), problem.ResultOf(p).String()).Observe(c.clock.Since(start).Seconds())
+		if p != nil {
+			span.RecordError(p)
+			if p.Result == problem.Failure {
+				span.SetStatus(codes.Error, "the step failed")
+			}
 		}
+		span.End()
 	}
-	span.End()
 }

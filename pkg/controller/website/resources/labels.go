@@ -3,11 +3,7 @@ package resources
 import (
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -24,8 +20,10 @@ const (
 	labelInstance  = "app.kubernetes.io/instance"
 	labelComponent = "app.kubernetes.io/component"
 
-	labelApp        = "app"
-	labelController = "controller"
+	// LabelController names the Website on every child and pod.
+	LabelController = "controller"
+
+	labelApp = "app"
 )
 
 // Kind is the kind of the owner of every child.
@@ -36,7 +34,7 @@ const Kind = "Website"
 func selectorLabels(site *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelApp:        "website-nginx",
-		labelController: site.Name,
+		LabelController: site.Name,
 	}
 }
 
@@ -67,7 +65,7 @@ func podLabels(site *v1beta1.Website) map[string]string {
 func supportLabels(site *v1beta1.Website) map[string]string {
 	labels := recommendedLabels(site)
 	labels[labelApp] = "website"
-	labels[labelController] = site.Name
+	labels[LabelController] = site.Name
 	return labels
 }
 
@@ -82,29 +80,4 @@ func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfigur
 		WithUID(site.UID).
 		WithController(true).
 		WithBlockOwnerDeletion(true)
-}
-
-// IsOwn reports whether a pod belongs to a Deployment of this name rather than
-// to somebody who uses the same labels. The name of its ReplicaSet says so: it is
-// made of that of the Deployment and a hash that the pod carries as a label.
-func IsOwn(pod *corev1.Pod, deploymentName string) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "ReplicaSet" {
-		return false
-	}
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == appsv1.GroupName &&
-		owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-}
-
-// IsLabelled reports whether an object carries the labels by which the children
-// of a Website are found.
-func IsLabelled(labels map[string]string, site *v1beta1.Website) bool {
-	return labels[LabelManagedBy] == ManagedBy && labels[labelController] == site.Name
-}
-
-// WebsiteOfLabels returns the name of the Website that the labels of a child or
-// a pod name.
-func WebsiteOfLabels(labels map[string]string) string {
-	return labels[labelController]
 }
