@@ -64,8 +64,8 @@ func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error
 	return c, nil
 }
 
-// pods returns what asks the pods which commit they serve, or nil when the flags
-// say that nobody does.
+// pods returns what reaches the pods to probe, or nil when commit observation is
+// disabled.
 func (c *clients) pods(o *options.Options) (podprobe.Client, error) {
 	mode := podprobe.Mode(o.CommitObservation)
 	if mode == podprobe.None {

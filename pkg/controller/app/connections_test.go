@@ -50,7 +50,7 @@ func TestPurposesShareNoConnections(t *testing.T) {
 			connections[r.RemoteAddr] = sets.New[string]()
 		}
 		connections[r.RemoteAddr].Insert(purpose(info))
-		// The status of a Website is the last that a pass writes.
+		// The status of a Website is the last that a reconciliation writes.
 		if seen.Insert(purpose(info), info.Resource+"/"+info.Subresource).HasAll("election", "events", "informers", "pods", "workers", "websites/status") {
 			allSeen()
 		}

@@ -40,15 +40,15 @@ func TestCommitThroughThePodProxy(t *testing.T) {
 			return true
 		case info.Resource == "websites" && info.Subresource == "status":
 			object, err := sent(r)
-			site, ok := object.(*v1beta1.Website)
+			website, ok := object.(*v1beta1.Website)
 			if err != nil || !ok {
 				t.Errorf("instead of a status there came %v, %v", object, err)
 				return false
 			}
-			if site.Status.Commit == commit {
+			if website.Status.Commit == commit {
 				report()
 			}
-			answer(w, site)
+			answer(w, website)
 			return true
 		default:
 			return false

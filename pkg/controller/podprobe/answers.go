@@ -8,7 +8,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// parseCommit reads the answer to /commit. A 503 of somebody else, such as a
+// parseCommit reads the answer to /commit. A 503 of another server, such as a
 // proxy, is not the pod's way of saying that it has no commit.
 func parseCommit(code int, body []byte) (string, error) {
 	text := strings.TrimSpace(string(body[:min(len(body), 100)]))

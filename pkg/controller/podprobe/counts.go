@@ -10,7 +10,7 @@ import (
 
 // syncCounts are how often git-sync has fetched since it started.
 type syncCounts struct {
-	// good counts the fetches that worked, whether or not they brought news.
+	// good counts the fetches that worked, whether or not they brought a commit.
 	good float64
 	// failed counts those that did not.
 	failed float64
@@ -56,11 +56,11 @@ const (
 	followingNo
 )
 
-// follow judges by the counts of now and of the last time. Between two polls
+// follow judges by the current and the last counts. Between two polls
 // that show the same there was no fetch, so what was known stays true.
 func (c syncCounts) follow(last *syncCounts, known following) following {
 	if last == nil || c.good < last.good || c.failed < last.failed {
-		// The first look, or git-sync has started again.
+		// The first probe, or git-sync has started again.
 		last, known = &syncCounts{}, followingUnknown
 	}
 	good, failed := c.good-last.good, c.failed-last.failed

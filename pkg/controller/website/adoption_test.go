@@ -27,7 +27,7 @@ func TestOrphans(t *testing.T) {
 				orphan(f)
 				edit(f, testDeployment+"-nginx", func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 				edit(f, testDeployment+"-npsvc", func(s *corev1.Service) { s.OwnerReferences = nil })
-				f.changeWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
+				f.changeWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 			},
 			wantAdopted: true,
 		},
@@ -65,9 +65,9 @@ func TestOrphans(t *testing.T) {
 		"the Website is going, and the cache does not show it": {
 			given: func(f *fixture) {
 				orphan(f)
-				site := f.website(testName)
-				site.DeletionTimestamp, site.Finalizers = &deleting, []string{"orphan"}
-				if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+				website := f.website(testName)
+				website.DeletionTimestamp, website.Finalizers = &deleting, []string{"orphan"}
+				if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, testNamespace); err != nil {
 					f.Fatal(err)
 				}
 			},

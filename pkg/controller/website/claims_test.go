@@ -13,7 +13,7 @@ import (
 )
 
 func createdAt(seconds int64) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) { site.CreationTimestamp = metav1.NewTime(time.Unix(seconds, 0)) }
+	return func(website *v1beta1.Website) { website.CreationTimestamp = metav1.NewTime(time.Unix(seconds, 0)) }
 }
 
 func TestOldestClaimantComesFirst(t *testing.T) {
@@ -55,10 +55,10 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 			case test.wantError != "" && (len(problems) != 1 || !strings.Contains(problems[0].Error(), test.wantError)):
 				t.Errorf("problems: %v, want %q", problems, test.wantError)
 			}
-			for _, site := range []*v1beta1.Website{older, younger} {
+			for _, website := range []*v1beta1.Website{older, younger} {
 				deployment, found := live[*appsv1.Deployment](f, testDeployment)
-				if owns := found && metav1.IsControlledBy(deployment, site); owns != (test.winner == site) {
-					t.Errorf("%s owns the Deployment: %t", site.Name, owns)
+				if owns := found && metav1.IsControlledBy(deployment, website); owns != (test.winner == website) {
+					t.Errorf("%s owns the Deployment: %t", website.Name, owns)
 				}
 			}
 		})

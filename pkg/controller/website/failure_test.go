@@ -96,9 +96,9 @@ func TestErrors(t *testing.T) {
 			f := newFixture(t, newWebsite())
 			stop := fail(&f.kube.Fake, test.verb, test.resource, test.err)
 
-			for pass := range 3 {
+			for n := range 3 {
 				if got := f.work(testKey); got != test.wantResult {
-					t.Errorf("pass %d: result %v, want %v", pass, got, test.wantResult)
+					t.Errorf("reconciliation %d: result %v, want %v", n, got, test.wantResult)
 				}
 			}
 			if got := f.controller.queue.NumRequeues(testKey) > 0; got != test.wantRetry {
@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 			case test.wantEvent == "" && len(events) > 0:
 				t.Errorf("unexpected events: %q", events)
 			case test.wantEvent != "" && (len(events) != 1 || !strings.HasPrefix(events[0], test.wantEvent)):
-				t.Errorf("events of three passes: %q, want one %q", events, test.wantEvent)
+				t.Errorf("events of three reconciliations: %q, want one %q", events, test.wantEvent)
 			}
 
 			stop()
@@ -138,7 +138,7 @@ func TestRefusalIsToldAgainAfterASuccess(t *testing.T) {
 	for range 2 {
 		stop := fail(&f.kube.Fake, "patch", "deployments", quota)
 		f.reconcile(testKey)
-		// A pass that is cut short says nothing about the problem.
+		// One that is cut short says nothing about the problem.
 		stopReads := fail(&f.kube.Fake, "get", "deployments", errBroken)
 		f.reconcile(testKey)
 		stopReads()
@@ -175,7 +175,7 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 }
 
 func TestInvalidSpecIsNotRetried(t *testing.T) {
-	f := newFixture(t, newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = "-x" }))
+	f := newFixture(t, newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Repository = "-x" }))
 	if got := f.work(testKey); got != problem.Failure {
 		t.Errorf("result %v", got)
 	}
@@ -275,8 +275,8 @@ func TestReplacedBetweenReadAndWrite(t *testing.T) {
 	}
 }
 
-// TestFailingAtEveryRequest cuts a pass off at every request it makes, before
-// and after the request took effect, and expects the next pass to finish.
+// TestFailingAtEveryRequest cuts a reconciliation off at every request it makes, before
+// and after the request took effect, and expects the next one to finish.
 func TestFailingAtEveryRequest(t *testing.T) {
 	count := func(f *fixture) int { return len(f.kube.Actions()) + len(f.websites.Actions()) }
 
@@ -329,13 +329,13 @@ func TestFailingAtEveryRequest(t *testing.T) {
 					f.websites.PrependReactor("*", "*", broken(clienttesting.ObjectReaction(f.websites.Tracker())))
 
 					if problems := f.reconcile(testKey); len(problems) == 0 {
-						t.Fatal("the pass did not notice")
+						t.Fatal("the reconciliation did not notice")
 					}
-					// The next pass starts from caches that saw nothing of it,
+					// The next one starts from caches that saw nothing of it,
 					// the one after that from fresh ones.
 					f.refreshWebsites()
 					if problems := f.reconcile(testKey); len(problems) > 0 {
-						t.Fatalf("the next pass: %v", problems)
+						t.Fatalf("the next reconciliation: %v", problems)
 					}
 					f.refreshWebsites()
 					f.syncCaches()
@@ -362,9 +362,9 @@ func TestLastingErrorsAreTold(t *testing.T) {
 		ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
 		return ready != nil && ready.Reason == v1beta1.WebsiteReasonReconcileError
 	}
-	for pass := range persistent + 1 {
+	for n := range persistent + 1 {
 		if told() {
-			t.Fatalf("told after %d errors", pass)
+			t.Fatalf("told after %d errors", n)
 		}
 		f.work(testKey)
 	}

@@ -66,8 +66,8 @@ func (f *fixture) writes() []string {
 			f.Errorf("unexpected %s of %s", action.GetVerb(), action.GetResource().Resource)
 			continue
 		}
-		site := update.Object.(*v1beta1.Website)
-		all = append(all, fmt.Sprintf("status %s %d", site.Name, site.Status.AvailableReplicas))
+		website := update.Object.(*v1beta1.Website)
+		all = append(all, fmt.Sprintf("status %s %d", website.Name, website.Status.AvailableReplicas))
 	}
 	return all
 }

@@ -39,7 +39,7 @@ var (
 
 // newWebsite returns a valid Website, changed as a test needs it.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
-	site := &v1beta1.Website{
+	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: testName, Namespace: testNamespace, UID: "uid-of-kubia"},
 		Spec: v1beta1.WebsiteSpec{
 			Source: v1beta1.WebsiteSource{
@@ -54,25 +54,25 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		Status: v1beta1.WebsiteStatus{Selector: "app=website-nginx,controller=" + testName},
 	}
 	for _, tweak := range tweaks {
-		tweak(site)
+		tweak(website)
 	}
-	return site
+	return website
 }
 
 func withName(name string) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) {
-		site.Name = name
-		site.UID = types.UID("uid-of-" + name)
-		site.Status.Selector = "app=website-nginx,controller=" + name
+	return func(website *v1beta1.Website) {
+		website.Name = name
+		website.UID = types.UID("uid-of-" + name)
+		website.Status.Selector = "app=website-nginx,controller=" + name
 	}
 }
 
 func withReplicas(replicas int32) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) { site.Spec.Replicas = &replicas }
+	return func(website *v1beta1.Website) { website.Spec.Replicas = &replicas }
 }
 
 func withStatus(available int32) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) { site.Status.AvailableReplicas = available }
+	return func(website *v1beta1.Website) { website.Status.AvailableReplicas = available }
 }
 
 // object is a child as the API server returns it.
@@ -98,7 +98,7 @@ type fixture struct {
 	version int
 }
 
-func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
+func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 	t.Helper()
 	f := &fixture{
 		T:    t,
@@ -121,45 +121,45 @@ func newFixture(t *testing.T, sites ...*v1beta1.Website) *fixture {
 	t.Cleanup(controller.queue.ShutDown)
 	controller.writes.delay = 0
 	f.controller = controller
-	for _, site := range sites {
-		f.addWebsite(site)
+	for _, website := range websites {
+		f.addWebsite(website)
 	}
 	return f
 }
 
 // addWebsite stores a Website and caches it.
-func (f *fixture) addWebsite(site *v1beta1.Website) {
+func (f *fixture) addWebsite(website *v1beta1.Website) {
 	f.Helper()
-	if err := f.websites.Tracker().Add(site.DeepCopy()); err != nil {
+	if err := f.websites.Tracker().Add(website.DeepCopy()); err != nil {
 		f.Fatal(err)
 	}
-	f.cacheWebsite(site)
+	f.cacheWebsite(website)
 }
 
-func (f *fixture) cacheWebsite(site *v1beta1.Website) {
+func (f *fixture) cacheWebsite(website *v1beta1.Website) {
 	f.Helper()
 	indexer := f.websiteInformers.Website().V1beta1().Websites().Informer().GetIndexer()
-	if err := indexer.Update(site); err != nil {
+	if err := indexer.Update(website); err != nil {
 		f.Fatal(err)
 	}
 }
 
 // uncacheWebsite makes the controller see that a Website is gone.
-func (f *fixture) uncacheWebsite(site *v1beta1.Website) {
+func (f *fixture) uncacheWebsite(website *v1beta1.Website) {
 	f.Helper()
 	indexer := f.websiteInformers.Website().V1beta1().Websites().Informer().GetIndexer()
-	if err := indexer.Delete(site); err != nil {
+	if err := indexer.Delete(website); err != nil {
 		f.Fatal(err)
 	}
 }
 
 // converge brings the children of the Websites up and forgets how.
-func (f *fixture) converge(sites ...*v1beta1.Website) {
+func (f *fixture) converge(websites ...*v1beta1.Website) {
 	f.Helper()
-	for _, site := range sites {
-		for range 2 { // The second pass sees in the caches what the first created.
-			if problems := f.reconcile(cache.MetaObjectToName(site)); len(problems) > 0 {
-				f.Fatalf("setting up %s: %v", site.Name, problems)
+	for _, website := range websites {
+		for range 2 { // The second sees in the caches what the first created.
+			if problems := f.reconcile(cache.MetaObjectToName(website)); len(problems) > 0 {
+				f.Fatalf("setting up %s: %v", website.Name, problems)
 			}
 			f.syncCaches()
 			f.refreshWebsites()
@@ -198,21 +198,21 @@ func (f *fixture) events() []string {
 	}
 }
 
-func keyOf(site *v1beta1.Website) cache.ObjectName {
-	return cache.MetaObjectToName(site)
+func keyOf(website *v1beta1.Website) cache.ObjectName {
+	return cache.MetaObjectToName(website)
 }
 
 // changeWebsite gives a Website that is there the spec and the metadata of
 // another, and leaves its status, as an update does.
-func (f *fixture) changeWebsite(site *v1beta1.Website) {
+func (f *fixture) changeWebsite(website *v1beta1.Website) {
 	f.Helper()
-	current := f.website(site.Name)
-	site = site.DeepCopy()
-	site.Status, site.Generation = current.Status, current.Generation
-	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, site.Namespace); err != nil {
+	current := f.website(website.Name)
+	website = website.DeepCopy()
+	website.Status, website.Generation = current.Status, current.Generation
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
 		f.Fatal(err)
 	}
-	f.cacheWebsite(site)
+	f.cacheWebsite(website)
 }
 
 // website returns a Website as it is on the API server.

@@ -20,14 +20,14 @@ var (
 	reconciles = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "reconciles_total",
-		Help:           "Passes over a Website, by result: success, name_taken (a child's name belongs to something else), conflict (retried silently) or error (retried).",
+		Help:           "Reconciliations of a Website, by result: success, name_taken (a child's name belongs to something else), conflict (retried silently) or error (retried).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
 	reconcileSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
 		Name:           "reconcile_duration_seconds",
-		Help:           "How long a pass over a Website took, by result.",
+		Help:           "Duration of a reconciliation of a Website in seconds, by result.",
 		Buckets:        metrics.ExponentialBuckets(0.001, 4, 8),
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
@@ -35,7 +35,7 @@ var (
 	stepSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
 		Name:           "reconcile_step_duration_seconds",
-		Help:           "How long a step of a pass over a Website took, by step and result (success, name_taken, conflict or error).",
+		Help:           "Duration of a step of a reconciliation of a Website in seconds, by step and result (success, name_taken, conflict or error).",
 		Buckets:        metrics.ExponentialBuckets(0.0001, 5, 8),
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"step", "result"})
@@ -43,14 +43,14 @@ var (
 	childWrites = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "child_writes_total",
-		Help:           "Children written, by kind and operation (created, updated, adopted or deleted). It stands still while nothing changes.",
+		Help:           "Children written, by kind and operation (created, updated, adopted or deleted).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind", "operation"})
 
 	statusWrites = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "status_writes_total",
-		Help:           "Statuses of Websites written. It stands still while nothing changes.",
+		Help:           "Statuses of Websites written.",
 		StabilityLevel: metrics.ALPHA,
 	})
 )

@@ -12,8 +12,8 @@ import (
 
 func TestWebsitesByCondition(t *testing.T) {
 	withCondition := func(kind string, status metav1.ConditionStatus) func(*v1beta1.Website) {
-		return func(site *v1beta1.Website) {
-			site.Status.Conditions = append(site.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "R", Message: "m"})
+		return func(website *v1beta1.Website) {
+			website.Status.Conditions = append(website.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "R", Message: "m"})
 		}
 	}
 	f := newFixture(t,

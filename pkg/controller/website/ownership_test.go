@@ -72,7 +72,7 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 				}
 			}
 			if taken != 1 {
-				t.Errorf("%d events NameTaken in three passes, want 1", taken)
+				t.Errorf("%d events NameTaken in three reconciliations, want 1", taken)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f.events()
 
 	// Another Website of that name has not been told anything yet.
-	f.cacheWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
+	f.cacheWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
 		t.Errorf("events: %q", got)

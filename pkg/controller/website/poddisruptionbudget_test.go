@@ -25,7 +25,7 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		from, to int32
 		given    func(f *fixture)
 		want     []string
-		// wantProblem is the result of the pass.
+		// wantProblem is the result of the reconciliation.
 		wantResult problem.Result
 	}{
 		"one pod needs none":         {from: 1, to: 1},

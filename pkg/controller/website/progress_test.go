@@ -56,7 +56,7 @@ func (a *alarm) AddAfter(_ cache.ObjectName, after time.Duration) {
 func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) *rollout {
 	t.Helper()
 	r := &rollout{clock: testingclock.NewFakeClock(testNow), pods: pods, from: testNow}
-	r.fixture = newFixture(t, newWebsite(withReplicas(replicas), func(site *v1beta1.Website) { site.Generation = 1 }))
+	r.fixture = newFixture(t, newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
 	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue, clock: r.clock}
 	r.controller.clock, r.controller.queue = r.clock, r.alarm
 	r.controller.writes.delay = statusDelay
@@ -67,9 +67,9 @@ func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.De
 // scale changes the spec.
 func (r *rollout) scale(replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) {
 	r.Helper()
-	site := r.website(testName)
-	site.Spec.Replicas, site.Generation = &replicas, site.Generation+1
-	if err := r.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, site.Namespace); err != nil {
+	website := r.website(testName)
+	website.Spec.Replicas, website.Generation = &replicas, website.Generation+1
+	if err := r.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
 		r.Fatal(err)
 	}
 	r.refreshWebsites()

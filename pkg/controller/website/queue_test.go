@@ -53,7 +53,7 @@ func TestPriorityQueue(t *testing.T) {
 	}
 }
 
-// TestUrgentWhileWorkedOn: what people change during a pass is not lost, nor is
+// TestUrgentWhileWorkedOn: what people change during a reconciliation is not lost, nor is
 // its urgency.
 func TestUrgentWhileWorkedOn(t *testing.T) {
 	priority := newPriorityQueue()

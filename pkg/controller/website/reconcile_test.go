@@ -27,7 +27,7 @@ func TestReconcile(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		// site is the Website; nil is newWebsite().
-		site *v1beta1.Website
+		website *v1beta1.Website
 		// converged starts with the children of newWebsite() in place.
 		converged bool
 		// given changes the API server before the caches are synced, stale
@@ -175,7 +175,7 @@ func TestReconcile(t *testing.T) {
 			wantQuiet: true,
 		},
 		"scaled up": {
-			site:       newWebsite(withReplicas(3)),
+			website:    newWebsite(withReplicas(3)),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
 			wantEvents: []string{updatedDeployment},
@@ -186,7 +186,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"scaled to nothing": {
-			site:       newWebsite(withReplicas(0)),
+			website:    newWebsite(withReplicas(0)),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
@@ -197,8 +197,8 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"another repository": {
-			site: newWebsite(func(site *v1beta1.Website) {
-				site.Spec.Source.Repository = "https://example.com/other.git"
+			website: newWebsite(func(website *v1beta1.Website) {
+				website.Spec.Source.Repository = "https://example.com/other.git"
 			}),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website"},
@@ -226,7 +226,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"cache that shows a drift repaired since": {
-			site:      newWebsite(withReplicas(2)),
+			website:   newWebsite(withReplicas(2)),
 			converged: true,
 			stale: func(f *fixture) {
 				// The reconciliation before this one wrote, and its event has not come.
@@ -237,7 +237,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"cache that shows a deployment deleted since": {
-			site:       newWebsite(withReplicas(2)),
+			website:    newWebsite(withReplicas(2)),
 			converged:  true,
 			stale:      func(f *fixture) { f.remove(f.deployment()) },
 			refused:    true,
@@ -245,7 +245,7 @@ func TestReconcile(t *testing.T) {
 			wantEvents: []string{createdDeployment},
 		},
 		"cache that shows a deployment replaced by a foreign one since": {
-			site:      newWebsite(withReplicas(2)),
+			website:   newWebsite(withReplicas(2)),
 			converged: true,
 			stale: func(f *fixture) {
 				f.remove(f.deployment())
@@ -308,31 +308,31 @@ func TestReconcile(t *testing.T) {
 		},
 
 		"website that is being deleted": {
-			site: newWebsite(func(site *v1beta1.Website) {
-				site.DeletionTimestamp = &deleting
-				site.Finalizers = []string{"foregroundDeletion"}
+			website: newWebsite(func(website *v1beta1.Website) {
+				website.DeletionTimestamp = &deleting
+				website.Finalizers = []string{"foregroundDeletion"}
 			}),
 			wantQuiet: true,
 		},
 		"website that git would read as an option": {
-			site: newWebsite(func(site *v1beta1.Website) {
-				site.Spec.Source.Repository = "--upload-pack=id"
+			website: newWebsite(func(website *v1beta1.Website) {
+				website.Spec.Source.Repository = "--upload-pack=id"
 			}),
 			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source.repository "--upload-pack=id" begins with a hyphen`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			site := test.site
-			if site == nil {
-				site = newWebsite()
+			website := test.website
+			if website == nil {
+				website = newWebsite()
 			}
 			if test.converged {
 				f.addWebsite(newWebsite())
 				f.converge(newWebsite())
-				f.changeWebsite(site)
+				f.changeWebsite(website)
 			} else {
-				f.addWebsite(site)
+				f.addWebsite(website)
 			}
 			if test.given != nil {
 				test.given(f)

@@ -7,7 +7,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-func suspend(site *v1beta1.Website) { site.Spec.Suspend = true }
+func suspend(website *v1beta1.Website) { website.Spec.Suspend = true }
 
 // TestSuspendedWebsiteStays lets everything happen to a suspended Website that must not
 // make it move on.
@@ -39,7 +39,7 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 	stays("when the status is lost", commitA)
 	change(suspend, withReplicas(3))
 	stays("when it is scaled", commitA)
-	change(suspend, func(site *v1beta1.Website) { site.Spec.Source.Ref = &v1beta1.GitReference{Branch: "other"} })
+	change(suspend, func(website *v1beta1.Website) { website.Spec.Source.Ref = &v1beta1.GitReference{Branch: "other"} })
 	stays("when another branch is named", commitA)
 	f.remove(f.deployment())
 	f.syncCaches()
@@ -78,9 +78,9 @@ func TestSuspendedWebsiteTrustsNoStaleDeployment(t *testing.T) {
 // nothing.
 func (f *fixture) setStatusCommit(commit string) {
 	f.Helper()
-	site := f.website(testName)
-	site.Status = v1beta1.WebsiteStatus{Commit: commit}
-	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+	website := f.website(testName)
+	website.Status = v1beta1.WebsiteStatus{Commit: commit}
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, testNamespace); err != nil {
 		f.Fatal(err)
 	}
 }

@@ -31,53 +31,53 @@ const Kind = "Website"
 
 // selectorLabels are what the Deployment and the Service select pods by. A
 // Deployment's selector is immutable, so nothing may ever be added here.
-func selectorLabels(site *v1beta1.Website) map[string]string {
+func selectorLabels(website *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelApp:        "website-nginx",
-		LabelController: site.Name,
+		LabelController: website.Name,
 	}
 }
 
 // Selector selects the pods of a Website, in the form of a query parameter.
-func Selector(site *v1beta1.Website) string {
-	return labels.SelectorFromSet(selectorLabels(site)).String()
+func Selector(website *v1beta1.Website) string {
+	return labels.SelectorFromSet(selectorLabels(website)).String()
 }
 
 // recommendedLabels are the labels that tools of the ecosystem show and group
 // by.
-func recommendedLabels(site *v1beta1.Website) map[string]string {
+func recommendedLabels(website *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelName:      "website",
-		labelInstance:  site.Name,
+		labelInstance:  website.Name,
 		labelComponent: "web-server",
 		LabelManagedBy: ManagedBy,
 	}
 }
 
 // podLabels are the labels of the Deployment and of its pods.
-func podLabels(site *v1beta1.Website) map[string]string {
-	labels := recommendedLabels(site)
-	maps.Copy(labels, selectorLabels(site))
+func podLabels(website *v1beta1.Website) map[string]string {
+	labels := recommendedLabels(website)
+	maps.Copy(labels, selectorLabels(website))
 	return labels
 }
 
 // supportLabels are the labels of the children that are not pods.
-func supportLabels(site *v1beta1.Website) map[string]string {
-	labels := recommendedLabels(site)
+func supportLabels(website *v1beta1.Website) map[string]string {
+	labels := recommendedLabels(website)
 	labels[labelApp] = "website"
-	labels[LabelController] = site.Name
+	labels[LabelController] = website.Name
 	return labels
 }
 
 // ownerReference makes the Website the controller of a child. Blocking its
 // deletion means that a foreground deletion of the Website returns only after
 // the site is really gone.
-func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
+func ownerReference(website *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(v1beta1.GroupVersion.String()).
 		WithKind(Kind).
-		WithName(site.Name).
-		WithUID(site.UID).
+		WithName(website.Name).
+		WithUID(website.UID).
 		WithController(true).
 		WithBlockOwnerDeletion(true)
 }

@@ -26,17 +26,17 @@ func TestKeptOn(t *testing.T) {
 }
 
 func TestPodDisruptionBudget(t *testing.T) {
-	site := newWebsite()
-	budget := typed[policyv1.PodDisruptionBudget](t, PodDisruptionBudget(site))
-	if budget.Name != DeploymentName(site) || budget.Spec.MaxUnavailable.IntValue() != 1 || *budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
+	website := newWebsite()
+	budget := typed[policyv1.PodDisruptionBudget](t, PodDisruptionBudget(website))
+	if budget.Name != DeploymentName(website) || budget.Spec.MaxUnavailable.IntValue() != 1 || *budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
 		t.Errorf("unexpected PodDisruptionBudget: %+v", budget)
 	}
-	if !reflect.DeepEqual(budget.Spec.Selector.MatchLabels, selectorLabels(site)) || !reflect.DeepEqual(budget.OwnerReferences, wantOwner()) {
+	if !reflect.DeepEqual(budget.Spec.Selector.MatchLabels, selectorLabels(website)) || !reflect.DeepEqual(budget.OwnerReferences, wantOwner()) {
 		t.Errorf("it selects %v and is owned by %v", budget.Spec.Selector, budget.OwnerReferences)
 	}
 	for replicas, want := range map[int32]bool{0: false, 1: false, 2: true, 10: true} {
-		site.Spec.Replicas = &replicas
-		if got := WantsPodDisruptionBudget(site); got != want {
+		website.Spec.Replicas = &replicas
+		if got := WantsPodDisruptionBudget(website); got != want {
 			t.Errorf("with %d replicas: %t, want %t", replicas, got, want)
 		}
 	}

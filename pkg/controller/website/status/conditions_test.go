@@ -340,7 +340,7 @@ func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 }
 
 // TestWordsThatChangeAreNotNews: an error that comes with other words each time
-// would be written each time, and each write starts another pass.
+// would be written each time, and each write has the Website reconciled again.
 func TestWordsThatChangeAreNotNews(t *testing.T) {
 	for reason, wantNews := range map[string]bool{
 		v1beta1.WebsiteReasonReconcileError: false,
