@@ -35,18 +35,18 @@ func typed[T any](t *testing.T, applyConfiguration any) *T {
 	return object
 }
 
-func mustNginxConfig(t *testing.T, website *v1beta1.Website) string {
+func mustNginxConfig(t *testing.T, site *v1beta1.Website) string {
 	t.Helper()
-	config, err := NginxConfig(website)
+	config, err := NginxConfig(site)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return config
 }
 
-func buildDeployment(t *testing.T, website *v1beta1.Website) *appsv1.Deployment {
+func buildDeployment(t *testing.T, site *v1beta1.Website) *appsv1.Deployment {
 	t.Helper()
-	desired, err := Deployment(website, testImages, mustNginxConfig(t, website))
+	desired, err := Deployment(site, testImages, mustNginxConfig(t, site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestDeploymentReplicas(t *testing.T) {
 		"several": {ptr.To[int32](7), 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := buildDeployment(t, newWebsite(func(website *v1beta1.Website) { website.Spec.Replicas = test.replicas }))
+			got := buildDeployment(t, newWebsite(func(site *v1beta1.Website) { site.Spec.Replicas = test.replicas }))
 			if got.Spec.Replicas == nil || *got.Spec.Replicas != test.want {
 				t.Errorf("replicas = %v, want %d", got.Spec.Replicas, test.want)
 			}
@@ -334,14 +334,14 @@ func TestAdminPortIsInNoService(t *testing.T) {
 }
 
 func TestBuildersDoNotChangeTheirInput(t *testing.T) {
-	website, before := newWebsite(), newWebsite()
-	config := mustNginxConfig(t, website)
-	if _, err := Deployment(website, testImages, config); err != nil {
+	site, before := newWebsite(), newWebsite()
+	config := mustNginxConfig(t, site)
+	if _, err := Deployment(site, testImages, config); err != nil {
 		t.Fatal(err)
 	}
-	ConfigMap(website, config)
-	Service(website)
-	if !reflect.DeepEqual(website, before) {
+	ConfigMap(site, config)
+	Service(site)
+	if !reflect.DeepEqual(site, before) {
 		t.Error("building the children changed the Website")
 	}
 }
@@ -357,8 +357,8 @@ func TestUnsafeRepositories(t *testing.T) {
 		"next line control": "https://example.com/\u0085",
 	} {
 		t.Run(name, func(t *testing.T) {
-			website := newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Repository = repository })
-			if _, err := Deployment(website, testImages, ""); err == nil {
+			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
+			if _, err := Deployment(site, testImages, ""); err == nil {
 				t.Errorf("a Deployment was built for %q", repository)
 			} else if !strings.Contains(err.Error(), "spec.source.repository") {
 				t.Errorf("the error does not say which field to change: %v", err)
@@ -378,8 +378,8 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		"odd":   "https://example.com/a,b;c=$(id)`id`&x",
 	} {
 		t.Run(name, func(t *testing.T) {
-			website := newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Repository = repository })
-			pod := buildDeployment(t, website).Spec.Template.Spec
+			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
+			pod := buildDeployment(t, site).Spec.Template.Spec
 			if !slices.Contains(pod.InitContainers[0].Args, "--repo="+repository) {
 				t.Errorf("--repo is not one argument: %q", pod.InitContainers[0].Args)
 			}
