@@ -50,6 +50,8 @@ type fixture struct {
 	// meanwhile is called once, before the next write takes effect.
 	meanwhile func()
 	err       error
+	// answerLost is what the next write returns, which takes effect all the same.
+	answerLost error
 }
 
 func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
@@ -179,6 +181,10 @@ func (c configMaps) Apply(_ context.Context, desired *corev1ac.ConfigMapApplyCon
 	}
 	desired.UID, desired.ResourceVersion = nil, nil
 	f.stored, f.applied[child.ResourceVersion] = child, desired
+	if err := f.answerLost; err != nil {
+		f.answerLost = nil
+		return nil, err
+	}
 	return child.DeepCopy(), nil
 }
 

@@ -136,6 +136,7 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 	}
 	applied, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()), metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if err != nil {
+		k.refresh(ctx, website.Namespace, child.GetName())
 		return child, Unchanged, problem.Classify(fmt.Errorf("updating %s %q: %w", k.name, child.GetName(), err))
 	}
 	k.cache.Mutation(applied)
@@ -146,6 +147,15 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 		return applied, Adopted, nil
 	default:
 		return applied, Updated, nil
+	}
+}
+
+// refresh remembers what there is after a write has failed: it was made for an
+// object that the cache shows and that is no longer there, or it took effect and
+// only its answer was lost. What cannot be read now is left to the next try.
+func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
+	if child, err := k.client(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+		k.cache.Mutation(child)
 	}
 }
 

@@ -68,17 +68,17 @@ func TestEnsure(t *testing.T) {
 		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "as soon as garbage collection has removed it", wantCalls: []string{"get"}, wantUntouched: true},
 		"replaced between read and write": {exists: true, given: func(f *fixture) {
 			f.meanwhile = func() { f.stored = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "another"}} }
-		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated}},
+		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated, "get"}},
 		"deleted between read and write": {exists: true, given: func(f *fixture) {
 			f.meanwhile = func() { f.stored = nil }
-		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated}},
+		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated, "get"}},
 		"created between read and write": {given: func(f *fixture) {
 			f.meanwhile = func() { f.stored = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "another"}} }
 		}, content: "a", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{"get", created}},
 		"refused": {exists: true, given: func(f *fixture) {
 			f.err = apierrors.NewForbidden(corev1.Resource("configmaps"), childName, errors.New("exceeded quota"))
 		},
-			content: "b", want: Unchanged, wantProblem: problem.Failure, wantMessage: `updating ConfigMap "kubia-website-nginx"`, wantCalls: []string{updated}},
+			content: "b", want: Unchanged, wantProblem: problem.Failure, wantMessage: `updating ConfigMap "kubia-website-nginx"`, wantCalls: []string{updated, "get"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, website)
@@ -176,6 +176,28 @@ func TestStaleCache(t *testing.T) {
 	}
 	if got := version(); got != f.stored.ResourceVersion {
 		t.Errorf("version %s is found, %s was read before", got, f.stored.ResourceVersion)
+	}
+}
+
+// TestLostAnswer: a write that took effect although its answer was lost is not made
+// again, even if the cache does not show it yet.
+func TestLostAnswer(t *testing.T) {
+	website := newWebsite("kubia")
+	f := newFixture(t, website)
+	if _, _, p := f.Ensure(t.Context(), website, wanted(website, "a")); p != nil {
+		t.Fatal(p)
+	}
+	f.see()
+	f.answerLost = errors.New("unexpected EOF")
+	if _, done, p := f.Ensure(t.Context(), website, wanted(website, "b")); p == nil || done != Unchanged {
+		t.Fatalf("%s, %v, want a problem", done, p)
+	}
+	f.called()
+	if child, done, p := f.Ensure(t.Context(), website, wanted(website, "b")); p != nil || done != Unchanged || child.ResourceVersion != f.stored.ResourceVersion {
+		t.Errorf("once more: %s, %v", done, p)
+	}
+	if got := f.called(); len(got) > 0 {
+		t.Errorf("calls: %q", got)
 	}
 }
 
