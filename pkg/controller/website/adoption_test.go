@@ -93,7 +93,7 @@ func TestOrphans(t *testing.T) {
 				}
 				return
 			}
-			current, err := f.controller.websiteLister.Websites(testNamespace).Get(testName)
+			current, err := f.controller.websites.Websites(testNamespace).Get(testName)
 			if err != nil {
 				t.Fatal(err)
 			}

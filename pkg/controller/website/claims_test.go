@@ -69,8 +69,8 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 func TestWaitingClaimantsAreQueued(t *testing.T) {
 	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
 	f := newFixture(t, first, second)
-	f.controller.running.Store(true)
-	f.controller.websiteHandler().OnDelete(first)
+	f.controller.queue.running.Store(true)
+	f.controller.handlers.websiteHandler().OnDelete(first)
 	var got []string
 	for f.controller.queue.Len() > 0 {
 		key, _ := f.controller.queue.Get()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
@@ -14,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -55,29 +54,13 @@ type Config struct {
 
 // Controller keeps the children and the status of every Website.
 type Controller struct {
-	websites      versioned.Interface
-	websiteLister websitelisters.WebsiteLister
-	websiteIndex  cache.Indexer
-	websiteCache  cache.MutationCache
-
-	children *children.Children
-	podIndex cache.Indexer
-	// prober is nil when commit observation is disabled.
-	prober *podprobe.Prober
-
-	images resources.Images
-	events *eventReporter
-	writes statusWriteTimes
-	tracer oteltrace.Tracer
-	clock  clock.WithTicker
-
-	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
-	priority *priorityQueue
-	backoff  workqueue.TypedRateLimiter[cache.ObjectName]
-	synced   []cache.InformerSynced
-	// running is false while another replica leads. Nothing is queued then, so
-	// that a standby does not look like a controller that is falling behind.
-	running atomic.Bool
+	websites   websitelisters.WebsiteLister
+	pods       *websitePods
+	queue      *websiteQueue
+	handlers   *eventHandlers
+	reconciler *reconciler
+	tracer     tracer
+	synced     []cache.InformerSynced
 }
 
 // New returns a controller whose event handlers are registered with the
@@ -88,27 +71,30 @@ func New(config Config) (*Controller, error) {
 	}
 	websites := config.WebsiteInformers.Website().V1beta1().Websites()
 	core, apps, policy := config.ChildInformers.Core().V1(), config.ChildInformers.Apps().V1(), config.ChildInformers.Policy().V1()
-	pods := core.Pods().Informer()
+	pods, client := core.Pods().Informer(), config.Websites.WebsiteV1beta1()
+
+	index := websites.Informer().GetIndexer()
 
 	c := &Controller{
-		websites:      config.Websites,
-		websiteLister: websites.Lister(),
-		websiteIndex:  websites.Informer().GetIndexer(),
-		websiteCache:  children.NewCache(websites.Informer().GetStore()),
-		children: children.New(config.Kube, config.ChildInformers,
-			children.Owners{Cached: websites.Lister(), Live: config.Websites.WebsiteV1beta1()}),
-		podIndex: pods.GetIndexer(),
+		websites: websites.Lister(),
+		queue:    newWebsiteQueue(config.Clock),
+		tracer:   newTracer(config.TracerProvider, config.Clock),
+	}
+	c.pods = &websitePods{index: pods.GetIndexer(), websites: c.websites, queue: c.queue}
+	if config.Pods != nil {
+		c.pods.prober = podprobe.New(podprobe.Config{Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock})
+	}
+	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue}
+	written := children.NewCache(index)
+	c.reconciler = &reconciler{
+		websites: written, websiteIndex: index,
+		children: children.New(config.Kube, config.ChildInformers, children.Owners{Cached: c.websites, Live: client}),
+		pods:     c.pods,
 		images:   config.Images,
 		events:   newEventReporter(config.Recorder),
-		writes:   statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}},
-		tracer:   tracerOf(config.TracerProvider),
+		statuses: newStatusReporter(client, written, c.queue, c.tracer),
+		tracer:   c.tracer,
 		clock:    config.Clock,
-		priority: newPriorityQueue(),
-		backoff:  workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
-	}
-	c.queue = newQueue(c.backoff, c.priority, c.clock)
-	if config.Pods != nil {
-		c.prober = podprobe.New(podprobe.Config{Client: config.Pods, Period: config.ProbePeriod, Clock: c.clock})
 	}
 
 	if err := pods.AddIndexers(podIndexers()); err != nil {
@@ -123,12 +109,12 @@ func New(config Config) (*Controller, error) {
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"Websites", websites.Informer(), c.websiteHandler()},
-		{"ConfigMaps", core.ConfigMaps().Informer(), c.childHandler(resources.DeploymentNameOfConfigMap)},
-		{"Deployments", apps.Deployments().Informer(), c.childHandler(sameName)},
-		{"Services", core.Services().Informer(), c.childHandler(resources.DeploymentNameOfService)},
-		{"PodDisruptionBudgets", policy.PodDisruptionBudgets().Informer(), c.childHandler(sameName)},
-		{"Pods", pods, c.podHandler()},
+		{"Websites", websites.Informer(), c.handlers.websiteHandler()},
+		{"ConfigMaps", core.ConfigMaps().Informer(), c.handlers.childHandler(resources.DeploymentNameOfConfigMap)},
+		{"Deployments", apps.Deployments().Informer(), c.handlers.childHandler(sameName)},
+		{"Services", core.Services().Informer(), c.handlers.childHandler(resources.DeploymentNameOfService)},
+		{"PodDisruptionBudgets", policy.PodDisruptionBudgets().Informer(), c.handlers.childHandler(sameName)},
+		{"Pods", pods, c.handlers.podHandler()},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
 		if err != nil {
@@ -137,6 +123,16 @@ func New(config Config) (*Controller, error) {
 		c.synced = append(c.synced, registration.HasSynced)
 	}
 	return c, nil
+}
+
+// RegisterWebsitesMetric adds the number of the Websites of a controller, by
+// condition, to the registry that component-base serves. A process counts those
+// of one controller only: a second call returns an error.
+func (c *Controller) RegisterWebsitesMetric() error {
+	if err := legacyregistry.CustomRegister(&websitesCollector{websites: c.websites}); err != nil {
+		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
+	}
+	return nil
 }
 
 // HasSynced reports whether the informers have delivered everything that there
@@ -175,8 +171,8 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	// From here on events are queued; whatever happened before is covered by
 	// queueing every Website once.
-	c.running.Store(true)
-	websites, err := c.websiteLister.List(labels.Everything())
+	c.queue.running.Store(true)
+	websites, err := c.websites.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing Websites: %w", err)
 	}
@@ -184,12 +180,12 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 		c.queue.Add(cache.MetaObjectToName(website))
 	}
 
-	if c.prober != nil {
+	if c.pods.prober != nil {
 		probing, stopProbing := context.WithCancel(ctx)
 		defer stopProbing()
 		background.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
-			c.runProber(probing)
+			c.pods.run(probing)
 		})
 	}
 
@@ -205,7 +201,7 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	<-stop.Done()
 	logger.Info("Stopping workers")
-	c.running.Store(false)
+	c.queue.running.Store(false)
 	c.queue.ShutDownWithDrain()
 	pool.Wait()
 	return context.Cause(ctx)
@@ -228,9 +224,9 @@ func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	defer cancel()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
 	start := time.Now()
-	ctx, span := c.startReconcile(ctx, key)
-	problems := c.reconcile(ctx, key)
-	result := c.requeue(ctx, key, problems)
+	ctx, span := c.tracer.startReconcile(ctx, key)
+	problems := c.reconciler.reconcile(ctx, key)
+	result := c.queue.requeue(ctx, key, problems)
 	endReconcile(span, result, problems)
 	recordReconcile(result, time.Since(start))
 	return true

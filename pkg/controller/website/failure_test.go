@@ -164,8 +164,8 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
 		t.Errorf("the key is in backoff (%d): the name would come free long before it is tried", got)
 	}
-	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue}
-	f.controller.queue = queue
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = queue
 	for range 100 {
 		f.work(testKey)
 		if queue.wait < periodicRetry || queue.wait > 2*periodicRetry {
@@ -391,8 +391,8 @@ func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wa
 // the backoff would not do.
 func TestServerHints(t *testing.T) {
 	f := newFixture(t, newWebsite())
-	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue}
-	f.controller.queue = queue
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = queue
 	fail(&f.kube.Fake, "patch", "deployments", apierrors.NewTooManyRequests("later", 60))
 	f.work(testKey)
 	if queue.wait != time.Minute {

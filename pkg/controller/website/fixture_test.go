@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -100,6 +101,11 @@ type fixture struct {
 
 func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 	t.Helper()
+	return newFixtureAt(t, clock.RealClock{}, websites...)
+}
+
+func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Website) *fixture {
+	t.Helper()
 	f := &fixture{
 		T:    t,
 		kube: kubefake.NewClientset(),
@@ -113,13 +119,13 @@ func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 	controller, err := New(Config{
 		Websites: f.websites, Kube: f.kube,
 		WebsiteInformers: f.websiteInformers, ChildInformers: f.childInformers,
-		Recorder: f.recorder, Images: testImages,
+		Recorder: f.recorder, Images: testImages, Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(controller.queue.ShutDown)
-	controller.writes.delay = 0
+	controller.reconciler.statuses.writes.delay = 0
 	f.controller = controller
 	for _, website := range websites {
 		f.addWebsite(website)
@@ -176,13 +182,13 @@ func (f *fixture) forgetHistory() {
 
 func (f *fixture) reconcile(key cache.ObjectName) []*problem.Problem {
 	_, ctx := ktesting.NewTestContext(f.T)
-	return f.controller.reconcile(ctx, key)
+	return f.controller.reconciler.reconcile(ctx, key)
 }
 
 // work reconciles and lets the queue decide, as a worker does.
 func (f *fixture) work(key cache.ObjectName) problem.Result {
 	_, ctx := ktesting.NewTestContext(f.T)
-	return f.controller.requeue(ctx, key, f.controller.reconcile(ctx, key))
+	return f.controller.queue.requeue(ctx, key, f.controller.reconciler.reconcile(ctx, key))
 }
 
 // events returns the events since the last call.

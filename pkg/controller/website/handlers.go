@@ -13,17 +13,27 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
+
+// eventHandlers turn what informers see into Websites to reconcile and pods to
+// probe.
+type eventHandlers struct {
+	websiteLister websitelisters.WebsiteLister
+	websiteIndex  cache.Indexer
+	pods          *websitePods
+	queue         *websiteQueue
+}
 
 // websiteHandler queues every Website that changes: in front of others when its
 // spec does. One that is deleted is queued too, so that what is remembered about it
 // goes with it, together with those that wait for its name.
-func (c *Controller) websiteHandler() cache.ResourceEventHandler {
+func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if website, ok := withoutTombstone(obj); ok {
-				c.enqueueAs(cache.MetaObjectToName(website), !initial)
-				c.probePods(website)
+				h.queue.enqueueAs(cache.MetaObjectToName(website), !initial)
+				h.pods.probeAll(website)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -34,12 +44,12 @@ func (c *Controller) websiteHandler() cache.ResourceEventHandler {
 			}
 			urgent := before.Generation != website.Generation || before.UID != website.UID ||
 				!before.DeletionTimestamp.Equal(website.DeletionTimestamp)
-			c.enqueueAs(cache.MetaObjectToName(website), urgent)
+			h.queue.enqueueAs(cache.MetaObjectToName(website), urgent)
 			if before.UID != website.UID {
-				c.probePods(website)
+				h.pods.probeAll(website)
 			}
 			if !website.DeletionTimestamp.IsZero() {
-				c.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
+				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -47,10 +57,10 @@ func (c *Controller) websiteHandler() cache.ResourceEventHandler {
 			if !ok {
 				return
 			}
-			c.enqueue(cache.MetaObjectToName(object))
-			c.probePods(object)
+			h.queue.enqueue(cache.MetaObjectToName(object))
+			h.pods.probeAll(object)
 			if website, ok := object.(*v1beta1.Website); ok {
-				c.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
+				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},
 	}
@@ -59,16 +69,16 @@ func (c *Controller) websiteHandler() cache.ResourceEventHandler {
 // childHandler queues the owner of a child that changes, and the other Websites
 // that claim its name when it is deleted or gets another owner. deploymentName
 // turns the name of the child into the name that Websites claim.
-func (c *Controller) childHandler(deploymentName func(name string) (string, bool)) cache.ResourceEventHandler {
+func (h *eventHandlers) childHandler(deploymentName func(name string) (string, bool)) cache.ResourceEventHandler {
 	enqueueClaimants := func(child metav1.Object) {
 		if name, ok := deploymentName(child.GetName()); ok {
-			c.enqueueClaimants(child.GetNamespace(), name)
+			h.enqueueClaimants(child.GetNamespace(), name)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				c.enqueueOwner(child, false)
+				h.enqueueOwner(child, false)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -81,16 +91,16 @@ func (c *Controller) childHandler(deploymentName func(name string) (string, bool
 				return
 			}
 			// The generation counts changes of the spec.
-			c.enqueueOwner(child, before.GetGeneration() != child.GetGeneration())
+			h.enqueueOwner(child, before.GetGeneration() != child.GetGeneration())
 			_, oldOwner, _ := children.OwnerOf(before)
 			if _, owner, _ := children.OwnerOf(child); owner != oldOwner {
-				c.enqueueOwner(before, true)
+				h.enqueueOwner(before, true)
 				enqueueClaimants(child)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				c.enqueueOwner(child, true)
+				h.enqueueOwner(child, true)
 				enqueueClaimants(child)
 			}
 		},
@@ -99,22 +109,22 @@ func (c *Controller) childHandler(deploymentName func(name string) (string, bool
 
 // enqueueOwner queues the Website that controls a child. The UID tells it from
 // a later one of the same name, which has nothing to do with this child.
-func (c *Controller) enqueueOwner(child metav1.Object, urgent bool) {
+func (h *eventHandlers) enqueueOwner(child metav1.Object, urgent bool) {
 	key, uid, ok := children.OwnerOf(child)
 	if !ok {
 		return
 	}
-	website, err := c.websiteLister.Websites(key.Namespace).Get(key.Name)
+	website, err := h.websiteLister.Websites(key.Namespace).Get(key.Name)
 	if err != nil || website.UID != uid {
 		return
 	}
-	c.enqueueAs(key, urgent)
+	h.queue.enqueueAs(key, urgent)
 }
 
 // enqueueClaimants queues the Websites that ask for a deployment name.
-func (c *Controller) enqueueClaimants(namespace, deploymentName string) {
-	for _, website := range c.claimants(namespace, deploymentName) {
-		c.enqueue(cache.MetaObjectToName(website))
+func (h *eventHandlers) enqueueClaimants(namespace, deploymentName string) {
+	for _, website := range claimants(h.websiteIndex, namespace, deploymentName) {
+		h.queue.enqueue(cache.MetaObjectToName(website))
 	}
 }
 
@@ -130,11 +140,11 @@ func withoutTombstone(obj any) (metav1.Object, bool) {
 
 // podHandler queues the Website of a pod in which something changed that is
 // read here, and has the pod probed.
-func (c *Controller) podHandler() cache.ResourceEventHandler {
+func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 	changed := func(obj any) {
 		if pod, ok := obj.(*corev1.Pod); ok {
-			c.enqueue(workload.WebsiteOf(pod))
-			c.probe(pod)
+			h.queue.enqueue(workload.WebsiteOf(pod))
+			h.pods.probe(pod)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -150,7 +160,7 @@ func (c *Controller) podHandler() cache.ResourceEventHandler {
 				return
 			}
 			if workload.WebsiteOf(before) != workload.WebsiteOf(after) {
-				c.enqueue(workload.WebsiteOf(before))
+				h.queue.enqueue(workload.WebsiteOf(before))
 			}
 			changed(obj)
 		},
@@ -160,9 +170,9 @@ func (c *Controller) podHandler() cache.ResourceEventHandler {
 				return
 			}
 			if pod, ok := object.(*corev1.Pod); ok {
-				c.enqueue(workload.WebsiteOf(pod))
-				if c.prober != nil {
-					c.prober.Forget(pod.UID)
+				h.queue.enqueue(workload.WebsiteOf(pod))
+				if h.pods.prober != nil {
+					h.pods.prober.Forget(pod.UID)
 				}
 			}
 		},

@@ -148,8 +148,8 @@ func claimOf(namespace, deploymentName string) string {
 }
 
 // claimants returns the Websites that ask for a deployment name.
-func (c *Controller) claimants(namespace, deploymentName string) []*v1beta1.Website {
-	indexed, err := c.websiteIndex.ByIndex(byDeploymentName, claimOf(namespace, deploymentName))
+func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1.Website {
+	indexed, err := index.ByIndex(byDeploymentName, claimOf(namespace, deploymentName))
 	if err != nil {
 		return nil // Only an index that does not exist is an error, and New made it.
 	}

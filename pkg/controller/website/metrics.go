@@ -87,16 +87,6 @@ type websitesCollector struct {
 	websites websitelisters.WebsiteLister
 }
 
-// RegisterWebsitesMetric adds the number of the Websites of a controller, by
-// condition, to the registry that component-base serves. A process counts those
-// of one controller only: a second call returns an error.
-func (c *Controller) RegisterWebsitesMetric() error {
-	if err := legacyregistry.CustomRegister(&websitesCollector{websites: c.websiteLister}); err != nil {
-		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
-	}
-	return nil
-}
-
 // DescribeWithStability describes the one metric there is.
 func (*websitesCollector) DescribeWithStability(out chan<- *metrics.Desc) { out <- websitesDesc }
 

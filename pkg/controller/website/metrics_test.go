@@ -28,7 +28,7 @@ website_controller_websites{condition="Ready",status="False"} 1
 website_controller_websites{condition="Ready",status="True"} 2
 website_controller_websites{condition="Synced",status="Unknown"} 1
 `
-	if err := testutil.CustomCollectAndCompare(&websitesCollector{websites: f.controller.websiteLister}, strings.NewReader(want), "website_controller_websites"); err != nil {
+	if err := testutil.CustomCollectAndCompare(&websitesCollector{websites: f.controller.websites}, strings.NewReader(want), "website_controller_websites"); err != nil {
 		t.Error(err)
 	}
 }

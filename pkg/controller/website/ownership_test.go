@@ -145,7 +145,7 @@ func TestRestartTellsNothingAgain(t *testing.T) {
 	f.store(foreignDeployment())
 	restart := func() {
 		f.refreshWebsites()
-		f.controller.events = newEventReporter(f.controller.events.recorder)
+		f.controller.reconciler.events = newEventReporter(f.controller.reconciler.events.recorder)
 	}
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
@@ -173,7 +173,7 @@ func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f.reconcile(testKey)
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(f.controller.events.websites) != 0 {
+	if len(f.controller.reconciler.events.websites) != 0 {
 		t.Error("a Website that is gone is still remembered")
 	}
 	f.events()

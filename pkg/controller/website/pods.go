@@ -10,25 +10,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 // probeWorkers is how many pods are probed at once.
 const probeWorkers = 20
 
-// podsOf returns the pods of a Website and what was observed of them, in the order
+// websitePods are the pods of Websites, and what is observed of them.
+type websitePods struct {
+	index    cache.Indexer
+	websites websitelisters.WebsiteLister
+	// prober is nil when commit observation is disabled.
+	prober *podprobe.Prober
+	queue  *websiteQueue
+}
+
+// of returns the pods of a Website and what was observed of them, in the order
 // of their names.
-func (c *Controller) podsOf(website *v1beta1.Website) []status.Pod {
+func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 	var pods []status.Pod
-	for _, pod := range c.podsLabelled(website) {
+	for _, pod := range p.labelled(website) {
 		if !workload.BelongsTo(pod, resources.DeploymentName(website)) {
 			continue
 		}
 		known := status.Pod{Pod: pod, Ready: workload.IsReady(pod)}
-		if c.prober != nil {
-			known.Observation, known.Observed = c.prober.Observation(pod.UID)
+		if p.prober != nil {
+			known.Observation, known.Observed = p.prober.Observation(pod.UID)
 		}
 		pods = append(pods, known)
 	}
@@ -36,9 +47,9 @@ func (c *Controller) podsOf(website *v1beta1.Website) []status.Pod {
 	return pods
 }
 
-// podsLabelled returns the pods whose labels name a Website.
-func (c *Controller) podsLabelled(website metav1.Object) []*corev1.Pod {
-	indexed, err := c.podIndex.ByIndex(byWebsite, cache.MetaObjectToName(website).String())
+// labelled returns the pods whose labels name a Website.
+func (p *websitePods) labelled(website metav1.Object) []*corev1.Pod {
+	indexed, err := p.index.ByIndex(byWebsite, cache.MetaObjectToName(website).String())
 	if err != nil {
 		return nil // Only an index that does not exist is an error, and New made it.
 	}
@@ -53,47 +64,47 @@ func (c *Controller) podsLabelled(website metav1.Object) []*corev1.Pod {
 
 // probe has a pod probed if it is one of a Website that exists. That its labels
 // name one is no proof.
-func (c *Controller) probe(pod *corev1.Pod) {
-	if c.prober == nil || !c.running.Load() {
+func (p *websitePods) probe(pod *corev1.Pod) {
+	if p.prober == nil || !p.queue.running.Load() {
 		return
 	}
 	key := workload.WebsiteOf(pod)
-	website, err := c.websiteLister.Websites(key.Namespace).Get(key.Name)
+	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
 	if err == nil && workload.BelongsTo(pod, resources.DeploymentName(website)) {
-		c.prober.Probe(key, pod)
+		p.prober.Probe(key, pod)
 	} else {
-		c.prober.Forget(pod.UID)
+		p.prober.Forget(pod.UID)
 	}
 }
 
-// probePods has the pods probed that are there before their Website, such as those
+// probeAll has the pods probed that are there before their Website, such as those
 // of one that was deleted without them, and ends that when it is deleted.
-func (c *Controller) probePods(website metav1.Object) {
-	if c.prober == nil {
+func (p *websitePods) probeAll(website metav1.Object) {
+	if p.prober == nil {
 		return
 	}
-	for _, pod := range c.podsLabelled(website) {
-		c.probe(pod)
+	for _, pod := range p.labelled(website) {
+		p.probe(pod)
 	}
 }
 
-// runProber probes pods until the context ends, and queues the Websites of those
+// run probes pods until the context ends, and queues the Websites of those
 // of which something else is known than before.
-func (c *Controller) runProber(ctx context.Context) {
-	for _, obj := range c.podIndex.List() {
+func (p *websitePods) run(ctx context.Context) {
+	for _, obj := range p.index.List() {
 		if pod, ok := obj.(*corev1.Pod); ok {
-			c.probe(pod)
+			p.probe(pod)
 		}
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.prober.Run(ctx, probeWorkers)
+		p.prober.Run(ctx, probeWorkers)
 	}()
 	for {
 		select {
-		case key := <-c.prober.Changes():
-			c.enqueue(key)
+		case key := <-p.prober.Changes():
+			p.queue.enqueue(key)
 		case <-done:
 			return
 		}

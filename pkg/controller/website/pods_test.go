@@ -75,14 +75,14 @@ func TestPodEvents(t *testing.T) {
 		"moved to another Website": {newPod(func(p *corev1.Pod) { p.Labels["controller"] = "other" }), 2},
 	} {
 		f := newFixture(t, newWebsite())
-		f.controller.running.Store(true)
+		f.controller.queue.running.Store(true)
 		before := newPod()
 		for _, pod := range []*corev1.Pod{before, test.after} {
 			if _, err := trim(pod); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.controller.podHandler().OnUpdate(before, test.after)
+		f.controller.handlers.podHandler().OnUpdate(before, test.after)
 		if got := f.controller.queue.Len(); got != test.want {
 			t.Errorf("%s: %d Websites queued, want %d", name, got, test.want)
 		}
@@ -108,7 +108,7 @@ func TestOnlyOwnPodsCount(t *testing.T) {
 		f.store(newPod(func(p *corev1.Pod) { p.Name = name }, tweak))
 	}
 	f.syncCaches()
-	pods := f.controller.podsOf(newWebsite())
+	pods := f.controller.pods.of(newWebsite())
 	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].Ready || pods[0].Observed {
 		t.Errorf("pods: %+v", pods)
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
@@ -27,7 +28,7 @@ func (servingPods) Eviction(context.Context, *corev1.Pod) (string, error) { retu
 
 // probing makes the controller probe pods.
 func (f *fixture) probing(pods podprobe.Client) *fixture {
-	f.controller.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: f.controller.clock})
+	f.controller.pods.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{}})
 	return f
 }
 
@@ -80,7 +81,7 @@ func TestWhichPodsAreProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "what it said is dropped", func() bool {
-		_, known := f.controller.prober.Observation(own.UID)
+		_, known := f.controller.pods.prober.Observation(own.UID)
 		return !known
 	})
 }
@@ -91,7 +92,7 @@ func TestPodsBeforeTheirWebsite(t *testing.T) {
 	f := newFixture(t).probing(servingPods{commitA})
 	f.store(newPod())
 	r := start(t, f, 1)
-	eventually(t, "the pod is in the cache", func() bool { return len(r.controller.podsLabelled(newWebsite())) == 1 })
+	eventually(t, "the pod is in the cache", func() bool { return len(r.controller.pods.labelled(newWebsite())) == 1 })
 	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Create(t.Context(), newWebsite(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

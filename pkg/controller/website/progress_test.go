@@ -56,10 +56,10 @@ func (a *alarm) AddAfter(_ cache.ObjectName, after time.Duration) {
 func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) *rollout {
 	t.Helper()
 	r := &rollout{clock: testingclock.NewFakeClock(testNow), pods: pods, from: testNow}
-	r.fixture = newFixture(t, newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
-	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue, clock: r.clock}
-	r.controller.clock, r.controller.queue = r.clock, r.alarm
-	r.controller.writes.delay = statusDelay
+	r.fixture = newFixtureAt(t, r.clock, newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
+	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue.TypedRateLimitingInterface, clock: r.clock}
+	r.controller.queue.TypedRateLimitingInterface = r.alarm
+	r.controller.reconciler.statuses.writes.delay = statusDelay
 	r.alarm.at = testNow
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,37 +34,61 @@ const (
 	urgentInARow = 10
 )
 
+// websiteQueue is the work queue of the controller.
+type websiteQueue struct {
+	workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	priority *priorityQueue
+	backoff  workqueue.TypedRateLimiter[cache.ObjectName]
+	// running is false while another replica leads. Events queue nothing then, so
+	// that a standby does not look like a controller that is falling behind.
+	running atomic.Bool
+}
+
+func newWebsiteQueue(clock clock.WithTicker) *websiteQueue {
+	const name = "websites"
+	q := &websiteQueue{
+		priority: newPriorityQueue(),
+		backoff:  workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+	}
+	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: q.priority})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: storage})
+	// Without the name: each name registers metrics.
+	q.TypedRateLimitingInterface = workqueue.NewTypedRateLimitingQueueWithConfig(q.backoff,
+		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{DelayingQueue: delaying})
+	return q
+}
+
 // enqueue has a Website reconciled, unless another replica leads.
-func (c *Controller) enqueue(key cache.ObjectName) { c.enqueueAs(key, false) }
+func (q *websiteQueue) enqueue(key cache.ObjectName) { q.enqueueAs(key, false) }
 
 // enqueueAs is enqueue, in front of Websites that are only reconciled once more
 // when it is urgent.
-func (c *Controller) enqueueAs(key cache.ObjectName, urgent bool) {
-	if !c.running.Load() {
+func (q *websiteQueue) enqueueAs(key cache.ObjectName, urgent bool) {
+	if !q.running.Load() {
 		return
 	}
 	if urgent {
-		c.priority.mark(key)
+		q.priority.mark(key)
 	}
-	c.queue.Add(key)
+	q.Add(key)
 }
 
 // requeue decides when a Website is reconciled again because of its problems, and
 // returns the result of the reconciliation.
-func (c *Controller) requeue(ctx context.Context, key cache.ObjectName, problems []*problem.Problem) problem.Result {
+func (q *websiteQueue) requeue(ctx context.Context, key cache.ObjectName, problems []*problem.Problem) problem.Result {
 	result, retry, after := problem.Success, problem.OnChange, time.Duration(0)
 	for _, p := range problems {
-		logProblem(ctx, p, c.queue.NumRequeues(key))
+		logProblem(ctx, p, q.NumRequeues(key))
 		result, retry, after = max(result, p.Result), max(retry, p.Retry), max(after, p.RetryAfter)
 	}
 	switch retry {
 	case problem.WithBackoff:
-		c.queue.AddAfter(key, max(after, c.backoff.When(key)))
+		q.AddAfter(key, max(after, q.backoff.When(key)))
 	case problem.Periodically:
-		c.queue.Forget(key)
-		c.queue.AddAfter(key, wait.Jitter(periodicRetry, periodicJitter))
+		q.Forget(key)
+		q.AddAfter(key, wait.Jitter(periodicRetry, periodicJitter))
 	default:
-		c.queue.Forget(key)
+		q.Forget(key)
 	}
 	return result
 }
@@ -80,16 +105,6 @@ func logProblem(ctx context.Context, p *problem.Problem, requeues int) {
 	default:
 		logger.Error(p, "Failed to reconcile, not retrying before the Website changes")
 	}
-}
-
-// newQueue returns the work queue of the controller.
-func newQueue(backoff workqueue.TypedRateLimiter[cache.ObjectName], priority *priorityQueue, clock clock.WithTicker) workqueue.TypedRateLimitingInterface[cache.ObjectName] {
-	const name = "websites"
-	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: priority})
-	// Named once only: each name registers metrics.
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: storage})
-	return workqueue.NewTypedRateLimitingQueueWithConfig(backoff,
-		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{DelayingQueue: delaying})
 }
 
 // priorityQueue hands out Websites that users have changed before those that

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -15,13 +16,29 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
+// reconciler brings Websites and their children together.
+type reconciler struct {
+	// websites shows what was written last; websiteIndex finds claimants.
+	websites     cache.MutationCache
+	websiteIndex cache.Indexer
+
+	children *children.Children
+	pods     *websitePods
+	images   resources.Images
+
+	events   *eventReporter
+	statuses *statusReporter
+	tracer   tracer
+	clock    clock.PassiveClock
+}
+
 // reconcile brings the children of a Website to what they should be and reports
-// what it has state. The problems that it returns decide when it is called again.
-func (c *Controller) reconcile(ctx context.Context, key cache.ObjectName) []*problem.Problem {
-	website := c.website(key)
+// what it has found. The problems that it returns decide when it is called again.
+func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*problem.Problem {
+	website := r.website(key)
 	if website == nil {
-		c.events.forget(key)
-		c.writes.forget(key)
+		r.events.forget(key)
+		r.statuses.writes.forget(key)
 		return nil
 	}
 	if !website.DeletionTimestamp.IsZero() {
@@ -30,54 +47,44 @@ func (c *Controller) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		return nil
 	}
 
-	state, problems := c.reconcileChildren(ctx, website)
-	c.events.report(website, problems)
-	if p := c.reportStatus(ctx, website, state, problems); p != nil {
+	found, problems := r.reconcileChildren(ctx, website)
+	r.events.report(website, problems)
+	if p := r.statuses.report(ctx, found, problems); p != nil {
 		problems = append(problems, p)
 	}
 	return problems
 }
 
-// childState is what a reconciliation knows of the children of a Website, for its
-// status.
-type childState struct {
-	// known is false when it could not be found out whether there is a Deployment.
-	known      bool
-	deployment *appsv1.Deployment
-	// service is nil when it is not known or could not be written.
-	service      *corev1.Service
-	serviceTaken bool
-	pods         []status.Pod
-}
-
-func (c *Controller) reconcileChildren(ctx context.Context, website *v1beta1.Website) (childState, []*problem.Problem) {
-	state, desired, p := c.claim(ctx, website)
+// reconcileChildren returns what it has found or made, for the status: nil when it
+// is not known whether there is a Deployment.
+func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, []*problem.Problem) {
+	found, desired, p := r.claim(ctx, website)
 	if p != nil {
-		return state, []*problem.Problem{p}
+		return found, []*problem.Problem{p}
 	}
 	var problems []*problem.Problem
 
 	// The configuration comes before the pods that would otherwise wait for it, and
 	// one that belongs to something else keeps them from running with it.
-	if p := c.ensureConfigMap(ctx, website, desired); p != nil {
+	if p := r.ensureConfigMap(ctx, website, desired); p != nil {
 		problems = append(problems, p)
-	} else if state.deployment, p = c.ensureDeployment(ctx, website, state.deployment, desired); p != nil {
+	} else if found.Deployment, p = r.ensureDeployment(ctx, website, found.Deployment, desired); p != nil {
 		problems = append(problems, p)
 	}
-	if state.deployment == nil {
-		return state, problems
+	if found.Deployment == nil {
+		return found, problems
 	}
 
 	// A Service is of no use without pods, but one that is missing in front of
 	// pods is put back whatever else is wrong.
-	if state.service, p = c.ensureService(ctx, website, desired); p != nil {
-		state.serviceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
+	if found.Service, p = r.ensureService(ctx, website, desired); p != nil {
+		found.ServiceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
 		problems = append(problems, p)
 	}
-	if p := c.ensurePodDisruptionBudget(ctx, website, desired); p != nil {
+	if p := r.ensurePodDisruptionBudget(ctx, website, desired); p != nil {
 		problems = append(problems, p)
 	}
-	return state, problems
+	return found, problems
 }
 
 // desiredChildren is what the children of a Website are to be.
@@ -92,27 +99,30 @@ type desiredChildren struct {
 // claim finds out whether the name is this Website's to use, and builds what it
 // will hold. The Deployment is what stakes the claim: while it belongs to
 // something else, nothing at all is written.
-func (c *Controller) claim(ctx context.Context, website *v1beta1.Website) (state childState, desired desiredChildren, p *problem.Problem) {
-	ctx, end := c.startStep(ctx, stepClaim)
+func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren, p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepClaim)
 	defer func() { end(p) }()
 
 	name := resources.DeploymentName(website)
-	if state.deployment, p = c.children.Deployments.Find(ctx, website, name); p != nil {
-		state.known = p.Reason == v1beta1.WebsiteReasonNameTaken
-		return state, desired, p
+	deployment, p := r.children.Deployments.Find(ctx, website, name)
+	if p != nil && p.Reason != v1beta1.WebsiteReasonNameTaken {
+		return nil, desired, p
 	}
-	state.known = true
-	if older := c.olderClaimant(website); state.deployment == nil && older != nil &&
-		!c.children.ConfigMaps.Holds(website, resources.ConfigMapName(website)) {
-		return state, desired, c.children.Deployments.Claimed(name, older)
+	found = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
+	if p != nil {
+		return found, desired, p
 	}
-	state.pods = c.podsOf(website)
-	desired, p = c.build(website, status.KeptCommit(c.input(website, state)))
-	return state, desired, p
+	if older := r.olderClaimant(website); deployment == nil && older != nil &&
+		!r.children.ConfigMaps.Holds(website, resources.ConfigMapName(website)) {
+		return found, desired, r.children.Deployments.Claimed(name, older)
+	}
+	found.Pods = r.pods.of(website)
+	desired, p = r.build(website, status.KeptCommit(found))
+	return found, desired, p
 }
 
 // build builds what the children are to be, on a commit unless that is empty.
-func (c *Controller) build(website *v1beta1.Website, commit string) (desired desiredChildren, p *problem.Problem) {
+func (r *reconciler) build(website *v1beta1.Website, commit string) (desired desiredChildren, p *problem.Problem) {
 	if commit != "" {
 		website = resources.KeptOn(website, commit)
 	}
@@ -120,56 +130,56 @@ func (c *Controller) build(website *v1beta1.Website, commit string) (desired des
 	if err != nil {
 		return desired, problem.InvalidSpec(err)
 	}
-	deployment, err := resources.Deployment(website, c.images, nginxConfig)
+	deployment, err := resources.Deployment(website, r.images, nginxConfig)
 	if err != nil {
 		return desired, problem.InvalidSpec(err)
 	}
 	return desiredChildren{website: website, nginxConfig: nginxConfig, deployment: deployment}, nil
 }
 
-func (c *Controller) ensureConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
-	ctx, end := c.startStep(ctx, stepConfigMap)
+func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepConfigMap)
 	defer func() { end(p) }()
 
-	configMap, done, p := c.children.ConfigMaps.Ensure(ctx, website, resources.ConfigMap(desired.website, desired.nginxConfig))
-	recordChildWrite(c.children.ConfigMaps, done)
+	configMap, done, p := r.children.ConfigMaps.Ensure(ctx, website, resources.ConfigMap(desired.website, desired.nginxConfig))
+	recordChildWrite(r.children.ConfigMaps, done)
 	// That it is created goes without saying: it is of no use by itself.
 	if done != children.Created {
-		c.events.childWritten(website, configMap, c.children.ConfigMaps, done)
+		r.events.childWritten(website, configMap, r.children.ConfigMaps, done)
 	}
 	return p
 }
 
-func (c *Controller) ensureDeployment(ctx context.Context, website *v1beta1.Website, current *appsv1.Deployment, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
-	ctx, end := c.startStep(ctx, stepDeployment)
+func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Website, current *appsv1.Deployment, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepDeployment)
 	defer func() { end(p) }()
 
-	deployment, done, p := c.children.Deployments.Apply(ctx, website, current, desired.deployment)
-	recordChildWrite(c.children.Deployments, done)
-	c.events.childWritten(website, deployment, c.children.Deployments, done)
+	deployment, done, p := r.children.Deployments.Apply(ctx, website, current, desired.deployment)
+	recordChildWrite(r.children.Deployments, done)
+	r.events.childWritten(website, deployment, r.children.Deployments, done)
 	return deployment, p
 }
 
-func (c *Controller) ensureService(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
-	ctx, end := c.startStep(ctx, stepService)
+func (r *reconciler) ensureService(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepService)
 	defer func() { end(p) }()
 
-	service, done, p := c.children.Services.Ensure(ctx, website, resources.Service(desired.website))
+	service, done, p := r.children.Services.Ensure(ctx, website, resources.Service(desired.website))
 	if p != nil {
 		return nil, p
 	}
-	recordChildWrite(c.children.Services, done)
-	c.events.childWritten(website, service, c.children.Services, done)
+	recordChildWrite(r.children.Services, done)
+	r.events.childWritten(website, service, r.children.Services, done)
 	return service, nil
 }
 
 // ensurePodDisruptionBudget keeps the PodDisruptionBudget of a Website with
 // several pods, and removes that of one that has no longer several.
-func (c *Controller) ensurePodDisruptionBudget(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
-	ctx, end := c.startStep(ctx, stepPodDisruptionBudget)
+func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
 	defer func() { end(p) }()
 
-	budgets := c.children.PodDisruptionBudgets
+	budgets := r.children.PodDisruptionBudgets
 	if !resources.WantsPodDisruptionBudget(website) {
 		done, p := budgets.Delete(ctx, website, resources.PodDisruptionBudgetName(website))
 		recordChildWrite(budgets, done)
@@ -179,15 +189,15 @@ func (c *Controller) ensurePodDisruptionBudget(ctx context.Context, website *v1b
 	recordChildWrite(budgets, done)
 	// That it comes with the second pod goes without saying.
 	if done != children.Created {
-		c.events.childWritten(website, budget, budgets, done)
+		r.events.childWritten(website, budget, budgets, done)
 	}
 	return p
 }
 
 // website returns a Website as the cache shows it, or as it was last written when
 // that is newer; nil when there is none.
-func (c *Controller) website(key cache.ObjectName) *v1beta1.Website {
-	obj, exists, err := c.websiteCache.GetByKey(key.String())
+func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
+	obj, exists, err := r.websites.GetByKey(key.String())
 	if website, ok := obj.(*v1beta1.Website); err == nil && exists && ok {
 		return website
 	}
@@ -198,9 +208,9 @@ func (c *Controller) website(key cache.ObjectName) *v1beta1.Website {
 // it is older than this one. Of several, the oldest has a name that no child has
 // yet; whoever holds a child under it keeps it. Two that do not see each other yet
 // both try to create the ConfigMap, and the API server refuses the second.
-func (c *Controller) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
+func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
 	oldest := website
-	for _, other := range c.claimants(website.Namespace, resources.DeploymentName(website)) {
+	for _, other := range claimants(r.websiteIndex, website.Namespace, resources.DeploymentName(website)) {
 		if other.DeletionTimestamp.IsZero() && isOlder(other, oldest) {
 			oldest = other
 		}

@@ -158,12 +158,12 @@ func TestWriteEventsAreBounded(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
 	for range 10 * writeEventBurst {
-		f.controller.events.childWritten(newWebsite(), service, f.controller.children.Services, children.Updated)
+		f.controller.reconciler.events.childWritten(newWebsite(), service, f.controller.reconciler.children.Services, children.Updated)
 	}
 	if got := len(f.events()); got != writeEventBurst {
 		t.Errorf("%d events about one fight, want %d", got, writeEventBurst)
 	}
-	f.controller.events.childWritten(newWebsite(withName("other")), service, f.controller.children.Services, children.Updated)
+	f.controller.reconciler.events.childWritten(newWebsite(withName("other")), service, f.controller.reconciler.children.Services, children.Updated)
 	if got := len(f.events()); got != 1 {
 		t.Error("one Website's fight silences another's events")
 	}

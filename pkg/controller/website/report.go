@@ -16,6 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 )
 
 const (
@@ -29,30 +30,41 @@ const (
 	persistent = 3
 )
 
-// reportStatus is the last step of a reconciliation.
-func (c *Controller) reportStatus(ctx context.Context, website *v1beta1.Website, state childState, problems []*problem.Problem) (p *problem.Problem) {
-	ctx, end := c.startStep(ctx, stepStatus)
-	defer func() { end(p) }()
-
-	key := cache.MetaObjectToName(website)
-	reported, ok := reportable(problems, c.queue.NumRequeues(key))
-	if !state.known || !ok {
-		return nil // Whatever would be reported, would be a guess.
-	}
-	in := c.input(website, state)
-	in.Problem = reported
-	if wait := status.Recheck(in); wait > 0 {
-		c.queue.AddAfter(key, wait)
-	}
-	return c.writeStatus(ctx, website, status.Compute(in))
+// statusReporter reports on Websites by their status.
+type statusReporter struct {
+	client websiteclient.WebsitesGetter
+	// cache remembers what was written.
+	cache  cache.MutationCache
+	queue  *websiteQueue
+	tracer tracer
+	writes statusWriteTimes
 }
 
-// input is what the status of a Website is computed from.
-func (c *Controller) input(website *v1beta1.Website, state childState) *status.Input {
-	return &status.Input{
-		Website: website, Deployment: state.deployment, Service: state.service, ServiceTaken: state.serviceTaken,
-		Pods: state.pods, Probing: c.prober != nil, Now: c.clock.Now(),
+func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *websiteQueue, tracer tracer) *statusReporter {
+	return &statusReporter{
+		client: client, cache: written, queue: queue, tracer: tracer,
+		writes: statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}},
 	}
+}
+
+// report is the last step of a reconciliation, which had these problems.
+func (r *statusReporter) report(ctx context.Context, in *status.Input, problems []*problem.Problem) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepStatus)
+	defer func() { end(p) }()
+
+	if in == nil {
+		return nil // Whatever would be reported, would be a guess.
+	}
+	key := cache.MetaObjectToName(in.Website)
+	reported, known := reportable(problems, r.queue.NumRequeues(key))
+	if !known {
+		return nil
+	}
+	in.Problem = reported
+	if wait := status.Recheck(in); wait > 0 {
+		r.queue.AddAfter(key, wait)
+	}
+	return r.write(ctx, in.Website, status.Compute(in), in.Now)
 }
 
 // reportable returns the problem to report, if any. The problems are in the order
@@ -78,23 +90,22 @@ func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bo
 	return nil, false
 }
 
-// writeStatus writes the status of a Website when it differs from what is there
+// write writes the status of a Website when it differs from what is there
 // and is due. The write carries the resource version of the object that the status
 // was computed from, so it cannot undo a newer one.
-func (c *Controller) writeStatus(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus) *problem.Problem {
+func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus, now time.Time) *problem.Problem {
 	key := cache.MetaObjectToName(website)
-	changed, wait := c.writes.due(key, &website.Status, &current, c.clock.Now())
+	changed, wait := r.writes.due(key, &website.Status, &current, now)
 	if !changed {
 		return nil
 	}
 	if wait > 0 {
-		c.queue.AddAfter(key, wait)
+		r.queue.AddAfter(key, wait)
 		return nil
 	}
 	update := website.DeepCopy()
 	update.Status = current
-	written, err := c.websites.WebsiteV1beta1().Websites(update.Namespace).
-		UpdateStatus(ctx, update, metav1.UpdateOptions{FieldManager: children.FieldManager})
+	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{FieldManager: children.FieldManager})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -102,8 +113,8 @@ func (c *Controller) writeStatus(ctx context.Context, website *v1beta1.Website, 
 		return problem.Classify(fmt.Errorf("writing the status of Website %q: %w", website.Name, err))
 	default:
 		statusWrites.Inc()
-		c.websiteCache.Mutation(written)
-		c.writes.forget(key)
+		r.cache.Mutation(written)
+		r.writes.forget(key)
 		return nil
 	}
 }

@@ -67,9 +67,9 @@ func TestStatusWritesAreDue(t *testing.T) {
 // TestCreatingCostsTwoStatusWrites plays how a Deployment reports while it comes
 // up, every tenth of a second another count.
 func TestCreatingCostsTwoStatusWrites(t *testing.T) {
-	f := newFixture(t, newWebsite(withReplicas(3)))
 	clock := testingclock.NewFakeClock(testNow)
-	f.controller.clock, f.controller.writes.delay = clock, statusDelay
+	f := newFixtureAt(t, clock, newWebsite(withReplicas(3)))
+	f.controller.reconciler.statuses.writes.delay = statusDelay
 	for tick := range 40 {
 		if _, found := live[*appsv1.Deployment](f, testDeployment); found {
 			edit(f, testDeployment, func(d *appsv1.Deployment) {
@@ -109,7 +109,7 @@ func TestStatusWriteTimesGoWithTheWebsite(t *testing.T) {
 	f.reconcile(testKey)
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(f.controller.writes.since) != 0 {
+	if len(f.controller.reconciler.statuses.writes.since) != 0 {
 		t.Error("a Website that is gone is still remembered")
 	}
 }

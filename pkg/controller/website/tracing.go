@@ -8,6 +8,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
@@ -26,18 +27,24 @@ const (
 	attributeResult    = attribute.Key("website.reconcile.result")
 )
 
-// tracerOf returns the tracer of a provider, which may be nil.
-func tracerOf(provider oteltrace.TracerProvider) oteltrace.Tracer {
+// tracer makes the spans of reconciliations and of their steps, which it measures.
+type tracer struct {
+	spans oteltrace.Tracer
+	clock clock.PassiveClock
+}
+
+// newTracer returns the tracer of a provider, which may be nil.
+func newTracer(provider oteltrace.TracerProvider, clock clock.PassiveClock) tracer {
 	if provider == nil {
 		provider = noop.NewTracerProvider()
 	}
-	return provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website")
+	return tracer{spans: provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website"), clock: clock}
 }
 
 // startReconcile starts the span of a reconciliation. What is called with the
 // context that it returns makes spans below it.
-func (c *Controller) startReconcile(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
-	return c.tracer.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
+func (t tracer) startReconcile(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
+	return t.spans.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
 		attributeNamespace.String(key.Namespace), attributeName.String(key.Name)))
 }
 
@@ -69,11 +76,11 @@ const (
 
 // startStep starts the span of a step, below that of its reconciliation, and its
 // duration. The function that it returns ends both.
-func (c *Controller) startStep(ctx context.Context, name step) (context.Context, func(*problem.Problem)) {
-	start := c.clock.Now()
-	ctx, span := c.tracer.Start(ctx, spanStepPrefix+string(name))
+func (t tracer) startStep(ctx context.Context, name step) (context.Context, func(*problem.Problem)) {
+	start := t.clock.Now()
+	ctx, span := t.spans.Start(ctx, spanStepPrefix+string(name))
 	return ctx, func(p *problem.Problem) {
-		stepSeconds.WithLabelValues(string(name), problem.ResultOf(p).String()).Observe(c.clock.Since(start).Seconds())
+		stepSeconds.WithLabelValues(string(name), problem.ResultOf(p).String()).Observe(t.clock.Since(start).Seconds())
 		if p != nil {
 			span.RecordError(p)
 			if p.Result == problem.Failure {

@@ -10,6 +10,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
@@ -29,8 +30,8 @@ func TestSpanOfAReconciliation(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			exporter := tracetest.NewInMemoryExporter()
-			c := &Controller{tracer: tracerOf(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))}
-			_, span := c.startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
+			tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), clock.RealClock{})
+			_, span := tracer.startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
 			endReconcile(span, test.result, test.problems)
 
 			spans := exporter.GetSpans()
@@ -60,7 +61,8 @@ func TestSpanOfAReconciliation(t *testing.T) {
 func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	exporter := tracetest.NewInMemoryExporter()
-	f.controller.tracer = tracerOf(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), clock.RealClock{})
+	f.controller.tracer, f.controller.reconciler.tracer, f.controller.reconciler.statuses.tracer = tracer, tracer, tracer
 	f.controller.queue.Add(testKey)
 	f.controller.work(t.Context(), make(chan struct{}))
 
@@ -83,8 +85,7 @@ func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 }
 
 func TestNoTracerProvider(t *testing.T) {
-	c := &Controller{tracer: tracerOf(nil)}
-	_, span := c.startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
+	_, span := newTracer(nil, clock.RealClock{}).startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
 	endReconcile(span, problem.Success, nil)
 	if span.IsRecording() {
 		t.Error("a span is recorded although nobody asked for it")
