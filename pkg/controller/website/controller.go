@@ -72,7 +72,6 @@ func New(config Config) (*Controller, error) {
 	websites := config.WebsiteInformers.Website().V1beta1().Websites()
 	core, apps, policy := config.ChildInformers.Core().V1(), config.ChildInformers.Apps().V1(), config.ChildInformers.Policy().V1()
 	pods, client := core.Pods().Informer(), config.Websites.WebsiteV1beta1()
-
 	index := websites.Informer().GetIndexer()
 
 	c := &Controller{

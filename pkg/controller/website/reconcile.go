@@ -166,7 +166,7 @@ func (r *reconciler) ensureService(ctx context.Context, website *v1beta1.Website
 
 	service, done, p := r.children.Services.Ensure(ctx, website, resources.Service(desired.website))
 	if p != nil {
-		return nil, p
+		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
 	recordChildWrite(r.children.Services, done)
 	r.events.childWritten(website, service, r.children.Services, done)
@@ -205,9 +205,10 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 }
 
 // olderClaimant returns the oldest other Website that asks for the same name, if
-// it is older than this one. Of several, the oldest has a name that no child has
-// yet; whoever holds a child under it keeps it. Two that do not see each other yet
-// both try to create the ConfigMap, and the API server refuses the second.
+// it is older than this one. Of several, the oldest gets a name that no child has
+// yet; one that holds a child under it keeps it. Two that are reconciled before the
+// cache shows both try to create the same ConfigMap, and the API server refuses the
+// second.
 func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
 	oldest := website
 	for _, other := range claimants(r.websiteIndex, website.Namespace, resources.DeploymentName(website)) {

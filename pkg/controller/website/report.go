@@ -47,24 +47,26 @@ func newStatusReporter(client websiteclient.WebsitesGetter, written cache.Mutati
 	}
 }
 
-// report is the last step of a reconciliation, which had these problems.
-func (r *statusReporter) report(ctx context.Context, in *status.Input, problems []*problem.Problem) (p *problem.Problem) {
+// report is the last step of a reconciliation, which found this, or nil when it is
+// not known whether there is a Deployment, and had these problems.
+func (r *statusReporter) report(ctx context.Context, found *status.Input, problems []*problem.Problem) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepStatus)
 	defer func() { end(p) }()
 
-	if in == nil {
+	if found == nil {
 		return nil // Whatever would be reported, would be a guess.
 	}
-	key := cache.MetaObjectToName(in.Website)
+	key := cache.MetaObjectToName(found.Website)
 	reported, known := reportable(problems, r.queue.NumRequeues(key))
 	if !known {
 		return nil
 	}
+	in := *found
 	in.Problem = reported
-	if wait := status.Recheck(in); wait > 0 {
+	if wait := status.Recheck(&in); wait > 0 {
 		r.queue.AddAfter(key, wait)
 	}
-	return r.write(ctx, in.Website, status.Compute(in), in.Now)
+	return r.write(ctx, in.Website, status.Compute(&in), in.Now)
 }
 
 // reportable returns the problem to report, if any. The problems are in the order

@@ -1,16 +1,19 @@
 package website
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func readyStatus(ready bool, available int32) *v1beta1.WebsiteStatus {
@@ -19,6 +22,37 @@ func readyStatus(ready bool, available int32) *v1beta1.WebsiteStatus {
 		status = metav1.ConditionTrue
 	}
 	return &v1beta1.WebsiteStatus{AvailableReplicas: available, Conditions: []metav1.Condition{{Type: "Ready", Status: status}}}
+}
+
+// TestReportable: a retry that may succeed is nothing to report, and leaves open what
+// is; an error that lasts is reported when nothing better is known.
+func TestReportable(t *testing.T) {
+	conflict := problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), testName, errors.New("changed")))
+	broken, taken := problem.Classify(errBroken), problem.NameTaken("x", false, "taken")
+	for name, test := range map[string]struct {
+		problems  []*problem.Problem
+		requeues  int
+		want      string
+		wantKnown bool
+	}{
+		"all well":                   {nil, 0, "", true},
+		"a conflict":                 {[]*problem.Problem{conflict}, 0, "", false},
+		"a conflict that lasts":      {[]*problem.Problem{conflict}, 2 * persistent, "", false},
+		"an error":                   {[]*problem.Problem{broken}, persistent - 1, "", false},
+		"an error that lasts":        {[]*problem.Problem{conflict, broken}, persistent, v1beta1.WebsiteReasonReconcileError, true},
+		"a taken name":               {[]*problem.Problem{taken}, 0, v1beta1.WebsiteReasonNameTaken, true},
+		"an error, and a taken name": {[]*problem.Problem{broken, taken}, persistent, v1beta1.WebsiteReasonNameTaken, true},
+		"the namespace is deleted":   {[]*problem.Problem{problem.Classify(terminating())}, persistent, "", true},
+	} {
+		got, known := reportable(test.problems, test.requeues)
+		reason := ""
+		if got != nil {
+			reason = got.Reason
+		}
+		if reason != test.want || known != test.wantKnown {
+			t.Errorf("%s: %q, %t, want %q, %t", name, reason, known, test.want, test.wantKnown)
+		}
+	}
 }
 
 func TestStatusWritesAreDue(t *testing.T) {

@@ -61,22 +61,22 @@ func endReconcile(span oteltrace.Span, result problem.Result, problems []*proble
 	span.End()
 }
 
-// step is the name of a part of a reconciliation, in metrics and traces.
-type step string
+// stepName names a part of a reconciliation, in metrics and traces.
+type stepName string
 
 // The steps, in their order.
 const (
-	stepClaim               step = "claim"
-	stepConfigMap           step = "configmap"
-	stepDeployment          step = "deployment"
-	stepService             step = "service"
-	stepPodDisruptionBudget step = "poddisruptionbudget"
-	stepStatus              step = "status"
+	stepClaim               stepName = "claim"
+	stepConfigMap           stepName = "configmap"
+	stepDeployment          stepName = "deployment"
+	stepService             stepName = "service"
+	stepPodDisruptionBudget stepName = "poddisruptionbudget"
+	stepStatus              stepName = "status"
 )
 
 // startStep starts the span of a step, below that of its reconciliation, and its
 // duration. The function that it returns ends both.
-func (t tracer) startStep(ctx context.Context, name step) (context.Context, func(*problem.Problem)) {
+func (t tracer) startStep(ctx context.Context, name stepName) (context.Context, func(*problem.Problem)) {
 	start := t.clock.Now()
 	ctx, span := t.spans.Start(ctx, spanStepPrefix+string(name))
 	return ctx, func(p *problem.Problem) {
