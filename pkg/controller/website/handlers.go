@@ -107,7 +107,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	}
 }
 
-// enqueueOwner queues the Website that controls a child. The UID tells it from
+// enqueueOwner queues the Website that controls a child. The UID distinguishes it from
 // a later one of the same name, which has nothing to do with this child.
 func (h *eventHandlers) enqueueOwner(child metav1.Object, urgent bool) {
 	key, uid, ok := children.OwnerOf(child)

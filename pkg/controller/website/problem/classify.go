@@ -55,7 +55,7 @@ func Classify(err error) *Problem {
 	return p
 }
 
-// RefusalReason tells from the words of a 403 who refuses.
+// RefusalReason returns which refusal the message of a 403 is.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"):

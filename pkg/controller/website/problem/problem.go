@@ -1,5 +1,5 @@
 // Package problem decides once what an error of a reconciliation means: what
-// users are told, how metrics count it, and when the Website is reconciled again.
+// is reported to users, how metrics count it, and when the Website is reconciled again.
 package problem
 
 import (
