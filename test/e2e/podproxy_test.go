@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 // TestPodProxy reads the commit by the other of the two ways to a pod, that of a
@@ -28,7 +28,7 @@ func TestPodProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := observer.NewPods(observer.PodProxy, config, kubernetesClient(t))
+	pods, err := podprobe.NewClient(podprobe.PodProxy, config, kubernetesClient(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
@@ -48,8 +46,7 @@ func (r *remote) answer(request *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	commit := r.head
 	r.mu.Unlock()
-	template := appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: pod.Spec}}
-	if kept := resources.CommitOf(&appsv1.Deployment{Spec: template}); kept != "" {
+	if kept := workload.CommitOf(&pod.Spec); kept != "" {
 		commit = kept
 	}
 	body := map[string]string{
@@ -83,7 +80,7 @@ func (w world) serves(ctx context.Context, name, commit, reason, kept string) er
 	if err != nil {
 		return err
 	}
-	if got := resources.CommitOf(deployment); got != kept {
+	if got := workload.CommitOf(&deployment.Spec.Template.Spec); got != kept {
 		return fmt.Errorf("the pods of Website %s are told to stay on commit %q, want %q", name, got, kept)
 	}
 	return w.settled(ctx, name)

@@ -26,8 +26,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	websitescheme "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
@@ -58,15 +58,15 @@ func newWebsite(name string) v1beta1.Website {
 }
 
 // newPod returns a pod of a Website that is ready.
-func newPod(site string) corev1.Pod {
+func newPod(website string) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: site + "-hash-pod", Namespace: "default", UID: types.UID("uid-of-the-pod-of-" + site),
+			Name: website + "-hash-pod", Namespace: "default", UID: types.UID("uid-of-the-pod-of-" + website),
 			Labels: map[string]string{
-				"app": "website-nginx", "controller": site, "app.kubernetes.io/managed-by": "website-controller",
+				"app": "website-nginx", "controller": website, "app.kubernetes.io/managed-by": "website-controller",
 				appsv1.DefaultDeploymentUniqueLabelKey: "hash",
 			},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: site + "-hash", Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: website + "-hash", Controller: ptr.To(true)}},
 		},
 		Status: corev1.PodStatus{
 			// Nobody may ask there.
@@ -191,7 +191,7 @@ func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) *
 	o.Kubeconfig = writeKubeconfig(t, server.URL)
 	o.LeaderElection.LeaderElect = false
 	o.SecureServing.BindPort = 0
-	o.CommitObservation = string(observer.None)
+	o.CommitObservation = string(podprobe.None)
 	for _, tweak := range tweaks {
 		tweak(o)
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
@@ -64,14 +64,14 @@ func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error
 	return c, nil
 }
 
-// pods returns what asks the pods which commit they serve, or nil when the flags
-// say that nobody does.
-func (c *clients) pods(o *options.Options) (observer.Pods, error) {
-	mode := observer.Mode(o.CommitObservation)
-	if mode == observer.None {
+// pods returns what reaches the pods to probe, or nil when commit observation is
+// disabled.
+func (c *clients) pods(o *options.Options) (podprobe.Client, error) {
+	mode := podprobe.Mode(o.CommitObservation)
+	if mode == podprobe.None {
 		return nil, nil
 	}
-	return observer.NewPods(mode, separate(c.config), c.kube)
+	return podprobe.NewClient(mode, separate(c.config), c.kube)
 }
 
 func clientConfig(o *options.Options) (*rest.Config, error) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 // purpose is whom a request of the controller is for.
@@ -50,7 +50,7 @@ func TestPurposesShareNoConnections(t *testing.T) {
 			connections[r.RemoteAddr] = sets.New[string]()
 		}
 		connections[r.RemoteAddr].Insert(purpose(info))
-		// The status of a Website is the last that a pass writes.
+		// The status of a Website is the last that a reconciliation writes.
 		if seen.Insert(purpose(info), info.Resource+"/"+info.Subresource).HasAll("election", "events", "informers", "pods", "workers", "websites/status") {
 			allSeen()
 		}
@@ -58,7 +58,7 @@ func TestPurposesShareNoConnections(t *testing.T) {
 	}
 	o := server.newOptions(t, func(o *options.Options) {
 		o.LeaderElection.LeaderElect = true
-		o.CommitObservation = string(observer.PodProxy)
+		o.CommitObservation = string(podprobe.PodProxy)
 	})
 	stop := startInstrumented(t, o, Instruments{})
 	await(t, "there was a request of every kind", all)

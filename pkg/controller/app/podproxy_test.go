@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 // TestCommitThroughThePodProxy has the API server answer for a pod, and waits
@@ -40,21 +40,21 @@ func TestCommitThroughThePodProxy(t *testing.T) {
 			return true
 		case info.Resource == "websites" && info.Subresource == "status":
 			object, err := sent(r)
-			site, ok := object.(*v1beta1.Website)
+			website, ok := object.(*v1beta1.Website)
 			if err != nil || !ok {
 				t.Errorf("instead of a status there came %v, %v", object, err)
 				return false
 			}
-			if site.Status.Commit == commit {
+			if website.Status.Commit == commit {
 				report()
 			}
-			answer(w, site)
+			answer(w, website)
 			return true
 		default:
 			return false
 		}
 	}
-	o := server.newOptions(t, func(o *options.Options) { o.CommitObservation = string(observer.PodProxy) })
+	o := server.newOptions(t, func(o *options.Options) { o.CommitObservation = string(podprobe.PodProxy) })
 	startInstrumented(t, o, Instruments{})
 	await(t, "the commit is in the status", reported)
 }

@@ -74,8 +74,8 @@ func TestRetryAfterIsReturned(t *testing.T) {
 			return err
 		},
 		"status": func(ctx context.Context, c *clients) error {
-			site := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default"}}
-			_, err := c.websites.WebsiteV1beta1().Websites("default").UpdateStatus(ctx, site, metav1.UpdateOptions{})
+			website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default"}}
+			_, err := c.websites.WebsiteV1beta1().Websites("default").UpdateStatus(ctx, website, metav1.UpdateOptions{})
 			return err
 		},
 	}

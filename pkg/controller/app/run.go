@@ -93,8 +93,8 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 		Images:           resources.Images{Nginx: o.NginxImage, GitSync: o.GitSyncImage},
 		TracerProvider:   instruments.TracerProvider,
 
-		Pods:              pods,
-		ObservationPeriod: o.CommitObservationPeriod,
+		Pods:        pods,
+		ProbePeriod: o.CommitObservationPeriod,
 	})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestWorkers(t *testing.T) {
 	allBusy, allDone := sync.OnceFunc(func() { close(busy) }), sync.OnceFunc(func() { close(all) })
 	server := &apiServer{websites: websites(2 * workers)}
 	server.first = func(_ http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
-		// The first request of a pass.
+		// The first request of a reconciliation.
 		if info.Verb != "get" || info.Resource != "deployments" {
 			return false
 		}
@@ -105,29 +105,29 @@ func TestRefusedWebsitesHoldNoWorker(t *testing.T) {
 }
 
 // TestResync is about a Website with which there is nothing to do, so that only
-// a resync makes a second pass over it.
+// a resync has it reconciled again.
 func TestResync(t *testing.T) {
 	t.Parallel()
-	site := newWebsite("kubia")
-	site.DeletionTimestamp, site.Finalizers = &metav1.Time{Time: time.Now()}, []string{"foregroundDeletion"}
-	passes := &passCounter{second: make(chan struct{})}
-	server := &apiServer{websites: []v1beta1.Website{site}}
+	website := newWebsite("kubia")
+	website.DeletionTimestamp, website.Finalizers = &metav1.Time{Time: time.Now()}, []string{"foregroundDeletion"}
+	reconciles := &reconcileCounter{second: make(chan struct{})}
+	server := &apiServer{websites: []v1beta1.Website{website}}
 	o := server.newOptions(t, func(o *options.Options) { o.MinResyncPeriod.Duration = time.Second })
-	startInstrumented(t, o, Instruments{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(passes))})
-	await(t, "the Website is looked at again", passes.second)
+	startInstrumented(t, o, Instruments{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(reconciles))})
+	await(t, "the Website is looked at again", reconciles.second)
 }
 
-// passCounter sees the spans of passes.
-type passCounter struct {
+// reconcileCounter sees the spans of reconciliations.
+type reconcileCounter struct {
 	sdktrace.SpanProcessor
 	mu     sync.Mutex
 	n      int
 	second chan struct{}
 }
 
-func (c *passCounter) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (c *reconcileCounter) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-func (c *passCounter) OnEnd(span sdktrace.ReadOnlySpan) {
+func (c *reconcileCounter) OnEnd(span sdktrace.ReadOnlySpan) {
 	if span.Name() != website.SpanReconcile {
 		return
 	}

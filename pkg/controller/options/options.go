@@ -21,7 +21,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 const (
@@ -100,7 +100,7 @@ func NewOptions() (*Options, error) {
 		NginxImage:      DefaultNginxImage,
 		GitSyncImage:    DefaultGitSyncImage,
 
-		CommitObservation:       string(observer.Direct),
+		CommitObservation:       string(podprobe.Direct),
 		CommitObservationPeriod: defaultObservationPeriod,
 
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
@@ -205,10 +205,10 @@ func (o *Options) Validate() error {
 		}
 	}
 	errs = append(errs, validateImage("--nginx-image", o.NginxImage), validateImage("--git-sync-image", o.GitSyncImage))
-	switch observer.Mode(o.CommitObservation) {
-	case observer.Direct, observer.PodProxy, observer.None:
+	switch podprobe.Mode(o.CommitObservation) {
+	case podprobe.Direct, podprobe.PodProxy, podprobe.None:
 	default:
-		errs = append(errs, fmt.Errorf("--commit-observation is %q: it must be %s, %s or %s", o.CommitObservation, observer.Direct, observer.PodProxy, observer.None))
+		errs = append(errs, fmt.Errorf("--commit-observation is %q: it must be %s, %s or %s", o.CommitObservation, podprobe.Direct, podprobe.PodProxy, podprobe.None))
 	}
 	if o.CommitObservationPeriod < minObservationPeriod {
 		errs = append(errs, fmt.Errorf("--commit-observation-period is %v: it must be at least %v", o.CommitObservationPeriod, minObservationPeriod))

@@ -6,10 +6,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func TestOrphans(t *testing.T) {
@@ -19,7 +19,7 @@ func TestOrphans(t *testing.T) {
 		given func(f *fixture)
 		// wantAdopted is false when the Deployment must be left as it is.
 		wantAdopted bool
-		wantProblem func(error) bool
+		wantProblem problem.Result
 	}{
 		"reference removed by hand": {given: orphan, wantAdopted: true},
 		"left by an earlier Website of the same name": {
@@ -27,7 +27,7 @@ func TestOrphans(t *testing.T) {
 				orphan(f)
 				edit(f, testDeployment+"-nginx", func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 				edit(f, testDeployment+"-npsvc", func(s *corev1.Service) { s.OwnerReferences = nil })
-				f.changeWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
+				f.changeWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 			},
 			wantAdopted: true,
 		},
@@ -35,7 +35,7 @@ func TestOrphans(t *testing.T) {
 			given: func(f *fixture) {
 				edit(f, testDeployment, func(d *appsv1.Deployment) { d.OwnerReferences, d.Labels["controller"] = nil, "other" })
 			},
-			wantProblem: isNameTaken,
+			wantProblem: problem.Taken,
 		},
 		"our labels on what somebody else made": {
 			given: func(f *fixture) {
@@ -45,14 +45,14 @@ func TestOrphans(t *testing.T) {
 				foreign.Labels = labels
 				f.store(foreign)
 			},
-			wantProblem: isNameTaken,
+			wantProblem: problem.Taken,
 		},
 		"on its way out": {
 			given: func(f *fixture) {
 				orphan(f)
 				edit(f, testDeployment, func(d *appsv1.Deployment) { d.DeletionTimestamp, d.Finalizers = &deleting, []string{"x"} })
 			},
-			wantProblem: isNameTaken,
+			wantProblem: problem.Taken,
 		},
 		"in other hands": {
 			given: func(f *fixture) {
@@ -60,18 +60,18 @@ func TestOrphans(t *testing.T) {
 					d.OwnerReferences = ofShop()
 				})
 			},
-			wantProblem: isNameTaken,
+			wantProblem: problem.Taken,
 		},
 		"the Website is going, and the cache does not show it": {
 			given: func(f *fixture) {
 				orphan(f)
-				site := f.website(testName)
-				site.DeletionTimestamp, site.Finalizers = &deleting, []string{"orphan"}
-				if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, testNamespace); err != nil {
+				website := f.website(testName)
+				website.DeletionTimestamp, website.Finalizers = &deleting, []string{"orphan"}
+				if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, testNamespace); err != nil {
 					f.Fatal(err)
 				}
 			},
-			wantProblem: apierrors.IsConflict,
+			wantProblem: problem.Conflict,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestOrphans(t *testing.T) {
 			problems := f.reconcile(testKey)
 			after := f.deployment()
 			if !test.wantAdopted {
-				if len(problems) == 0 || !test.wantProblem(problems[0]) {
+				if len(problems) == 0 || problems[0].Result != test.wantProblem {
 					t.Errorf("problems: %v", problems)
 				}
 				if after.ResourceVersion != before.ResourceVersion {
@@ -93,7 +93,7 @@ func TestOrphans(t *testing.T) {
 				}
 				return
 			}
-			current, err := f.controller.siteLister.Websites(testNamespace).Get(testName)
+			current, err := f.controller.websites.Websites(testNamespace).Get(testName)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,5 +106,3 @@ func TestOrphans(t *testing.T) {
 		})
 	}
 }
-
-func isNameTaken(err error) bool { return resultOf(err) == resultNameTaken }

@@ -1,7 +1,6 @@
 package website
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,46 +8,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func createdAt(seconds int64) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) { site.CreationTimestamp = metav1.NewTime(time.Unix(seconds, 0)) }
-}
-
-func TestClaims(t *testing.T) {
-	var c claims
-	first, second := cache.NewObjectName("ns", "first"), cache.NewObjectName("ns", "second")
-	if !c.acquire("a", first) || !c.acquire("b", second) {
-		t.Fatal("a free claim was not given")
-	}
-	if c.acquire("a", second) {
-		t.Fatal("a claim was given twice")
-	}
-	if got := c.release("a"); !slices.Equal(got, []cache.ObjectName{second}) {
-		t.Errorf("waiting: %v", got)
-	}
-	if !c.acquire("a", second) {
-		t.Error("a released claim is not free")
-	}
-}
-
-func TestBusyClaimWritesNothing(t *testing.T) {
-	f := newFixture(t, newWebsite())
-	f.controller.claims.acquire(claimOf(testNamespace, testDeployment), cache.NewObjectName(testNamespace, "other"))
-	problems := f.reconcile(testKey)
-	if len(problems) != 1 || !errors.Is(problems[0], errClaimBusy) {
-		t.Fatalf("problems: %v", problems)
-	}
-	if got := f.requests(); len(got) > 0 {
-		t.Errorf("requests: %q", got)
-	}
-	f.controller.running.Store(true)
-	if got := f.controller.claims.release(claimOf(testNamespace, testDeployment)); !slices.Equal(got, []cache.ObjectName{testKey}) {
-		t.Errorf("waiting: %v", got)
-	}
+	return func(website *v1beta1.Website) { website.CreationTimestamp = metav1.NewTime(time.Unix(seconds, 0)) }
 }
 
 func TestOldestClaimantComesFirst(t *testing.T) {
@@ -90,10 +55,10 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 			case test.wantError != "" && (len(problems) != 1 || !strings.Contains(problems[0].Error(), test.wantError)):
 				t.Errorf("problems: %v, want %q", problems, test.wantError)
 			}
-			for _, site := range []*v1beta1.Website{older, younger} {
+			for _, website := range []*v1beta1.Website{older, younger} {
 				deployment, found := live[*appsv1.Deployment](f, testDeployment)
-				if owns := found && metav1.IsControlledBy(deployment, site); owns != (test.winner == site) {
-					t.Errorf("%s owns the Deployment: %t", site.Name, owns)
+				if owns := found && metav1.IsControlledBy(deployment, website); owns != (test.winner == website) {
+					t.Errorf("%s owns the Deployment: %t", website.Name, owns)
 				}
 			}
 		})
@@ -104,8 +69,8 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 func TestWaitingClaimantsAreQueued(t *testing.T) {
 	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
 	f := newFixture(t, first, second)
-	f.controller.running.Store(true)
-	f.controller.websiteHandler().OnDelete(first)
+	f.controller.queue.running.Store(true)
+	f.controller.handlers.websiteHandler().OnDelete(first)
 	var got []string
 	for f.controller.queue.Len() > 0 {
 		key, _ := f.controller.queue.Get()

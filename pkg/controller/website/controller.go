@@ -4,48 +4,29 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/observer"
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-const (
-	// baseRetry and maxRetry bound how long a Website waits after an error. The
-	// wait doubles with every error in a row; the bound keeps a site from
-	// staying down long after what was wrong has been put right.
-	baseRetry = 100 * time.Millisecond
-	maxRetry  = 2 * time.Minute
-
-	// nameTakenRetry is how often a name is tried that belongs to something
-	// else. What is not labelled as ours sends no events when it goes.
-	nameTakenRetry  = time.Minute
-	nameTakenJitter = 0.2
-
-	// observationWorkers is how many pods are asked at once what they serve.
-	observationWorkers = 20
-
-	// passTimeout ends a pass over a Website that an API server keeps waiting.
-	passTimeout = time.Minute
-)
+// reconcileTimeout ends a reconciliation that an API server keeps waiting.
+const reconcileTimeout = time.Minute
 
 // Config is what a Controller works with.
 type Config struct {
@@ -61,103 +42,78 @@ type Config struct {
 	Recorder events.EventRecorder
 	// Images are what the pods run.
 	Images resources.Images
-	// Pods is how pods are asked which commit they serve. Nil: they are not
-	// asked.
-	Pods observer.Pods
-	// ObservationPeriod is how often a pod is asked with which all is well.
-	ObservationPeriod time.Duration
+	// Pods reaches the pods to probe. Nil disables commit observation.
+	Pods podprobe.Client
+	// ProbePeriod is the probing interval of healthy pods.
+	ProbePeriod time.Duration
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTicker
-	// TracerProvider takes a span of every pass. Default: none are made.
+	// TracerProvider takes a span of every reconciliation. Default: none are made.
 	TracerProvider oteltrace.TracerProvider
 }
 
 // Controller keeps the children and the status of every Website.
 type Controller struct {
-	websites   versioned.Interface
-	siteLister websitelisters.WebsiteLister
-	siteIndex  cache.Indexer
-
-	configMaps  *configMaps
-	deployments *deployments
-	services    *services
-	budgets     *podDisruptionBudgets
-	podIndex    cache.Indexer
-	// observer is nil when nobody asks the pods what they serve.
-	observer *observer.Observer
-
-	images   resources.Images
-	reporter *reporter
-	statuses statuses
-	tracer   oteltrace.Tracer
-	claims   claims
-	clock    clock.WithTicker
-
-	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
-	priority *priorityQueue
-	backoff  workqueue.TypedRateLimiter[cache.ObjectName]
-	synced   []cache.InformerSynced
-	// running is false while another replica leads. Nothing is queued then, so
-	// that a standby does not look like a controller that is falling behind.
-	running atomic.Bool
+	websites   websitelisters.WebsiteLister
+	pods       *websitePods
+	queue      *websiteQueue
+	handlers   *eventHandlers
+	reconciler *reconciler
+	tracer     tracer
+	synced     []cache.InformerSynced
 }
 
 // New returns a controller whose event handlers are registered with the
 // informers of the configuration.
 func New(config Config) (*Controller, error) {
-	sites := config.WebsiteInformers.Website().V1beta1().Websites()
-	configMapInformer := config.ChildInformers.Core().V1().ConfigMaps()
-	deploymentInformer := config.ChildInformers.Apps().V1().Deployments()
-	serviceInformer := config.ChildInformers.Core().V1().Services()
-
-	budgetInformer := config.ChildInformers.Policy().V1().PodDisruptionBudgets()
-	podInformer := config.ChildInformers.Core().V1().Pods()
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	websites := config.WebsiteInformers.Website().V1beta1().Websites()
+	core, apps, policy := config.ChildInformers.Core().V1(), config.ChildInformers.Apps().V1(), config.ChildInformers.Policy().V1()
+	pods, client := core.Pods().Informer(), config.Websites.WebsiteV1beta1()
+	index := websites.Informer().GetIndexer()
 
 	c := &Controller{
-		websites:   config.Websites,
-		siteLister: sites.Lister(),
-		siteIndex:  sites.Informer().GetIndexer(),
-		podIndex:   podInformer.Informer().GetIndexer(),
-		images:     config.Images,
-		reporter:   newReporter(config.Recorder),
-		tracer:     tracerOf(config.TracerProvider),
-		clock:      config.Clock,
-		priority:   newPriorityQueue(),
-		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+		websites: websites.Lister(),
+		queue:    newWebsiteQueue(config.Clock),
+		tracer:   newTracer(config.TracerProvider, config.Clock),
 	}
-	if c.clock == nil {
-		c.clock = clock.RealClock{}
-	}
-	c.statuses.delay, c.statuses.progressDelay = statusDelay, progressDelay
-	c.queue = newQueue(c.backoff, c.priority, c.clock)
-	owners := owners{cached: sites.Lister(), live: func(ctx context.Context, namespace, name string) (*v1beta1.Website, error) {
-		return config.Websites.WebsiteV1beta1().Websites(namespace).Get(ctx, name, metav1.GetOptions{})
-	}}
-	c.configMaps = newConfigMaps(config.Kube, configMapInformer.Lister(), owners)
-	c.deployments = newDeployments(config.Kube, deploymentInformer.Lister(), owners)
-	c.services = newServices(config.Kube, serviceInformer.Lister(), owners)
-	c.budgets = newPodDisruptionBudgets(config.Kube, budgetInformer.Lister(), owners)
+	c.pods = &websitePods{index: pods.GetIndexer(), websites: c.websites, queue: c.queue}
 	if config.Pods != nil {
-		c.observer = c.newObserver(config, podInformer.Lister())
+		c.pods.prober = podprobe.New(podprobe.Config{Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock})
+	}
+	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue}
+	written := children.NewCache(index)
+	c.reconciler = &reconciler{
+		websites: written, websiteIndex: index,
+		children: children.New(config.Kube, config.ChildInformers, children.Owners{Cached: c.websites, Live: client}),
+		pods:     c.pods,
+		images:   config.Images,
+		events:   newEventReporter(config.Recorder),
+		statuses: newStatusReporter(client, written, c.queue, c.tracer),
+		tracer:   c.tracer,
+		clock:    config.Clock,
 	}
 
-	if err := podInformer.Informer().AddIndexers(podIndexers()); err != nil {
+	if err := pods.AddIndexers(podIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
 	}
-	if err := sites.Informer().AddIndexers(indexers()); err != nil {
+	if err := websites.Informer().AddIndexers(websiteIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing Websites: %w", err)
 	}
+	sameName := func(name string) (string, bool) { return name, true }
 	for _, watched := range []struct {
 		what     string
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
 	}{
-		{"Websites", sites.Informer(), c.websiteHandler()},
-		{"ConfigMaps", configMapInformer.Informer(), c.childHandler(resources.DeploymentNameOfConfigMap)},
-		{"Deployments", deploymentInformer.Informer(), c.childHandler(func(name string) (string, bool) { return name, true })},
-		{"Services", serviceInformer.Informer(), c.childHandler(resources.DeploymentNameOfService)},
-		{"PodDisruptionBudgets", budgetInformer.Informer(), c.childHandler(func(name string) (string, bool) { return name, true })},
-		{"Pods", podInformer.Informer(), c.podHandler()},
+		{"Websites", websites.Informer(), c.handlers.websiteHandler()},
+		{"ConfigMaps", core.ConfigMaps().Informer(), c.handlers.childHandler(resources.DeploymentNameOfConfigMap)},
+		{"Deployments", apps.Deployments().Informer(), c.handlers.childHandler(sameName)},
+		{"Services", core.Services().Informer(), c.handlers.childHandler(resources.DeploymentNameOfService)},
+		{"PodDisruptionBudgets", policy.PodDisruptionBudgets().Informer(), c.handlers.childHandler(sameName)},
+		{"Pods", pods, c.handlers.podHandler()},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
 		if err != nil {
@@ -166,6 +122,16 @@ func New(config Config) (*Controller, error) {
 		c.synced = append(c.synced, registration.HasSynced)
 	}
 	return c, nil
+}
+
+// RegisterWebsitesMetric adds the number of the Websites of a controller, by
+// condition, to the registry that component-base serves. A process counts those
+// of one controller only: a second call returns an error.
+func (c *Controller) RegisterWebsitesMetric() error {
+	if err := legacyregistry.CustomRegister(&websitesCollector{websites: c.websites}); err != nil {
+		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
+	}
+	return nil
 }
 
 // HasSynced reports whether the informers have delivered everything that there
@@ -179,7 +145,7 @@ func (c *Controller) HasSynced() bool {
 	return true
 }
 
-// Run works until drain is closed, then finishes what is being worked on and
+// Run reconciles until drain is closed, then finishes what is in flight and
 // returns. What is only queued is left to the next leader. The context bounds
 // the work itself: when it ends, calls in flight fail and Run returns its cause.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) error {
@@ -204,30 +170,25 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	// From here on events are queued; whatever happened before is covered by
 	// queueing every Website once.
-	c.running.Store(true)
-	sites, err := c.siteLister.List(labels.Everything())
+	c.queue.running.Store(true)
+	websites, err := c.websites.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing Websites: %w", err)
 	}
-	for _, site := range sites {
-		c.queue.Add(cache.MetaObjectToName(site))
+	for _, website := range websites {
+		c.queue.Add(cache.MetaObjectToName(website))
 	}
 
-	if c.observer != nil {
-		for _, obj := range c.podIndex.List() {
-			if pod, ok := obj.(*corev1.Pod); ok {
-				c.observer.Poll(pod)
-			}
-		}
-		observation, stopObserving := context.WithCancel(ctx)
-		defer stopObserving()
+	if c.pods.prober != nil {
+		probing, stopProbing := context.WithCancel(ctx)
+		defer stopProbing()
 		background.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
-			c.observer.Run(observation, observationWorkers)
+			c.pods.run(probing)
 		})
 	}
 
-	logger.Info("Starting workers", "workers", workers, "websites", len(sites))
+	logger.Info("Starting workers", "workers", workers, "websites", len(websites))
 	var pool sync.WaitGroup
 	for range workers {
 		pool.Go(func() {
@@ -239,7 +200,7 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	<-stop.Done()
 	logger.Info("Stopping workers")
-	c.running.Store(false)
+	c.queue.running.Store(false)
 	c.queue.ShutDownWithDrain()
 	pool.Wait()
 	return context.Cause(ctx)
@@ -258,33 +219,14 @@ func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	default:
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
 	start := time.Now()
-	ctx, span := c.startPass(ctx, key)
-	problems := c.reconcile(ctx, key)
-	outcome := c.settle(ctx, key, problems)
-	endPass(span, outcome, problems)
-	recordReconcile(outcome, time.Since(start))
+	ctx, span := c.tracer.startReconcile(ctx, key)
+	problems := c.reconciler.reconcile(ctx, key)
+	result := c.queue.requeue(ctx, key, problems)
+	endReconcile(span, result, problems)
+	recordReconcile(result, time.Since(start))
 	return true
-}
-
-// enqueue queues a Website for a pass, unless another replica leads.
-func (c *Controller) enqueue(key cache.ObjectName) {
-	if c.running.Load() {
-		c.queue.Add(key)
-	}
-}
-
-// enqueueAs queues a Website, before those that are only looked at again when it
-// is urgent.
-func (c *Controller) enqueueAs(key cache.ObjectName, urgent bool) {
-	if !c.running.Load() {
-		return
-	}
-	if urgent {
-		c.priority.mark(key)
-	}
-	c.queue.Add(key)
 }

@@ -84,16 +84,16 @@ func TestRunCreatesAndRepairs(t *testing.T) {
 
 	edit(f, testDeployment, func(deployment *appsv1.Deployment) { deployment.Status.AvailableReplicas = 1 })
 	eventually(t, "the status follows", func() bool {
-		site, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
-		return err == nil && site.Status.AvailableReplicas == 1
+		website, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
+		return err == nil && website.Status.AvailableReplicas == 1
 	})
 
-	site, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
+	website, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Get(t.Context(), testName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	withReplicas(5)(site)
-	if _, err := f.sites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), site, metav1.UpdateOptions{}); err != nil {
+	withReplicas(5)(website)
+	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Update(t.Context(), website, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a changed spec arrives", func() bool { return *f.deployment().Spec.Replicas == 5 })
@@ -115,15 +115,15 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		}
 	}
 
-	if err := f.sites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
+	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), owner.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the deletion has arrived", func() bool {
-		_, err := r.controller.siteLister.Websites(testNamespace).Get(owner.Name)
+		_, err := r.controller.websites.Websites(testNamespace).Get(owner.Name)
 		return err != nil
 	})
 	eventually(t, "the other one owns all three", func() bool {
-		// Garbage collection goes on all the time: a pass that began before the
+		// Garbage collection goes on all the time: a reconciliation that began before the
 		// deletion may have put something back.
 		collect[*corev1.Service](f, testDeployment+"-npsvc", owner)
 		collect[*corev1.ConfigMap](f, testDeployment+"-nginx", owner)
@@ -164,12 +164,12 @@ func TestStandbyDoesNothing(t *testing.T) {
 }
 
 func TestDrainFinishesWorkInFlight(t *testing.T) {
-	var sites []*v1beta1.Website
+	var websites []*v1beta1.Website
 	for i := range 10 {
 		name := fmt.Sprintf("site-%d", i)
-		sites = append(sites, newWebsite(withName(name), func(site *v1beta1.Website) { site.Spec.DeploymentName = name }))
+		websites = append(websites, newWebsite(withName(name), func(website *v1beta1.Website) { website.Spec.DeploymentName = name }))
 	}
-	f := newFixture(t, sites...)
+	f := newFixture(t, websites...)
 	entered, proceed := make(chan struct{}), make(chan struct{})
 	enter := sync.OnceFunc(func() { close(entered) })
 	f.kube.PrependReactor("patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {

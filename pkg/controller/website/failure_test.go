@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 var (
@@ -65,39 +66,39 @@ func TestErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		verb, resource string
 		err            error
-		wantResult     result
+		wantResult     problem.Result
 		// wantRetry is true when the key comes back by the backoff.
 		wantRetry bool
 		wantEvent string
 	}{
-		"conflict on create is silent":           {"patch", "deployments", apierrors.NewConflict(deploymentResource, testDeployment, errors.New("somebody was first")), resultConflict, true, ""},
-		"server error is retried":                {"patch", "deployments", errBroken, resultError, true, ""},
-		"server error on read is retried":        {"get", "deployments", errBroken, resultError, true, ""},
-		"timeout is retried":                     {"patch", "services", apierrors.NewTimeoutError("slow", 1), resultError, true, ""},
-		"no connection is retried":               {"patch", "configmaps", errors.New("connection refused"), resultError, true, ""},
-		"quota is told and retried":              {"patch", "deployments", quota, resultError, true, `Warning QuotaExceeded creating Deployment "kubia-website"`},
-		"refused pod security is told":           {"patch", "deployments", denied, resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
-		"policy's refusal is told and retried":   {"patch", "deployments", policy, resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
-		"webhook's refusal is told and retried":  {"patch", "deployments", webhook(400), resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
-		"the same with a code of its own":        {"patch", "deployments", webhook(409), resultError, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
-		"no allocator of node ports is retried":  {"patch", "services", noNodePorts, resultError, true, ""},
-		"invalid child is told, not retried":     {"patch", "deployments", invalid, resultError, false, `Warning SpecInvalid creating Deployment "kubia-website"`},
-		"taken node port is told and waited for": {"patch", "services", nodePortTaken, resultNameTaken, false, `Warning NodePortTaken creating Service "kubia-website-npsvc"`},
-		"terminating namespace is left to go":    {"patch", "deployments", terminating(), resultSuccess, false, ""},
-		"forbidden read is told and retried":     {"get", "configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New(`User "us" cannot get resource "configmaps"`)), resultError, true, "Warning AccessDenied reading ConfigMap"},
-		"UID of another object is a conflict":    {"patch", "deployments", uidMismatch(), resultConflict, true, ""},
-		"missing object with UID a conflict":     {"patch", "services", apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "x", errors.New("uid mismatch")), resultConflict, true, ""},
-		"unavailable API server is retried":      {"patch", "deployments", apierrors.NewServiceUnavailable("later"), resultError, true, ""},
-		"too many requests is retried":           {"patch", "deployments", apierrors.NewTooManyRequests("later", 1), resultError, true, ""},
-		"unauthorized is retried and not told":   {"patch", "deployments", apierrors.NewUnauthorized("who are you"), resultError, true, ""},
+		"conflict on create is silent":           {"patch", "deployments", apierrors.NewConflict(deploymentResource, testDeployment, errors.New("somebody was first")), problem.Conflict, true, ""},
+		"server error is retried":                {"patch", "deployments", errBroken, problem.Failure, true, ""},
+		"server error on read is retried":        {"get", "deployments", errBroken, problem.Failure, true, ""},
+		"timeout is retried":                     {"patch", "services", apierrors.NewTimeoutError("slow", 1), problem.Failure, true, ""},
+		"no connection is retried":               {"patch", "configmaps", errors.New("connection refused"), problem.Failure, true, ""},
+		"quota is told and retried":              {"patch", "deployments", quota, problem.Failure, true, `Warning QuotaExceeded creating Deployment "kubia-website"`},
+		"refused pod security is told":           {"patch", "deployments", denied, problem.Failure, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"policy's refusal is told and retried":   {"patch", "deployments", policy, problem.Failure, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"webhook's refusal is told and retried":  {"patch", "deployments", webhook(400), problem.Failure, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"the same with a code of its own":        {"patch", "deployments", webhook(409), problem.Failure, true, `Warning AdmissionDenied creating Deployment "kubia-website"`},
+		"no allocator of node ports is retried":  {"patch", "services", noNodePorts, problem.Failure, true, ""},
+		"invalid child is told, not retried":     {"patch", "deployments", invalid, problem.Failure, false, `Warning SpecInvalid creating Deployment "kubia-website"`},
+		"taken node port is told and waited for": {"patch", "services", nodePortTaken, problem.Taken, false, `Warning NodePortTaken creating Service "kubia-website-npsvc"`},
+		"terminating namespace is left to go":    {"patch", "deployments", terminating(), problem.Success, false, ""},
+		"forbidden read is told and retried":     {"get", "configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New(`User "us" cannot get resource "configmaps"`)), problem.Failure, true, "Warning AccessDenied reading ConfigMap"},
+		"UID of another object is a conflict":    {"patch", "deployments", uidMismatch(), problem.Conflict, true, ""},
+		"missing object with UID a conflict":     {"patch", "services", apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "x", errors.New("uid mismatch")), problem.Conflict, true, ""},
+		"unavailable API server is retried":      {"patch", "deployments", apierrors.NewServiceUnavailable("later"), problem.Failure, true, ""},
+		"too many requests is retried":           {"patch", "deployments", apierrors.NewTooManyRequests("later", 1), problem.Failure, true, ""},
+		"unauthorized is retried and not told":   {"patch", "deployments", apierrors.NewUnauthorized("who are you"), problem.Failure, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, newWebsite())
 			stop := fail(&f.kube.Fake, test.verb, test.resource, test.err)
 
-			for pass := range 3 {
-				if got := f.settle(testKey); got != test.wantResult {
-					t.Errorf("pass %d: result %v, want %v", pass, got, test.wantResult)
+			for n := range 3 {
+				if got := f.work(testKey); got != test.wantResult {
+					t.Errorf("reconciliation %d: result %v, want %v", n, got, test.wantResult)
 				}
 			}
 			if got := f.controller.queue.NumRequeues(testKey) > 0; got != test.wantRetry {
@@ -108,12 +109,12 @@ func TestErrors(t *testing.T) {
 			case test.wantEvent == "" && len(events) > 0:
 				t.Errorf("unexpected events: %q", events)
 			case test.wantEvent != "" && (len(events) != 1 || !strings.HasPrefix(events[0], test.wantEvent)):
-				t.Errorf("events of three passes: %q, want one %q", events, test.wantEvent)
+				t.Errorf("events of three reconciliations: %q, want one %q", events, test.wantEvent)
 			}
 
 			stop()
 			f.syncCaches()
-			if got := f.settle(testKey); got != resultSuccess {
+			if got := f.work(testKey); got != problem.Success {
 				t.Errorf("afterwards the result is %q", got)
 			}
 			if got := f.controller.queue.NumRequeues(testKey); got != 0 {
@@ -137,7 +138,7 @@ func TestRefusalIsToldAgainAfterASuccess(t *testing.T) {
 	for range 2 {
 		stop := fail(&f.kube.Fake, "patch", "deployments", quota)
 		f.reconcile(testKey)
-		// A pass that is cut short says nothing about the problem.
+		// One that is cut short says nothing about the problem.
 		stopReads := fail(&f.kube.Fake, "get", "deployments", errBroken)
 		f.reconcile(testKey)
 		stopReads()
@@ -156,23 +157,26 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
 	for range 5 {
-		if got := f.settle(testKey); got != resultNameTaken {
+		if got := f.work(testKey); got != problem.Taken {
 			t.Fatalf("result %v", got)
 		}
 	}
 	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
 		t.Errorf("the key is in backoff (%d): the name would come free long before it is tried", got)
 	}
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = queue
 	for range 100 {
-		if wait := f.controller.nameTakenRetry(); wait < nameTakenRetry || wait > 2*nameTakenRetry {
-			t.Fatalf("the next try is in %v", wait)
+		f.work(testKey)
+		if queue.wait < periodicRetry || queue.wait > 2*periodicRetry {
+			t.Fatalf("the next try is in %v", queue.wait)
 		}
 	}
 }
 
 func TestInvalidSpecIsNotRetried(t *testing.T) {
-	f := newFixture(t, newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = "-x" }))
-	if got := f.settle(testKey); got != resultError {
+	f := newFixture(t, newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Repository = "-x" }))
+	if got := f.work(testKey); got != problem.Failure {
 		t.Errorf("result %v", got)
 	}
 	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
@@ -184,20 +188,20 @@ func TestStatusErrors(t *testing.T) {
 	websites := schema.GroupResource{Group: v1beta1.GroupName, Resource: "websites"}
 	for name, test := range map[string]struct {
 		err        error
-		wantResult result
+		wantResult problem.Result
 		wantRetry  bool
 	}{
-		"conflict is retried in silence": {apierrors.NewConflict(websites, testName, errors.New("changed")), resultConflict, true},
-		"a deleted website is ignored":   {apierrors.NewNotFound(websites, testName), resultSuccess, false},
-		"anything else is retried":       {errBroken, resultError, true},
+		"conflict is retried in silence": {apierrors.NewConflict(websites, testName, errors.New("changed")), problem.Conflict, true},
+		"a deleted website is ignored":   {apierrors.NewNotFound(websites, testName), problem.Success, false},
+		"anything else is retried":       {errBroken, problem.Failure, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.cacheWebsite(newWebsite())
 			f.converge(newWebsite())
 			f.addWebsite(newWebsite(withStatus(7)))
-			fail(&f.sites.Fake, "update", "websites", test.err)
-			if got := f.settle(testKey); got != test.wantResult {
+			fail(&f.websites.Fake, "update", "websites", test.err)
+			if got := f.work(testKey); got != test.wantResult {
 				t.Errorf("result %v, want %v", got, test.wantResult)
 			}
 			if got := f.controller.queue.NumRequeues(testKey) > 0; got != test.wantRetry {
@@ -251,7 +255,7 @@ func TestReplacedBetweenReadAndWrite(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			if got := f.settle(testKey); got != resultConflict {
+			if got := f.work(testKey); got != problem.Conflict {
 				t.Errorf("result %v, want a conflict", got)
 			}
 			if got := f.writes(); !slices.Equal(got, []string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"}) {
@@ -271,10 +275,10 @@ func TestReplacedBetweenReadAndWrite(t *testing.T) {
 	}
 }
 
-// TestFailingAtEveryRequest cuts a pass off at every request it makes, before
-// and after the request took effect, and expects the next pass to finish.
+// TestFailingAtEveryRequest cuts a reconciliation off at every request it makes, before
+// and after the request took effect, and expects the next one to finish.
 func TestFailingAtEveryRequest(t *testing.T) {
-	count := func(f *fixture) int { return len(f.kube.Actions()) + len(f.sites.Actions()) }
+	count := func(f *fixture) int { return len(f.kube.Actions()) + len(f.websites.Actions()) }
 
 	scenarios := map[string]func(f *fixture){
 		"create": func(f *fixture) { f.addWebsite(newWebsite(withStatus(9))) },
@@ -322,16 +326,16 @@ func TestFailingAtEveryRequest(t *testing.T) {
 						}
 						return true, nil, nil
 					}))
-					f.sites.PrependReactor("*", "*", broken(clienttesting.ObjectReaction(f.sites.Tracker())))
+					f.websites.PrependReactor("*", "*", broken(clienttesting.ObjectReaction(f.websites.Tracker())))
 
 					if problems := f.reconcile(testKey); len(problems) == 0 {
-						t.Fatal("the pass did not notice")
+						t.Fatal("the reconciliation did not notice")
 					}
-					// The next pass starts from caches that saw nothing of it,
+					// The next one starts from caches that saw nothing of it,
 					// the one after that from fresh ones.
 					f.refreshWebsites()
 					if problems := f.reconcile(testKey); len(problems) > 0 {
-						t.Fatalf("the next pass: %v", problems)
+						t.Fatalf("the next reconciliation: %v", problems)
 					}
 					f.refreshWebsites()
 					f.syncCaches()
@@ -358,18 +362,18 @@ func TestLastingErrorsAreTold(t *testing.T) {
 		ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
 		return ready != nil && ready.Reason == v1beta1.WebsiteReasonReconcileError
 	}
-	for pass := range persistent + 1 {
+	for n := range persistent + 1 {
 		if told() {
-			t.Fatalf("told after %d errors", pass)
+			t.Fatalf("told after %d errors", n)
 		}
-		f.settle(testKey)
+		f.work(testKey)
 	}
 	if !told() {
 		t.Errorf("not told after %d errors: %+v", persistent+1, f.website(testName).Status)
 	}
 	stop()
 	f.syncCaches()
-	f.settle(testKey)
+	f.work(testKey)
 	if told() {
 		t.Error("still told when it is over")
 	}
@@ -387,10 +391,10 @@ func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wa
 // the backoff would not do.
 func TestServerHints(t *testing.T) {
 	f := newFixture(t, newWebsite())
-	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue}
-	f.controller.queue = queue
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = queue
 	fail(&f.kube.Fake, "patch", "deployments", apierrors.NewTooManyRequests("later", 60))
-	f.settle(testKey)
+	f.work(testKey)
 	if queue.wait != time.Minute {
 		t.Errorf("the next try is in %v, want the minute that the server asked for", queue.wait)
 	}

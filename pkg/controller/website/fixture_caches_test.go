@@ -84,7 +84,7 @@ func (f *fixture) snapshot() map[string]runtime.Object {
 // refreshWebsites makes the cache show the Websites as they are now.
 func (f *fixture) refreshWebsites() {
 	f.Helper()
-	list, err := f.sites.WebsiteV1beta1().Websites("").List(f.Context(), metav1.ListOptions{})
+	list, err := f.websites.WebsiteV1beta1().Websites("").List(f.Context(), metav1.ListOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

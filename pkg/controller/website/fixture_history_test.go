@@ -57,7 +57,7 @@ func (f *fixture) writes() []string {
 		}
 		all = append(all, fmt.Sprintf("%s %s %s", verb, sent.Kind, patch.Name))
 	}
-	for _, action := range f.sites.Actions() {
+	for _, action := range f.websites.Actions() {
 		if slices.Contains([]string{"get", "list", "watch"}, action.GetVerb()) {
 			continue
 		}
@@ -66,8 +66,8 @@ func (f *fixture) writes() []string {
 			f.Errorf("unexpected %s of %s", action.GetVerb(), action.GetResource().Resource)
 			continue
 		}
-		site := update.Object.(*v1beta1.Website)
-		all = append(all, fmt.Sprintf("status %s %d", site.Name, site.Status.AvailableReplicas))
+		website := update.Object.(*v1beta1.Website)
+		all = append(all, fmt.Sprintf("status %s %d", website.Name, website.Status.AvailableReplicas))
 	}
 	return all
 }
@@ -75,7 +75,7 @@ func (f *fixture) writes() []string {
 // requests lists every request since the history was forgotten.
 func (f *fixture) requests() []string {
 	var all []string
-	for _, action := range slices.Concat(f.kube.Actions(), f.sites.Actions()) {
+	for _, action := range slices.Concat(f.kube.Actions(), f.websites.Actions()) {
 		all = append(all, action.GetVerb()+" "+action.GetResource().Resource)
 	}
 	return all

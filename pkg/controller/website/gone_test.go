@@ -4,36 +4,37 @@ import (
 	"testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 // TestGoneWebsiteGetsNothingBack has garbage collection remove the children of a
 // deleted Website before the cache shows that it is deleted.
 func TestGoneWebsiteGetsNothingBack(t *testing.T) {
-	site := newWebsite(func(w *v1beta1.Website) { w.Generation = 1 })
+	website := newWebsite(func(w *v1beta1.Website) { w.Generation = 1 })
 	tests := map[string]func(f *fixture){
 		"deleted": func(f *fixture) {
-			if err := f.sites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), site.Namespace, site.Name); err != nil {
+			if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), website.Namespace, website.Name); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"made again under its name": func(f *fixture) {
 			another := newWebsite()
 			another.UID = "another"
-			if err := f.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), another, site.Namespace); err != nil {
+			if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), another, website.Namespace); err != nil {
 				t.Fatal(err)
 			}
 		},
 	}
 	for name, delete := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, site)
-			f.converge(site)
+			f := newFixture(t, website)
+			f.converge(website)
 			delete(f)
 			f.remove(f.configMap())
 			f.remove(f.deployment())
 			f.remove(f.service())
 			f.syncCaches()
-			if got := f.settle(keyOf(site)); got != resultConflict {
+			if got := f.work(keyOf(website)); got != problem.Conflict {
 				t.Errorf("result %v, want a silent retry", got)
 			}
 			if got := f.childWrites(); len(got) > 0 {

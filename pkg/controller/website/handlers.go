@@ -1,39 +1,55 @@
 package website
 
 import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// websiteHandler queues every Website that changes: in front of others when
-// somebody asks for something. One that is deleted is queued too, so that what is
-// remembered about it goes with it, together with those that wait for its name.
-func (c *Controller) websiteHandler() cache.ResourceEventHandler {
+// eventHandlers turn what informers see into Websites to reconcile and pods to
+// probe.
+type eventHandlers struct {
+	websiteLister websitelisters.WebsiteLister
+	websiteIndex  cache.Indexer
+	pods          *websitePods
+	queue         *websiteQueue
+}
+
+// websiteHandler queues every Website that changes: in front of others when its
+// spec does. One that is deleted is queued too, so that what is remembered about it
+// goes with it, together with those that wait for its name.
+func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if site, ok := withoutTombstone(obj); ok {
-				c.enqueueAs(cache.MetaObjectToName(site), !initial)
-				c.pollPods(site)
+			if website, ok := withoutTombstone(obj); ok {
+				h.queue.enqueueAs(cache.MetaObjectToName(website), !initial)
+				h.pods.probeAll(website)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
-			before, wasSite := previous.(*v1beta1.Website)
-			site, isSite := obj.(*v1beta1.Website)
-			if !wasSite || !isSite {
+			before, wasWebsite := previous.(*v1beta1.Website)
+			website, isWebsite := obj.(*v1beta1.Website)
+			if !wasWebsite || !isWebsite {
 				return
 			}
-			asked := before.Generation != site.Generation || before.UID != site.UID ||
-				!before.DeletionTimestamp.Equal(site.DeletionTimestamp)
-			c.enqueueAs(cache.MetaObjectToName(site), asked)
-			if before.UID != site.UID {
-				c.pollPods(site)
+			urgent := before.Generation != website.Generation || before.UID != website.UID ||
+				!before.DeletionTimestamp.Equal(website.DeletionTimestamp)
+			h.queue.enqueueAs(cache.MetaObjectToName(website), urgent)
+			if before.UID != website.UID {
+				h.pods.probeAll(website)
 			}
-			if !site.DeletionTimestamp.IsZero() {
-				c.enqueueClaimants(site, func(string) (string, bool) { return resources.DeploymentName(site), true })
+			if !website.DeletionTimestamp.IsZero() {
+				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -41,22 +57,28 @@ func (c *Controller) websiteHandler() cache.ResourceEventHandler {
 			if !ok {
 				return
 			}
-			c.enqueue(cache.MetaObjectToName(object))
-			if site, ok := object.(*v1beta1.Website); ok {
-				c.enqueueClaimants(site, func(string) (string, bool) { return resources.DeploymentName(site), true })
+			h.queue.enqueue(cache.MetaObjectToName(object))
+			h.pods.probeAll(object)
+			if website, ok := object.(*v1beta1.Website); ok {
+				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},
 	}
 }
 
-// childHandler queues the owner of a child that changes, and whoever else
-// claims its name when it is deleted or changes hands. deploymentName turns the
-// name of the child into the name that Websites claim.
-func (c *Controller) childHandler(deploymentName func(name string) (string, bool)) cache.ResourceEventHandler {
+// childHandler queues the owner of a child that changes, and the other Websites
+// that claim its name when it is deleted or gets another owner. deploymentName
+// turns the name of the child into the name that Websites claim.
+func (h *eventHandlers) childHandler(deploymentName func(name string) (string, bool)) cache.ResourceEventHandler {
+	enqueueClaimants := func(child metav1.Object) {
+		if name, ok := deploymentName(child.GetName()); ok {
+			h.enqueueClaimants(child.GetNamespace(), name)
+		}
+	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				c.enqueueOwner(child, false)
+				h.enqueueOwner(child, false)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -68,51 +90,41 @@ func (c *Controller) childHandler(deploymentName func(name string) (string, bool
 			if !ok {
 				return
 			}
-			// A generation counts changes of the spec: somebody has been there.
-			c.enqueueOwner(child, before.GetGeneration() != child.GetGeneration())
-			_, oldOwner, _ := websiteOf(before)
-			if _, owner, _ := websiteOf(child); owner != oldOwner {
-				c.enqueueOwner(before, true)
-				c.enqueueClaimants(child, deploymentName)
+			// The generation counts changes of the spec.
+			h.enqueueOwner(child, before.GetGeneration() != child.GetGeneration())
+			_, oldOwner, _ := children.OwnerOf(before)
+			if _, owner, _ := children.OwnerOf(child); owner != oldOwner {
+				h.enqueueOwner(before, true)
+				enqueueClaimants(child)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				c.enqueueOwner(child, true)
-				c.enqueueClaimants(child, deploymentName)
+				h.enqueueOwner(child, true)
+				enqueueClaimants(child)
 			}
 		},
 	}
 }
 
-// enqueueOwner queues the Website that controls a child. The UID tells it from
+// enqueueOwner queues the Website that controls a child. The UID distinguishes it from
 // a later one of the same name, which has nothing to do with this child.
-func (c *Controller) enqueueOwner(child metav1.Object, urgent bool) {
-	key, uid, ok := websiteOf(child)
+func (h *eventHandlers) enqueueOwner(child metav1.Object, urgent bool) {
+	key, uid, ok := children.OwnerOf(child)
 	if !ok {
 		return
 	}
-	site, err := c.siteLister.Websites(key.Namespace).Get(key.Name)
-	if err != nil || site.UID != uid {
+	website, err := h.websiteLister.Websites(key.Namespace).Get(key.Name)
+	if err != nil || website.UID != uid {
 		return
 	}
-	c.enqueueAs(key, urgent)
+	h.queue.enqueueAs(key, urgent)
 }
 
-// enqueueClaimants queues the Websites that want the name of a child.
-func (c *Controller) enqueueClaimants(child metav1.Object, deploymentName func(name string) (string, bool)) {
-	name, ok := deploymentName(child.GetName())
-	if !ok {
-		return
-	}
-	sites, err := c.siteIndex.ByIndex(byDeploymentName, claimOf(child.GetNamespace(), name))
-	if err != nil {
-		return // Only an index that does not exist is an error, and New made it.
-	}
-	for _, obj := range sites {
-		if site, ok := obj.(*v1beta1.Website); ok {
-			c.enqueue(cache.MetaObjectToName(site))
-		}
+// enqueueClaimants queues the Websites that ask for a deployment name.
+func (h *eventHandlers) enqueueClaimants(namespace, deploymentName string) {
+	for _, website := range claimants(h.websiteIndex, namespace, deploymentName) {
+		h.queue.enqueue(cache.MetaObjectToName(website))
 	}
 }
 
@@ -124,4 +136,53 @@ func withoutTombstone(obj any) (metav1.Object, bool) {
 	}
 	object, err := meta.Accessor(obj)
 	return object, err == nil
+}
+
+// podHandler queues the Website of a pod in which something changed that is
+// read here, and has the pod probed.
+func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
+	changed := func(obj any) {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			h.queue.enqueue(workload.WebsiteOf(pod))
+			h.pods.probe(pod)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: changed,
+		UpdateFunc: func(previous, obj any) {
+			before, ok := previous.(*corev1.Pod)
+			after, isPod := obj.(*corev1.Pod)
+			if !ok || !isPod {
+				return
+			}
+			if apiequality.Semantic.DeepEqual(before.Status, after.Status) && sameOwner(before, after) &&
+				before.DeletionTimestamp.Equal(after.DeletionTimestamp) && before.UID == after.UID {
+				return
+			}
+			if workload.WebsiteOf(before) != workload.WebsiteOf(after) {
+				h.queue.enqueue(workload.WebsiteOf(before))
+			}
+			changed(obj)
+		},
+		DeleteFunc: func(obj any) {
+			object, ok := withoutTombstone(obj)
+			if !ok {
+				return
+			}
+			if pod, ok := object.(*corev1.Pod); ok {
+				h.queue.enqueue(workload.WebsiteOf(pod))
+				if h.pods.prober != nil {
+					h.pods.prober.Forget(pod.UID)
+				}
+			}
+		},
+	}
+}
+
+// sameOwner reports whether a pod belongs to the same workload as before. One that
+// is given other labels is released by its ReplicaSet, and one without a controller
+// is adopted by the ReplicaSet that its labels match.
+func sameOwner(before, after *corev1.Pod) bool {
+	return maps.Equal(before.Labels, after.Labels) &&
+		apiequality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

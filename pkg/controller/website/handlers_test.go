@@ -49,13 +49,13 @@ func TestChildEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, newWebsite(withName("first")), newWebsite(withName("second")))
-			handler := f.controller.childHandler(func(name string) (string, bool) { return name, true })
+			handler := f.controller.handlers.childHandler(func(name string) (string, bool) { return name, true })
 
 			test.event(handler)
 			if got := f.controller.queue.Len(); got != 0 {
 				t.Errorf("%d keys queued while another replica leads", got)
 			}
-			f.controller.running.Store(true)
+			f.controller.queue.running.Store(true)
 			test.event(handler)
 			var got []string
 			for f.controller.queue.Len() > 0 {

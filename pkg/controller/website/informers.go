@@ -13,17 +13,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
 )
 
-// byDeploymentName indexes Websites by the name that they claim. Several may
-// claim one; whoever lost is looked up here when the name comes free.
-const byDeploymentName = "namespace/deploymentName"
+const (
+	// byDeploymentName indexes Websites by the name that they claim. Several may
+	// claim one; those that lost are looked up here when the name comes free.
+	byDeploymentName = "namespace/deploymentName"
+	// byWebsite indexes pods by the Website that their labels name.
+	byWebsite = "namespace/website"
+)
 
 // NewWebsiteInformers returns informers for the Websites of a namespace, or of
-// all (metav1.NamespaceAll). With a resync period, every Website gets a pass
+// all (metav1.NamespaceAll). With a resync period, every Website is reconciled
 // that often although nothing changed.
 func NewWebsiteInformers(client versioned.Interface, namespace string, resync time.Duration) websiteinformers.SharedInformerFactory {
 	return websiteinformers.NewSharedInformerFactoryWithOptions(client, resync,
@@ -43,7 +49,7 @@ func NewChildInformers(client kubernetes.Interface, namespace string) kubeinform
 		kubeinformers.WithTransform(trim))
 }
 
-// dropManagedFields is for objects whose managed fields nobody here reads.
+// dropManagedFields is for objects whose managed fields are not read here.
 // Writing such an object back is harmless: the API server takes missing managed
 // fields for those of a client that does not know them.
 func dropManagedFields(obj any) (any, error) {
@@ -62,6 +68,40 @@ func trim(obj any) (any, error) {
 	return keepOwnManagedFields(obj)
 }
 
+// stripPod keeps of a pod what is read here: there are many, and most of each is
+// the same.
+func stripPod(pod *corev1.Pod) {
+	pod.ManagedFields, pod.Annotations, pod.Finalizers = nil, nil, nil
+	pod.Spec = corev1.PodSpec{}
+	status := corev1.PodStatus{
+		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
+		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, StartTime: pod.Status.StartTime,
+	}
+	for _, condition := range pod.Status.Conditions {
+		switch condition.Type {
+		case corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers:
+			// When it was last probed changes all the time and says nothing.
+			status.Conditions = append(status.Conditions, corev1.PodCondition{
+				Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
+				Message: condition.Message, LastTransitionTime: condition.LastTransitionTime,
+			})
+		}
+	}
+	strip := func(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+		var kept []corev1.ContainerStatus
+		for _, container := range containers {
+			kept = append(kept, corev1.ContainerStatus{
+				Name: container.Name, Image: container.Image, Ready: container.Ready, Started: container.Started,
+				State: container.State, LastTerminationState: container.LastTerminationState,
+			})
+		}
+		return kept
+	}
+	status.InitContainerStatuses = strip(pod.Status.InitContainerStatuses)
+	status.ContainerStatuses = strip(pod.Status.ContainerStatuses)
+	pod.Status = status
+}
+
 // keepOwnManagedFields keeps of a child's managed fields the entry from which
 // the controller tells what it applied before; the others are often as large as
 // the object itself.
@@ -71,20 +111,20 @@ func keepOwnManagedFields(obj any) (any, error) {
 		return obj, nil // The tombstone of a deleted object.
 	}
 	accessor.SetManagedFields(slices.DeleteFunc(accessor.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply
+		return entry.Manager != children.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply
 	}))
 	return obj, nil
 }
 
-// indexers are those of the Website informer.
-func indexers() cache.Indexers {
+// websiteIndexers are those of the Website informer.
+func websiteIndexers() cache.Indexers {
 	return cache.Indexers{
 		byDeploymentName: func(obj any) ([]string, error) {
-			site, ok := obj.(*v1beta1.Website)
+			website, ok := obj.(*v1beta1.Website)
 			if !ok {
 				return nil, nil
 			}
-			return []string{claimOf(site.Namespace, resources.DeploymentName(site))}, nil
+			return []string{claimOf(website.Namespace, resources.DeploymentName(website))}, nil
 		},
 	}
 }
@@ -97,7 +137,7 @@ func podIndexers() cache.Indexers {
 			if !ok {
 				return nil, nil
 			}
-			return []string{websiteOfPod(pod).String()}, nil
+			return []string{workload.WebsiteOf(pod).String()}, nil
 		},
 	}
 }
@@ -105,4 +145,19 @@ func podIndexers() cache.Indexers {
 // claimOf is the key of byDeploymentName.
 func claimOf(namespace, deploymentName string) string {
 	return cache.NewObjectName(namespace, deploymentName).String()
+}
+
+// claimants returns the Websites that ask for a deployment name.
+func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1.Website {
+	indexed, err := index.ByIndex(byDeploymentName, claimOf(namespace, deploymentName))
+	if err != nil {
+		return nil // Only an index that does not exist is an error, and New made it.
+	}
+	var websites []*v1beta1.Website
+	for _, obj := range indexed {
+		if website, ok := obj.(*v1beta1.Website); ok {
+			websites = append(websites, website)
+		}
+	}
+	return websites
 }

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
 func TestKeepOwnManagedFields(t *testing.T) {
@@ -39,7 +41,7 @@ func TestCompareNeedsOnlyOwnManagedFields(t *testing.T) {
 	f.converge(newWebsite())
 	for _, obj := range f.childInformers.Apps().V1().Deployments().Informer().GetIndexer().List() {
 		for _, entry := range obj.(metav1.Object).GetManagedFields() {
-			if entry.Manager != FieldManager {
+			if entry.Manager != children.FieldManager {
 				t.Fatalf("the cache keeps the fields of %q", entry.Manager)
 			}
 		}

@@ -72,7 +72,7 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 				}
 			}
 			if taken != 1 {
-				t.Errorf("%d events NameTaken in three passes, want 1", taken)
+				t.Errorf("%d events NameTaken in three reconciliations, want 1", taken)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestRestartTellsNothingAgain(t *testing.T) {
 	f.store(foreignDeployment())
 	restart := func() {
 		f.refreshWebsites()
-		f.controller.reporter = newReporter(f.controller.reporter.recorder)
+		f.controller.reconciler.events = newEventReporter(f.controller.reconciler.events.recorder)
 	}
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
@@ -173,13 +173,13 @@ func TestMemoryGoesWithTheWebsite(t *testing.T) {
 	f.reconcile(testKey)
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(f.controller.reporter.sites) != 0 {
+	if len(f.controller.reconciler.events.websites) != 0 {
 		t.Error("a Website that is gone is still remembered")
 	}
 	f.events()
 
 	// Another Website of that name has not been told anything yet.
-	f.cacheWebsite(newWebsite(func(site *v1beta1.Website) { site.UID = "another" }))
+	f.cacheWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
 		t.Errorf("events: %q", got)
@@ -212,7 +212,7 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	f.remove(f.configMap())
 	f.syncCaches()
 	f.uncacheWebsite(first)
-	if err := f.sites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
+	if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {
 		t.Fatal(err)
 	}
 	f.converge(second)

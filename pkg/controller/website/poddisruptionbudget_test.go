@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func TestPodDisruptionBudgetSteps(t *testing.T) {
@@ -23,8 +25,8 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		from, to int32
 		given    func(f *fixture)
 		want     []string
-		// wantProblem is the result of the pass.
-		wantResult result
+		// wantProblem is the result of the reconciliation.
+		wantResult problem.Result
 	}{
 		"one pod needs none":         {from: 1, to: 1},
 		"comes with the second":      {from: 1, to: 2, want: []string{scale, create}},
@@ -35,7 +37,7 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		"edited by hand": {from: 2, to: 2, given: func(f *fixture) {
 			edit(f, testDeployment, func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = nil })
 		}, want: []string{update}},
-		"somebody else's is not taken": {from: 1, to: 2, given: func(f *fixture) { f.store(foreign.DeepCopy()) }, want: []string{scale}, wantResult: resultNameTaken},
+		"somebody else's is not taken": {from: 1, to: 2, given: func(f *fixture) { f.store(foreign.DeepCopy()) }, want: []string{scale}, wantResult: problem.Taken},
 		"somebody else's is not deleted": {from: 2, to: 1, given: func(f *fixture) {
 			f.remove(f.budget())
 			theirs := foreign.DeepCopy()
@@ -47,7 +49,7 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		}, want: []string{scale, remove}},
 		"deletion refused": {from: 2, to: 1, given: func(f *fixture) {
 			fail(&f.kube.Fake, "delete", "poddisruptionbudgets", errBroken)
-		}, want: []string{scale, remove}, wantResult: resultError},
+		}, want: []string{scale, remove}, wantResult: problem.Failure},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, newWebsite(withReplicas(test.from)))
@@ -58,7 +60,7 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 			f.syncCaches()
 			f.changeWebsite(newWebsite(withReplicas(test.to)))
 			f.forgetHistory()
-			if got := f.settle(testKey); got != test.wantResult {
+			if got := f.work(testKey); got != test.wantResult {
 				t.Errorf("result %v, want %v", got, test.wantResult)
 			}
 			if got := f.childWrites(); !slices.Equal(got, test.want) {

@@ -2,7 +2,6 @@ package website
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -76,14 +75,14 @@ func TestPodEvents(t *testing.T) {
 		"moved to another Website": {newPod(func(p *corev1.Pod) { p.Labels["controller"] = "other" }), 2},
 	} {
 		f := newFixture(t, newWebsite())
-		f.controller.running.Store(true)
+		f.controller.queue.running.Store(true)
 		before := newPod()
 		for _, pod := range []*corev1.Pod{before, test.after} {
 			if _, err := trim(pod); err != nil {
 				t.Fatal(err)
 			}
 		}
-		f.controller.podHandler().OnUpdate(before, test.after)
+		f.controller.handlers.podHandler().OnUpdate(before, test.after)
 		if got := f.controller.queue.Len(); got != test.want {
 			t.Errorf("%s: %d Websites queued, want %d", name, got, test.want)
 		}
@@ -109,22 +108,8 @@ func TestOnlyOwnPodsCount(t *testing.T) {
 		f.store(newPod(func(p *corev1.Pod) { p.Name = name }, tweak))
 	}
 	f.syncCaches()
-	pods := f.controller.observedPods(newWebsite())
-	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].ready || pods[0].observed {
+	pods := f.controller.pods.of(newWebsite())
+	if len(pods) != 1 || pods[0].Name != newPod().Name || !pods[0].Ready || pods[0].Observed {
 		t.Errorf("pods: %+v", pods)
-	}
-}
-
-func TestRecheck(t *testing.T) {
-	v := newView(broken(func(p *observedPod) {
-		p.CreationTimestamp = metav1.NewTime(testNow.Add(-10 * time.Second))
-		p.Status.Phase = corev1.PodPending
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
-	}))
-	if got := v.recheck(); got < 20*time.Second || got > startGrace {
-		t.Errorf("a pod that waits since 10 seconds is looked at again after %v", got)
-	}
-	if got := newView().recheck(); got != 0 {
-		t.Errorf("a pod that runs is looked at again after %v", got)
 	}
 }

@@ -2,6 +2,7 @@ package website
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,13 +14,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// rollout is a Website whose Deployment comes up while a test sets the clock. The
-// controller looks at it when something has changed and when it wants to.
+// rollout is a Website whose Deployment comes up while a test sets the clock. It is
+// reconciled when something has changed and when the controller asks for it.
 type rollout struct {
 	*fixture
 	clock *testingclock.FakeClock
@@ -28,9 +28,18 @@ type rollout struct {
 	// spec.
 	pods func(since time.Duration) appsv1.DeploymentStatus
 	from time.Time
+	// written are the writes of the status.
+	written []statusWrite
 }
 
-// alarm is a queue that tells when the controller wants to look again.
+type statusWrite struct {
+	at time.Time
+	// becomesReady is true when the write reports that the Website is ready, or is
+	// no longer.
+	becomesReady bool
+}
+
+// alarm is a queue that records when the controller wants to reconcile again.
 type alarm struct {
 	workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	clock *testingclock.FakeClock
@@ -47,10 +56,10 @@ func (a *alarm) AddAfter(_ cache.ObjectName, after time.Duration) {
 func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) *rollout {
 	t.Helper()
 	r := &rollout{clock: testingclock.NewFakeClock(testNow), pods: pods, from: testNow}
-	r.fixture = newFixture(t, newWebsite(withReplicas(replicas), func(site *v1beta1.Website) { site.Generation = 1 }))
-	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue, clock: r.clock}
-	r.controller.clock, r.controller.queue = r.clock, r.alarm
-	r.controller.statuses.delay, r.controller.statuses.progressDelay = statusDelay, progressDelay
+	r.fixture = newFixtureAt(t, r.clock, newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
+	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue.TypedRateLimitingInterface, clock: r.clock}
+	r.controller.queue.TypedRateLimitingInterface = r.alarm
+	r.controller.reconciler.statuses.writes.delay = statusDelay
 	r.alarm.at = testNow
 	return r
 }
@@ -58,9 +67,9 @@ func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.De
 // scale changes the spec.
 func (r *rollout) scale(replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) {
 	r.Helper()
-	site := r.website(testName)
-	site.Spec.Replicas, site.Generation = &replicas, site.Generation+1
-	if err := r.sites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), site, site.Namespace); err != nil {
+	website := r.website(testName)
+	website.Spec.Replicas, website.Generation = &replicas, website.Generation+1
+	if err := r.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
 		r.Fatal(err)
 	}
 	r.refreshWebsites()
@@ -87,7 +96,7 @@ func (r *rollout) run(limit time.Duration, until func(*v1beta1.WebsiteStatus) bo
 	}
 	writes := 0
 	for _, write := range r.writes() {
-		if strings.HasPrefix(write, "status ") {
+		if isStatusWrite(write) {
 			writes++
 		}
 	}
@@ -106,10 +115,10 @@ func (r *rollout) deploy() {
 	}
 }
 
-// look makes one pass. What it wrote is seen, and looked at, at once.
+// look reconciles once. What that wrote is seen, and reconciled again, at once.
 func (r *rollout) look() {
 	r.Helper()
-	before := len(r.writes())
+	before, wasReady := len(r.writes()), isReadyStatus(&r.website(testName).Status)
 	if problems := r.reconcile(testKey); len(problems) > 0 {
 		r.Fatal(problems)
 	}
@@ -118,7 +127,13 @@ func (r *rollout) look() {
 		r.refreshWebsites()
 		r.alarm.at = r.clock.Now()
 	}
+	if slices.ContainsFunc(r.writes()[before:], isStatusWrite) {
+		becomesReady := isReadyStatus(&r.website(testName).Status) != wasReady
+		r.written = append(r.written, statusWrite{r.clock.Now(), becomesReady})
+	}
 }
+
+func isStatusWrite(write string) bool { return strings.HasPrefix(write, "status ") }
 
 func isReadyStatus(status *v1beta1.WebsiteStatus) bool {
 	return meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
@@ -138,70 +153,65 @@ func upTo(wanted, most int32, first, apart time.Duration) func(time.Duration) ap
 	}
 }
 
-// TestSlowPodsCostNoStatusWrites: pods that become ready one after the other cost
-// no more than pods that start at once.
-func TestSlowPodsCostNoStatusWrites(t *testing.T) {
+// TestProgressIsVisible: each pod that becomes ready is reported within two seconds,
+// with at most one write per second, and readiness at once.
+func TestProgressIsVisible(t *testing.T) {
 	for _, test := range []struct {
 		replicas     int32
 		first, apart time.Duration
 	}{
 		{1, 3 * time.Second, time.Second},
 		{3, 3 * time.Second, 2 * time.Second},
-		{10, 3 * time.Second, 2 * time.Second},
 		{10, 3 * time.Second, 5 * time.Second},
 		{10, 90 * time.Second, 5 * time.Second},
-		{50, 3 * time.Second, time.Second},
+		{50, 3 * time.Second, 100 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%d replicas from %s, %s apart", test.replicas, test.first, test.apart), func(t *testing.T) {
 			r := newRollout(t, test.replicas, upTo(test.replicas, test.replicas, test.first, test.apart))
 			// One pod of several may be missing.
-			want := test.first + time.Duration(max(1, test.replicas-1)-1)*test.apart
-			took, writes := r.run(want+time.Minute, isReadyStatus)
-			if took != want || writes != 2 {
-				t.Errorf("Ready after %v with %d status writes, want %v with 2", took, writes, want)
+			ready := test.first + time.Duration(max(1, test.replicas-1)-1)*test.apart
+			for pods := int32(1); pods < test.replicas-1; pods++ {
+				there := test.first + time.Duration(pods-1)*test.apart
+				r.run(time.Hour, func(status *v1beta1.WebsiteStatus) bool { return status.AvailableReplicas >= pods })
+				if took := r.clock.Since(testNow); took > there+2*time.Second {
+					t.Errorf("pod %d is reported after %v, though it was ready after %v", pods, took, there)
+				}
 			}
-			// Then, once, what was left to say.
-			wantLater := 1
-			if test.replicas == 1 {
-				wantLater = 0
+			r.run(time.Hour, isReadyStatus)
+			if took := r.clock.Since(testNow); took != ready {
+				t.Errorf("Ready after %v, want %v", took, ready)
 			}
-			if _, later := r.run(3*progressDelay, never); later != wantLater {
-				t.Errorf("%d status writes after Ready, want %d", later, wantLater)
-			}
+			r.run(time.Minute, never)
 			if got := r.website(testName).Status; got.AvailableReplicas != test.replicas {
 				t.Errorf("%d replicas are available in the end, want %d", got.AvailableReplicas, test.replicas)
+			}
+			for i, write := range r.written[1:] {
+				if before := r.written[i]; !write.becomesReady && write.at.Sub(before.at) < time.Second {
+					t.Errorf("the status is written %v and %v after the start", before.at.Sub(testNow), write.at.Sub(testNow))
+				}
+			}
+			if _, writes := r.run(10*time.Minute, never); writes != 0 {
+				t.Errorf("%d status writes while nothing happens", writes)
 			}
 		})
 	}
 }
 
-// TestStuckRolloutIsSeen: what waits for more is said when there is no more.
+// TestStuckRolloutIsSeen: a rollout that goes no further says how far it has come.
 func TestStuckRolloutIsSeen(t *testing.T) {
 	const first, apart = 3 * time.Second, 2 * time.Second
 	r := newRollout(t, 10, upTo(10, 3, first, apart))
-	took, writes := r.run(10*time.Minute, func(status *v1beta1.WebsiteStatus) bool { return status.AvailableReplicas == 3 })
-	if took != first+progressDelay || writes != 2 {
-		t.Errorf("three of ten pods are reported after %v with %d writes, want %v with 2", took, writes, first+progressDelay)
+	took, _ := r.run(10*time.Minute, func(status *v1beta1.WebsiteStatus) bool { return status.AvailableReplicas == 3 })
+	if want := first + 2*apart + statusDelay; took != want {
+		t.Errorf("three of ten pods are reported after %v, want %v", took, want)
 	}
-	if _, writes := r.run(10*progressDelay, never); writes != 0 {
+	if _, writes := r.run(10*time.Minute, never); writes != 0 {
 		t.Errorf("%d status writes while nothing happens", writes)
 	}
 }
 
-// TestLongRolloutIsSeen: one that takes very long is written about once a minute.
-func TestLongRolloutIsSeen(t *testing.T) {
-	const first, apart = 10 * time.Second, 20 * time.Second
-	r := newRollout(t, 20, upTo(20, 20, first, apart))
-	took, writes := r.run(10*time.Minute, isReadyStatus)
-	spread := took - first
-	if want := 2 + int(spread/progressDelay); writes > want || writes < 3 {
-		t.Errorf("%d status writes in %v, want 3 to %d", writes, took, want)
-	}
-}
-
-// TestCauseOfARolloutIsSeenAtOnce: what somebody should do something about does not
-// wait as progress does.
-func TestCauseOfARolloutIsSeenAtOnce(t *testing.T) {
+// TestCauseOfARolloutIsSeen: why a rollout goes no further is reported as soon.
+func TestCauseOfARolloutIsSeen(t *testing.T) {
 	r := newRollout(t, 10, upTo(10, 3, 3*time.Second, 2*time.Second))
 	r.run(20*time.Second, never)
 	refused := upTo(10, 3, 0, time.Nanosecond)
@@ -243,65 +253,8 @@ func TestScalingUpIsSeen(t *testing.T) {
 	if took, writes := r.run(time.Minute, func(status *v1beta1.WebsiteStatus) bool { return status.Replicas == 10 }); took != reacts+statusDelay || writes != 1 {
 		t.Errorf("the new pods are counted after %v with %d writes, want %v with 1", took, writes, reacts+statusDelay)
 	}
-	if _, writes := r.run(10*time.Minute, isReadyStatus); writes != 1 {
-		t.Errorf("%d writes until the site was ready again, want 1", writes)
-	}
-}
-
-// TestProgress: what is more than the progress of a rollout is not taken for it.
-func TestProgress(t *testing.T) {
-	// starts is a site of which one of three new pods is ready.
-	starts := func(v *view) {
-		v.site.Generation, v.site.Spec.Replicas = 1, ptr.To[int32](3)
-		v.deployment.Status = appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 1, AvailableReplicas: 1}
-		v.pods = append(v.pods[:1], starting(time.Second))
-	}
-	for name, test := range map[string]struct {
-		before, after func(*view)
-		want          bool
-	}{
-		"no pods are there yet": {before: func(v *view) { v.deployment.Status, v.pods = appsv1.DeploymentStatus{}, nil }, want: true},
-		"none is ready yet": {before: func(v *view) {
-			v.deployment.Status.AvailableReplicas, v.deployment.Status.ReadyReplicas = 0, 0
-			v.pods = v.pods[1:]
-		}, want: true},
-		"one more is there, on another node": {after: func(v *view) {
-			v.deployment.Status.Replicas = 4
-			v.pods = append(v.pods, newObservedPod("b"))
-			v.pods[2].Status.HostIP = "192.0.2.2"
-		}, want: true},
-		"one has not been asked": {before: func(v *view) { v.pods[0].observed = false }, want: true},
-		"ready":                  {after: func(v *view) { v.deployment.Status.AvailableReplicas = 2 }},
-		"available, the old ones are not gone yet": {after: func(v *view) {
-			v.deployment.Status.Replicas, v.deployment.Status.AvailableReplicas = 4, 2
-		}},
-		"another spec":        {after: func(v *view) { v.site.Generation = 2 }},
-		"an image is missing": {after: func(v *view) { waiting("ImagePullBackOff", "")(&v.pods[1]) }},
-		"the image is there":  {before: func(v *view) { waiting("ImagePullBackOff", "")(&v.pods[1]) }},
-		"overdue": {after: func(v *view) {
-			v.deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
-		}},
-		"another commit":      {after: func(v *view) { v.pods[0].Commit = commitB }},
-		"the remote is away":  {after: func(v *view) { v.pods[0].Failure = "RepositoryUnreachable" }},
-		"a pod is cut off":    {after: func(v *view) { v.pods[0].Reachable = false }},
-		"another node port":   {after: func(v *view) { v.service.Spec.Ports[0].NodePort = 30081 }},
-		"a child is refused":  {after: func(v *view) { v.problem = &cause{"QuotaExceeded", "x"} }},
-		"scaled down to none": {after: func(v *view) { v.site.Spec.Replicas = ptr.To[int32](0) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before, after := newView(starts), newView(starts)
-			if test.before != nil {
-				test.before(before)
-			}
-			if test.after != nil {
-				test.after(after)
-			}
-			reported := before.status()
-			after.site.Status = reported
-			current := after.status()
-			if got := isProgress(&reported, &current); got != test.want {
-				t.Errorf("progress = %t, want %t\n from %+v\n   to %+v", got, test.want, reported, current)
-			}
-		})
+	// Six more pods make it ready.
+	if _, writes := r.run(10*time.Minute, isReadyStatus); writes > 6 {
+		t.Errorf("%d status writes until the website was ready again, want one for each pod at most", writes)
 	}
 }

@@ -30,13 +30,12 @@ func TestPriorityQueue(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			priority := newPriorityQueue()
-			queue := newQueue(nil, priority, clock.RealClock{})
+			queue := newWebsiteQueue(clock.RealClock{})
 			defer queue.ShutDown()
 			for _, a := range test.adds {
 				key := cache.NewObjectName(testNamespace, a.name)
 				if a.urgent {
-					priority.mark(key)
+					queue.priority.mark(key)
 				}
 				queue.Add(key)
 			}
@@ -53,17 +52,16 @@ func TestPriorityQueue(t *testing.T) {
 	}
 }
 
-// TestUrgentWhileWorkedOn: what people change during a pass is not lost, nor is
+// TestUrgentWhileWorkedOn: what people change during a reconciliation is not lost, nor is
 // its urgency.
 func TestUrgentWhileWorkedOn(t *testing.T) {
-	priority := newPriorityQueue()
-	queue := newQueue(nil, priority, clock.RealClock{})
+	queue := newWebsiteQueue(clock.RealClock{})
 	defer queue.ShutDown()
 	queue.Add(testKey)
 	key, _ := queue.Get()
 	other := cache.NewObjectName(testNamespace, "other")
 	queue.Add(other)
-	priority.mark(testKey)
+	queue.priority.mark(testKey)
 	queue.Add(testKey)
 	queue.Done(key)
 	if got, _ := queue.Get(); got != testKey {
@@ -75,7 +73,7 @@ func TestBackoffHasACap(t *testing.T) {
 	f := newFixture(t)
 	var wait time.Duration
 	for range 100 {
-		wait = f.controller.backoff.When(testKey)
+		wait = f.controller.queue.backoff.When(testKey)
 	}
 	if wait != maxRetry {
 		t.Errorf("after many errors the wait is %v, want %v", wait, maxRetry)

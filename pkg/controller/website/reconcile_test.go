@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func TestReconcile(t *testing.T) {
@@ -26,12 +27,15 @@ func TestReconcile(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		// site is the Website; nil is newWebsite().
-		site *v1beta1.Website
+		website *v1beta1.Website
 		// converged starts with the children of newWebsite() in place.
 		converged bool
 		// given changes the API server before the caches are synced, stale
 		// afterwards.
 		given, stale func(f *fixture)
+		// refused is true when the API server refuses what the stale cache led to.
+		// All that is wanted is then of the next reconciliation.
+		refused bool
 
 		wantWrites []string
 		// wantEvents are prefixes.
@@ -171,7 +175,7 @@ func TestReconcile(t *testing.T) {
 			wantQuiet: true,
 		},
 		"scaled up": {
-			site:       newWebsite(withReplicas(3)),
+			website:    newWebsite(withReplicas(3)),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
 			wantEvents: []string{updatedDeployment},
@@ -182,7 +186,7 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"scaled to nothing": {
-			site:       newWebsite(withReplicas(0)),
+			website:    newWebsite(withReplicas(0)),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
@@ -193,8 +197,8 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"another repository": {
-			site: newWebsite(func(site *v1beta1.Website) {
-				site.Spec.Source.Repository = "https://example.com/other.git"
+			website: newWebsite(func(website *v1beta1.Website) {
+				website.Spec.Source.Repository = "https://example.com/other.git"
 			}),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website"},
@@ -222,10 +226,10 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"cache that shows a drift repaired since": {
-			site:      newWebsite(withReplicas(2)),
+			website:   newWebsite(withReplicas(2)),
 			converged: true,
 			stale: func(f *fixture) {
-				// The pass before this one wrote, and its event has not come.
+				// The reconciliation before this one wrote, and its event has not come.
 				if problems := f.reconcile(testKey); len(problems) > 0 {
 					f.Fatal(problems)
 				}
@@ -233,19 +237,21 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"cache that shows a deployment deleted since": {
-			site:       newWebsite(withReplicas(2)),
+			website:    newWebsite(withReplicas(2)),
 			converged:  true,
 			stale:      func(f *fixture) { f.remove(f.deployment()) },
-			wantWrites: []string{"create Deployment kubia-website", "create PodDisruptionBudget kubia-website"},
+			refused:    true,
+			wantWrites: []string{"create Deployment kubia-website"},
 			wantEvents: []string{createdDeployment},
 		},
 		"cache that shows a deployment replaced by a foreign one since": {
-			site:      newWebsite(withReplicas(2)),
+			website:   newWebsite(withReplicas(2)),
 			converged: true,
 			stale: func(f *fixture) {
 				f.remove(f.deployment())
 				f.store(foreignDeployment())
 			},
+			refused:    true,
 			wantEvents: []string{`Warning NameTaken Deployment "kubia-website" exists already and has no owner`},
 		},
 
@@ -302,31 +308,31 @@ func TestReconcile(t *testing.T) {
 		},
 
 		"website that is being deleted": {
-			site: newWebsite(func(site *v1beta1.Website) {
-				site.DeletionTimestamp = &deleting
-				site.Finalizers = []string{"foregroundDeletion"}
+			website: newWebsite(func(website *v1beta1.Website) {
+				website.DeletionTimestamp = &deleting
+				website.Finalizers = []string{"foregroundDeletion"}
 			}),
 			wantQuiet: true,
 		},
 		"website that git would read as an option": {
-			site: newWebsite(func(site *v1beta1.Website) {
-				site.Spec.Source.Repository = "--upload-pack=id"
+			website: newWebsite(func(website *v1beta1.Website) {
+				website.Spec.Source.Repository = "--upload-pack=id"
 			}),
 			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source.repository "--upload-pack=id" begins with a hyphen`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			site := test.site
-			if site == nil {
-				site = newWebsite()
+			website := test.website
+			if website == nil {
+				website = newWebsite()
 			}
 			if test.converged {
 				f.addWebsite(newWebsite())
 				f.converge(newWebsite())
-				f.changeWebsite(site)
+				f.changeWebsite(website)
 			} else {
-				f.addWebsite(site)
+				f.addWebsite(website)
 			}
 			if test.given != nil {
 				test.given(f)
@@ -335,6 +341,18 @@ func TestReconcile(t *testing.T) {
 			f.forgetHistory()
 			if test.stale != nil {
 				test.stale(f)
+			}
+
+			if test.refused {
+				if got := f.work(testKey); got != problem.Conflict {
+					t.Errorf("result %v, want a conflict", got)
+				}
+				if got := f.events(); len(got) > 0 {
+					t.Errorf("a conflict was reported: %q", got)
+				}
+				f.refreshWebsites()
+				f.syncCaches()
+				f.forgetHistory()
 			}
 
 			cached := f.snapshot()
@@ -352,23 +370,23 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 			if after := f.snapshot(); !reflect.DeepEqual(cached, after) {
-				t.Error("the pass changed objects in the caches")
+				t.Error("the reconciliation changed objects in the caches")
 			}
 			if test.then != nil {
 				test.then(f)
 			}
 
-			// Whatever happened, a second pass with fresh caches has nothing
-			// left to do.
+			// Whatever happened, a second reconciliation with fresh caches has
+			// nothing left to do.
 			f.refreshWebsites()
 			f.syncCaches()
 			f.forgetHistory()
 			f.reconcile(testKey)
 			if got := f.childWrites(); len(got) > 0 {
-				t.Errorf("the next pass wrote again: %q", got)
+				t.Errorf("the next reconciliation wrote again: %q", got)
 			}
 			if got := f.events(); len(got) > 0 {
-				t.Errorf("the next pass reported again: %q", got)
+				t.Errorf("the next reconciliation reported again: %q", got)
 			}
 		})
 	}

@@ -20,10 +20,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
 // maxPendingEvents bounds the memory that unwritten events take while the API
-// server is away. Beyond it events are dropped; they are only news.
+// server is unavailable. Beyond it events are dropped.
 const maxPendingEvents = 1000
 
 // eventBackoff is how the write of an event is repeated.
@@ -31,9 +32,9 @@ var eventBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, S
 
 // Recorder writes events in the background and can be waited for. The recorder
 // of client-go's event broadcaster cannot: it hands every event to goroutines
-// that nobody joins, so the events of the last moments before a shutdown would
-// be lost. Bundling equal events is not needed here, because the reporter says
-// nothing twice.
+// that are not joined, so the events of the last moments before a shutdown would
+// be lost. Bundling equal events is not needed here, because the
+// eventReporter reports nothing twice.
 type Recorder struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -65,7 +66,7 @@ func NewRecorder(ctx context.Context, sink events.EventSink) (*Recorder, error) 
 		cancel:   cancel,
 		sink:     sink,
 		scheme:   scheme,
-		instance: FieldManager + "-" + host,
+		instance: children.FieldManager + "-" + host,
 		pending:  make(chan struct{}, maxPendingEvents),
 	}, nil
 }
@@ -75,13 +76,13 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	logger := klog.FromContext(r.ctx)
 	event, err := r.event(regarding, related, eventType, reason, action, fmt.Sprintf(note, args...))
 	if err != nil {
-		logger.Error(err, "Dropping an event", "reason", reason)
+		logger.Error(err, "Dropped an event", "reason", reason)
 		return
 	}
 	select {
 	case r.pending <- struct{}{}:
 	default:
-		logger.Error(nil, "Dropping an event, too many are waiting to be written", "reason", reason, "regarding", klog.KRef(event.Regarding.Namespace, event.Regarding.Name), "limit", maxPendingEvents)
+		logger.Error(nil, "Dropped an event, too many are waiting to be written", "reason", reason, "regarding", klog.KRef(event.Regarding.Namespace, event.Regarding.Name), "limit", maxPendingEvents)
 		return
 	}
 	r.writers.Go(func() {
@@ -117,7 +118,7 @@ func (r *Recorder) event(regarding, related runtime.Object, eventType, reason, a
 			Namespace: about.Namespace,
 		},
 		EventTime:           metav1.NewMicroTime(now),
-		ReportingController: FieldManager,
+		ReportingController: children.FieldManager,
 		ReportingInstance:   r.instance,
 		Action:              action,
 		Reason:              reason,
@@ -149,6 +150,6 @@ func (r *Recorder) write(event *eventsv1.Event) {
 		err = last
 	}
 	if err != nil {
-		klog.FromContext(r.ctx).Error(err, "An event could not be written", "reason", event.Reason, "regarding", klog.KRef(event.Regarding.Namespace, event.Regarding.Name))
+		klog.FromContext(r.ctx).Error(err, "Failed to write an event", "reason", event.Reason, "regarding", klog.KRef(event.Regarding.Namespace, event.Regarding.Name))
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
 // slowSink takes events only once it is released.
@@ -156,26 +158,13 @@ func TestWriteEventsAreBounded(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
 	for range 10 * writeEventBurst {
-		f.controller.reporter.wrote(newWebsite(), service, "Service", updated)
+		f.controller.reconciler.events.childWritten(newWebsite(), service, f.controller.reconciler.children.Services, children.Updated)
 	}
 	if got := len(f.events()); got != writeEventBurst {
 		t.Errorf("%d events about one fight, want %d", got, writeEventBurst)
 	}
-	f.controller.reporter.wrote(newWebsite(withName("other")), service, "Service", updated)
+	f.controller.reconciler.events.childWritten(newWebsite(withName("other")), service, f.controller.reconciler.children.Services, children.Updated)
 	if got := len(f.events()); got != 1 {
 		t.Error("one Website's fight silences another's events")
-	}
-}
-
-func TestShorten(t *testing.T) {
-	if got := shorten("short"); got != "short" {
-		t.Errorf("shorten() = %q", got)
-	}
-	long := make([]byte, 5000)
-	for i := range long {
-		long[i] = 'x'
-	}
-	if got := len(shorten(string(long))); got != maxNoteLength {
-		t.Errorf("the note has %d characters", got)
 	}
 }

@@ -8,13 +8,16 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 const (
-	// SpanReconcile is the name of the span around one pass over a Website.
+	// SpanReconcile is the name of the span around one reconciliation of a Website.
 	SpanReconcile = "website-controller/reconcile"
 
-	// spanStepPrefix begins the names of the spans around the steps of a pass.
+	// spanStepPrefix begins the names of the spans around the steps of a reconciliation.
 	spanStepPrefix = SpanReconcile + "/"
 
 	// The attributes of SpanReconcile, named after OpenTelemetry's semantic
@@ -24,46 +27,66 @@ const (
 	attributeResult    = attribute.Key("website.reconcile.result")
 )
 
-// tracerOf returns the tracer of a provider, which may be nil.
-func tracerOf(provider oteltrace.TracerProvider) oteltrace.Tracer {
+// tracer makes the spans of reconciliations and of their steps, which it measures.
+type tracer struct {
+	spans oteltrace.Tracer
+	clock clock.PassiveClock
+}
+
+// newTracer returns the tracer of a provider, which may be nil.
+func newTracer(provider oteltrace.TracerProvider, clock clock.PassiveClock) tracer {
 	if provider == nil {
 		provider = noop.NewTracerProvider()
 	}
-	return provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website")
+	return tracer{spans: provider.Tracer("github.com/kubesites/website-apiserver/pkg/controller/website"), clock: clock}
 }
 
-// startPass starts the span of a pass. What is called with the context that it
-// returns makes spans below it.
-func (c *Controller) startPass(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
-	return c.tracer.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
+// startReconcile starts the span of a reconciliation. What is called with the
+// context that it returns makes spans below it.
+func (t tracer) startReconcile(ctx context.Context, key cache.ObjectName) (context.Context, oteltrace.Span) {
+	return t.spans.Start(ctx, SpanReconcile, oteltrace.WithAttributes(
 		attributeNamespace.String(key.Namespace), attributeName.String(key.Name)))
 }
 
-// endPass ends the span of a pass. Only what counts as an error marks it as
-// failed: a taken name and a conflict are part of normal work.
-func endPass(span oteltrace.Span, outcome result, problems []error) {
-	span.SetAttributes(attributeResult.String(outcome.String()))
-	for _, err := range problems {
-		span.RecordError(err)
+// endReconcile ends the span of a reconciliation. Only what counts as an error
+// marks it as failed: a taken name and a conflict are part of normal work.
+func endReconcile(span oteltrace.Span, result problem.Result, problems []*problem.Problem) {
+	span.SetAttributes(attributeResult.String(result.String()))
+	for _, p := range problems {
+		span.RecordError(p)
 	}
-	if outcome == resultError {
-		span.SetStatus(codes.Error, "the pass failed")
+	if result == problem.Failure {
+		span.SetStatus(codes.Error, "the reconciliation failed")
 	}
 	span.End()
 }
 
-// startStep starts the span of a step, below that of its pass.
-func (c *Controller) startStep(ctx context.Context, name step) (context.Context, oteltrace.Span) {
-	return c.tracer.Start(ctx, spanStepPrefix+string(name))
-}
+// stepName names a part of a reconciliation, in metrics and traces.
+type stepName string
 
-// endStep ends the span of a step.
-func endStep(span oteltrace.Span, err error) {
-	if err != nil {
-		span.RecordError(err)
-		if resultOf(err) == resultError {
-			span.SetStatus(codes.Error, "the step failed")
+// The steps, in their order.
+const (
+	stepClaim               stepName = "claim"
+	stepConfigMap           stepName = "configmap"
+	stepDeployment          stepName = "deployment"
+	stepService             stepName = "service"
+	stepPodDisruptionBudget stepName = "poddisruptionbudget"
+	stepStatus              stepName = "status"
+)
+
+// startStep starts the span of a step, below that of its reconciliation, and its
+// duration. The function that it returns ends both.
+func (t tracer) startStep(ctx context.Context, name stepName) (context.Context, func(*problem.Problem)) {
+	start := t.clock.Now()
+	ctx, span := t.spans.Start(ctx, spanStepPrefix+string(name))
+	return ctx, func(p *problem.Problem) {
+		stepSeconds.WithLabelValues(string(name), problem.ResultOf(p).String()).Observe(t.clock.Since(start).Seconds())
+		if p != nil {
+			span.RecordError(p)
+			if p.Result == problem.Failure {
+				span.SetStatus(codes.Error, "the step failed")
+			}
 		}
+		span.End()
 	}
-	span.End()
 }

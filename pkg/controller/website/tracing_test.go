@@ -10,26 +10,29 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-func TestSpanOfAPass(t *testing.T) {
+func TestSpanOfAReconciliation(t *testing.T) {
 	tests := map[string]struct {
-		outcome    result
-		problems   []error
+		result     problem.Result
+		problems   []*problem.Problem
 		wantStatus codes.Code
 		wantEvents int
 	}{
-		"success":  {resultSuccess, nil, codes.Unset, 0},
-		"taken":    {resultNameTaken, []error{&nameTakenError{kind: "Deployment", name: "x"}}, codes.Unset, 1},
-		"conflict": {resultConflict, []error{errors.New("conflict")}, codes.Unset, 1},
-		"errors":   {resultError, []error{errors.New("one"), errors.New("two")}, codes.Error, 2},
+		"success":  {problem.Success, nil, codes.Unset, 0},
+		"taken":    {problem.Taken, []*problem.Problem{problem.NameTaken("x", false, "taken")}, codes.Unset, 1},
+		"conflict": {problem.Conflict, []*problem.Problem{problem.Classify(errors.New("conflict"))}, codes.Unset, 1},
+		"errors":   {problem.Failure, []*problem.Problem{problem.Classify(errors.New("one")), problem.Classify(errors.New("two"))}, codes.Error, 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			exporter := tracetest.NewInMemoryExporter()
-			c := &Controller{tracer: tracerOf(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))}
-			_, span := c.startPass(t.Context(), cache.NewObjectName("default", "kubia"))
-			endPass(span, test.outcome, test.problems)
+			tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), clock.RealClock{})
+			_, span := tracer.startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
+			endReconcile(span, test.result, test.problems)
 
 			spans := exporter.GetSpans()
 			if len(spans) != 1 {
@@ -44,7 +47,7 @@ func TestSpanOfAPass(t *testing.T) {
 				attributes[string(a.Key)] = a.Value.AsString()
 			}
 			for key, want := range map[string]string{
-				"k8s.namespace.name": "default", "website.name": "kubia", "website.reconcile.result": (test.outcome.String()),
+				"k8s.namespace.name": "default", "website.name": "kubia", "website.reconcile.result": test.result.String(),
 			} {
 				if attributes[key] != want {
 					t.Errorf("attribute %s = %q, want %q", key, attributes[key], want)
@@ -54,23 +57,24 @@ func TestSpanOfAPass(t *testing.T) {
 	}
 }
 
-// TestStepsAreSpansBelowTheirPass runs a pass as a worker does.
-func TestStepsAreSpansBelowTheirPass(t *testing.T) {
+// TestStepsAreSpansBelowTheirReconciliation runs a reconciliation as a worker does.
+func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	exporter := tracetest.NewInMemoryExporter()
-	f.controller.tracer = tracerOf(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	tracer := newTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), clock.RealClock{})
+	f.controller.tracer, f.controller.reconciler.tracer, f.controller.reconciler.statuses.tracer = tracer, tracer, tracer
 	f.controller.queue.Add(testKey)
 	f.controller.work(t.Context(), make(chan struct{}))
 
 	spans := exporter.GetSpans()
-	pass := spans[len(spans)-1]
-	if pass.Name != SpanReconcile {
-		t.Fatalf("the last span to end is %s, want %s", pass.Name, SpanReconcile)
+	whole := spans[len(spans)-1]
+	if whole.Name != SpanReconcile {
+		t.Fatalf("the last span to end is %s, want %s", whole.Name, SpanReconcile)
 	}
 	var steps []string
 	for _, span := range spans[:len(spans)-1] {
-		if span.Parent.SpanID() != pass.SpanContext.SpanID() {
-			t.Errorf("span %s is not below that of the pass", span.Name)
+		if span.Parent.SpanID() != whole.SpanContext.SpanID() {
+			t.Errorf("span %s is not below that of the reconciliation", span.Name)
 		}
 		steps = append(steps, strings.TrimPrefix(span.Name, spanStepPrefix))
 	}
@@ -81,9 +85,8 @@ func TestStepsAreSpansBelowTheirPass(t *testing.T) {
 }
 
 func TestNoTracerProvider(t *testing.T) {
-	c := &Controller{tracer: tracerOf(nil)}
-	_, span := c.startPass(t.Context(), cache.NewObjectName("default", "kubia"))
-	endPass(span, resultSuccess, nil)
+	_, span := newTracer(nil, clock.RealClock{}).startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
+	endReconcile(span, problem.Success, nil)
 	if span.IsRecording() {
 		t.Error("a span is recorded although nobody asked for it")
 	}

@@ -17,10 +17,10 @@ const (
 
 // ConfigMap builds the ConfigMap with the nginx configuration of a Website,
 // which is what NginxConfig returned for it.
-func ConfigMap(site *v1beta1.Website, nginxConfig string) *corev1ac.ConfigMapApplyConfiguration {
-	return corev1ac.ConfigMap(ConfigMapName(site), site.Namespace).
-		WithLabels(supportLabels(site)).
-		WithOwnerReferences(ownerReference(site)).
+func ConfigMap(website *v1beta1.Website, nginxConfig string) *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap(ConfigMapName(website), website.Namespace).
+		WithLabels(supportLabels(website)).
+		WithOwnerReferences(ownerReference(website)).
 		WithData(map[string]string{
 			nginxConfigKey: nginxConfig,
 			httpIPv6Key:    listenIPv6(httpPort),

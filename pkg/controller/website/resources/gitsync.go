@@ -31,7 +31,7 @@ func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
 	}
 	return []string{
 		"--repo=" + repository,
-		refFlag + ref,
+		RefFlag + ref,
 		"--root=" + gitRoot,
 		"--link=" + gitLink,
 		fmt.Sprintf("--period=%ds", site.Spec.Sync.PeriodSeconds),

@@ -3,11 +3,7 @@ package resources
 import (
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -24,8 +20,10 @@ const (
 	labelInstance  = "app.kubernetes.io/instance"
 	labelComponent = "app.kubernetes.io/component"
 
-	labelApp        = "app"
-	labelController = "controller"
+	// LabelController names the Website on every child and pod.
+	LabelController = "controller"
+
+	labelApp = "app"
 )
 
 // Kind is the kind of the owner of every child.
@@ -33,78 +31,53 @@ const Kind = "Website"
 
 // selectorLabels are what the Deployment and the Service select pods by. A
 // Deployment's selector is immutable, so nothing may ever be added here.
-func selectorLabels(site *v1beta1.Website) map[string]string {
+func selectorLabels(website *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelApp:        "website-nginx",
-		labelController: site.Name,
+		LabelController: website.Name,
 	}
 }
 
 // Selector selects the pods of a Website, in the form of a query parameter.
-func Selector(site *v1beta1.Website) string {
-	return labels.SelectorFromSet(selectorLabels(site)).String()
+func Selector(website *v1beta1.Website) string {
+	return labels.SelectorFromSet(selectorLabels(website)).String()
 }
 
 // recommendedLabels are the labels that tools of the ecosystem show and group
 // by.
-func recommendedLabels(site *v1beta1.Website) map[string]string {
+func recommendedLabels(website *v1beta1.Website) map[string]string {
 	return map[string]string{
 		labelName:      "website",
-		labelInstance:  site.Name,
+		labelInstance:  website.Name,
 		labelComponent: "web-server",
 		LabelManagedBy: ManagedBy,
 	}
 }
 
 // podLabels are the labels of the Deployment and of its pods.
-func podLabels(site *v1beta1.Website) map[string]string {
-	labels := recommendedLabels(site)
-	maps.Copy(labels, selectorLabels(site))
+func podLabels(website *v1beta1.Website) map[string]string {
+	labels := recommendedLabels(website)
+	maps.Copy(labels, selectorLabels(website))
 	return labels
 }
 
 // supportLabels are the labels of the children that are not pods.
-func supportLabels(site *v1beta1.Website) map[string]string {
-	labels := recommendedLabels(site)
+func supportLabels(website *v1beta1.Website) map[string]string {
+	labels := recommendedLabels(website)
 	labels[labelApp] = "website"
-	labels[labelController] = site.Name
+	labels[LabelController] = website.Name
 	return labels
 }
 
 // ownerReference makes the Website the controller of a child. Blocking its
 // deletion means that a foreground deletion of the Website returns only after
 // the site is really gone.
-func ownerReference(site *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
+func ownerReference(website *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(v1beta1.GroupVersion.String()).
 		WithKind(Kind).
-		WithName(site.Name).
-		WithUID(site.UID).
+		WithName(website.Name).
+		WithUID(website.UID).
 		WithController(true).
 		WithBlockOwnerDeletion(true)
-}
-
-// IsOwn reports whether a pod belongs to a Deployment of this name rather than
-// to somebody who uses the same labels. The name of its ReplicaSet says so: it is
-// made of that of the Deployment and a hash that the pod carries as a label.
-func IsOwn(pod *corev1.Pod, deploymentName string) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "ReplicaSet" {
-		return false
-	}
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == appsv1.GroupName &&
-		owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-}
-
-// IsLabelled reports whether an object carries the labels by which the children
-// of a Website are found.
-func IsLabelled(labels map[string]string, site *v1beta1.Website) bool {
-	return labels[LabelManagedBy] == ManagedBy && labels[labelController] == site.Name
-}
-
-// WebsiteOfLabels returns the name of the Website that the labels of a child or
-// a pod name.
-func WebsiteOfLabels(labels map[string]string) string {
-	return labels[labelController]
 }

@@ -12,18 +12,18 @@ const (
 )
 
 // DeploymentName is the name of the Deployment of a Website.
-func DeploymentName(site *v1beta1.Website) string {
-	return site.Spec.DeploymentName
+func DeploymentName(website *v1beta1.Website) string {
+	return website.Spec.DeploymentName
 }
 
 // ServiceName is the name of the Service of a Website.
-func ServiceName(site *v1beta1.Website) string {
-	return site.Spec.DeploymentName + serviceSuffix
+func ServiceName(website *v1beta1.Website) string {
+	return website.Spec.DeploymentName + serviceSuffix
 }
 
 // ConfigMapName is the name of the ConfigMap of a Website.
-func ConfigMapName(site *v1beta1.Website) string {
-	return site.Spec.DeploymentName + configMapSuffix
+func ConfigMapName(website *v1beta1.Website) string {
+	return website.Spec.DeploymentName + configMapSuffix
 }
 
 // DeploymentNameOfService is the inverse of ServiceName. It reports false for

@@ -61,9 +61,9 @@ type nginxParameters struct {
 // runs with. ConfigMap holds it and Deployment rolls the pods by it, so it is
 // rendered once for both. It returns an error when a value could not be written
 // into it without becoming something else; the API server refuses such a value
-// as well, so this is the second fence.
-func NginxConfig(site *v1beta1.Website) (string, error) {
-	serving, err := newServing(site)
+// as well, so this error is not expected.
+func NginxConfig(website *v1beta1.Website) (string, error) {
+	serving, err := newServing(website)
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func NginxConfig(site *v1beta1.Website) (string, error) {
 		ShutdownSeconds: shutdownSeconds,
 		TempDir:         tempDir,
 		AccessLog:       "/dev/stdout",
-		Revision:        revision(serving, site.Spec.Source.Submodules),
+		Revision:        revision(serving, website.Spec.Source.Submodules),
 		Serving:         serving,
 	})
 }

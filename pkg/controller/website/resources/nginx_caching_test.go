@@ -131,14 +131,14 @@ func TestNginxValidators(t *testing.T) {
 // when the same commit is published another way.
 func TestRevisionFollowsTheConfiguration(t *testing.T) {
 	revisionOf := func(tweaks ...func(*v1beta1.Website)) string {
-		site := newWebsite(tweaks...)
-		serving, err := newServing(site)
+		website := newWebsite(tweaks...)
+		serving, err := newServing(website)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return revision(serving, site.Spec.Source.Submodules)
+		return revision(serving, website.Spec.Source.Submodules)
 	}
-	if revisionOf() != revisionOf(func(site *v1beta1.Website) { site.Name, site.UID = "other", "other" }) {
+	if revisionOf() != revisionOf(func(website *v1beta1.Website) { website.Name, website.UID = "other", "other" }) {
 		t.Error("two pods with the same configuration differ")
 	}
 	seen := map[string]string{revisionOf(): "nothing said"}
@@ -147,8 +147,8 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		"index":              withServing(v1beta1.WebsiteServing{Index: "home.html"}),
 		"fallback":           withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
 		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
-		"shallow submodules": func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
-		"all submodules":     func(site *v1beta1.Website) { site.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
+		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
 	} {
 		got := revisionOf(tweak)
 		if other, ok := seen[got]; ok {

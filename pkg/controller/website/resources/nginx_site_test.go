@@ -93,12 +93,12 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		},
 	}
 	s.mkdir(".worktrees")
-	site := newWebsite(tweaks...)
-	serving, err := newServing(site)
+	website := newWebsite(tweaks...)
+	serving, err := newServing(website)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.revision = revision(serving, site.Spec.Source.Submodules)
+	s.revision = revision(serving, website.Spec.Source.Submodules)
 	parameters := nginxParameters{
 		Root: s.root, Link: gitLink, HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),

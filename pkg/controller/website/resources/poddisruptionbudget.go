@@ -11,26 +11,26 @@ import (
 )
 
 // PodDisruptionBudgetName is the name of the PodDisruptionBudget of a Website.
-func PodDisruptionBudgetName(site *v1beta1.Website) string {
-	return site.Spec.DeploymentName
+func PodDisruptionBudgetName(website *v1beta1.Website) string {
+	return website.Spec.DeploymentName
 }
 
 // WantsPodDisruptionBudget reports whether a Website has pods that can be
 // evicted one after the other. A budget for a single one would either be of no
 // use or keep its node from ever being drained.
-func WantsPodDisruptionBudget(site *v1beta1.Website) bool {
-	return ptr.Deref(site.Spec.Replicas, defaultReplicas) > 1
+func WantsPodDisruptionBudget(website *v1beta1.Website) bool {
+	return ptr.Deref(website.Spec.Replicas, defaultReplicas) > 1
 }
 
 // PodDisruptionBudget builds the PodDisruptionBudget of a Website. Pods that do
 // not serve anyway may always be evicted, so that a broken site does not hold
 // up a drain.
-func PodDisruptionBudget(site *v1beta1.Website) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
-	return policyv1ac.PodDisruptionBudget(PodDisruptionBudgetName(site), site.Namespace).
-		WithLabels(supportLabels(site)).
-		WithOwnerReferences(ownerReference(site)).
+func PodDisruptionBudget(website *v1beta1.Website) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+	return policyv1ac.PodDisruptionBudget(PodDisruptionBudgetName(website), website.Namespace).
+		WithLabels(supportLabels(website)).
+		WithOwnerReferences(ownerReference(website)).
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
 			WithMaxUnavailable(intstr.FromInt32(1)).
 			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow).
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))))
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(website))))
 }

@@ -11,7 +11,7 @@ import (
 // Service builds the Service of a Website. A node port that the Website does
 // not name is not part of it: the API server allocates one and keeps it,
 // because a field that was never applied is not touched by a later apply.
-func Service(site *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
+func Service(website *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 	port := corev1ac.ServicePort().
 		WithName(httpPortName).
 		// Port and protocol are the key of this list; leaving the protocol to
@@ -20,15 +20,15 @@ func Service(site *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 		WithProtocol(corev1.ProtocolTCP).
 		WithPort(ServicePort).
 		WithTargetPort(intstr.FromString(httpPortName))
-	if site.Spec.Service.NodePort != 0 {
-		port.WithNodePort(site.Spec.Service.NodePort)
+	if website.Spec.Service.NodePort != 0 {
+		port.WithNodePort(website.Spec.Service.NodePort)
 	}
-	return corev1ac.Service(ServiceName(site), site.Namespace).
-		WithLabels(supportLabels(site)).
-		WithOwnerReferences(ownerReference(site)).
+	return corev1ac.Service(ServiceName(website), website.Namespace).
+		WithLabels(supportLabels(website)).
+		WithOwnerReferences(ownerReference(website)).
 		WithSpec(corev1ac.ServiceSpec().
 			// The types are called as Kubernetes calls them.
-			WithType(corev1.ServiceType(site.Spec.Service.Type)).
-			WithSelector(selectorLabels(site)).
+			WithType(corev1.ServiceType(website.Spec.Service.Type)).
+			WithSelector(selectorLabels(website)).
 			WithPorts(port))
 }

@@ -89,12 +89,12 @@ const (
 )
 
 // newServing returns what the template needs. The API server has validated all
-// of it, so an error here is the second fence.
-func newServing(site *v1beta1.Website) (serving, error) {
-	wanted := site.Spec.Serving
+// of it, so an error here is not expected.
+func newServing(website *v1beta1.Website) (serving, error) {
+	wanted := website.Spec.Serving
 	s := serving{SinglePage: wanted.Fallback == v1beta1.FallbackSPA, ErrorPrefix: errorPrefix}
 	q := quoter{}
-	if path := strings.Trim(site.Spec.Source.Path, "/"); path != "" {
+	if path := strings.Trim(website.Spec.Source.Path, "/"); path != "" {
 		s.Path = q.bare("spec.source.path", "/"+path)
 		if slices.Contains(strings.Split(path, "/"), "..") {
 			return serving{}, fmt.Errorf("spec.source.path %q leaves the repository: remove the \"..\"", path)

@@ -10,11 +10,11 @@ import (
 )
 
 func withServing(serving v1beta1.WebsiteServing) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) { site.Spec.Serving = serving }
+	return func(website *v1beta1.Website) { website.Spec.Serving = serving }
 }
 
 func withPath(path string) func(*v1beta1.Website) {
-	return func(site *v1beta1.Website) { site.Spec.Source.Path = path }
+	return func(website *v1beta1.Website) { website.Spec.Source.Path = path }
 }
 
 func TestNginxServesAFolder(t *testing.T) {

@@ -34,7 +34,7 @@ func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) 
 
 func TestGitSyncFollowsTheSource(t *testing.T) {
 	withSource := func(change func(*v1beta1.WebsiteSource)) func(*v1beta1.Website) {
-		return func(site *v1beta1.Website) { change(&site.Spec.Source) }
+		return func(website *v1beta1.Website) { change(&website.Spec.Source) }
 	}
 	ref := func(ref v1beta1.GitReference) func(*v1beta1.Website) {
 		return withSource(func(s *v1beta1.WebsiteSource) { s.Ref = &ref })
@@ -51,8 +51,8 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 		"shallow submodules": {tweak: withSource(func(s *v1beta1.WebsiteSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=shallow"}},
 		"all submodules":     {tweak: withSource(func(s *v1beta1.WebsiteSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=recursive"}},
 		"times": {
-			tweak: func(site *v1beta1.Website) {
-				site.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 10, TimeoutSeconds: 30}
+			tweak: func(website *v1beta1.Website) {
+				website.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 10, TimeoutSeconds: 30}
 			},
 			want: []string{"--period=10s", "--sync-timeout=30s"},
 		},
@@ -71,9 +71,9 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 
 func TestCredentialsReachGitSyncOnly(t *testing.T) {
 	withSecret := func(repository string) func(*v1beta1.Website) {
-		return func(site *v1beta1.Website) {
-			site.Spec.Source.Repository = repository
-			site.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "deploy-key"}
+		return func(website *v1beta1.Website) {
+			website.Spec.Source.Repository = repository
+			website.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "deploy-key"}
 		}
 	}
 	tests := map[string]struct {
@@ -145,7 +145,7 @@ func TestServiceFollowsTheSpec(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			service := Service(newWebsite(func(site *v1beta1.Website) { site.Spec.Service = test.service }))
+			service := Service(newWebsite(func(website *v1beta1.Website) { website.Spec.Service = test.service }))
 			if *service.Spec.Type != test.wantType {
 				t.Errorf("type = %s, want %s", *service.Spec.Type, test.wantType)
 			}
@@ -162,10 +162,10 @@ func TestServiceFollowsTheSpec(t *testing.T) {
 
 func TestResourcesAndSchedulingFollowTheSpec(t *testing.T) {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
-	tweak := func(site *v1beta1.Website) {
-		site.Spec.Resources.Sync.Limits = limits
-		site.Spec.Scheduling.NodeSelector = map[string]string{"disk": "ssd"}
-		site.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "web", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+	tweak := func(website *v1beta1.Website) {
+		website.Spec.Resources.Sync.Limits = limits
+		website.Spec.Scheduling.NodeSelector = map[string]string{"disk": "ssd"}
+		website.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "web", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	pod, gitSync := mustContainer(t, GitSyncContainer, tweak)
 	if got := (*gitSync.Resources.Limits)[corev1.ResourceMemory]; got.String() != "1Gi" || gitSync.Resources.Requests != nil {

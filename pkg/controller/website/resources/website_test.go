@@ -13,7 +13,7 @@ var testImages = Images{Nginx: "example.com/nginx:1", GitSync: "example.com/git-
 
 // newWebsite returns a valid Website, changed as a test needs it.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
-	site := &v1beta1.Website{
+	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", UID: "uid-of-kubia"},
 		Spec: v1beta1.WebsiteSpec{
 			Source: v1beta1.WebsiteSource{
@@ -27,20 +27,20 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		},
 	}
 	for _, tweak := range tweaks {
-		tweak(site)
+		tweak(website)
 	}
-	return site
+	return website
 }
 
 func TestNames(t *testing.T) {
-	site := newWebsite()
-	if got, want := DeploymentName(site), "kubia-website"; got != want {
+	website := newWebsite()
+	if got, want := DeploymentName(website), "kubia-website"; got != want {
 		t.Errorf("DeploymentName() = %q, want %q", got, want)
 	}
-	if got, want := ServiceName(site), "kubia-website-npsvc"; got != want {
+	if got, want := ServiceName(website), "kubia-website-npsvc"; got != want {
 		t.Errorf("ServiceName() = %q, want %q", got, want)
 	}
-	if got, want := ConfigMapName(site), "kubia-website-nginx"; got != want {
+	if got, want := ConfigMapName(website), "kubia-website-nginx"; got != want {
 		t.Errorf("ConfigMapName() = %q, want %q", got, want)
 	}
 }

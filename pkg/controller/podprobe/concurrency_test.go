@@ -1,0 +1,71 @@
+package podprobe
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+)
+
+// slowPods do not answer before they are told to.
+type slowPods struct {
+	fakePods
+	release chan struct{}
+
+	mu            sync.Mutex
+	inFlight, all int
+}
+
+func (p *slowPods) Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error) {
+	p.mu.Lock()
+	p.inFlight++
+	p.all++
+	p.mu.Unlock()
+	<-p.release
+	p.mu.Lock()
+	p.inFlight--
+	p.mu.Unlock()
+	return http.StatusServiceUnavailable, nil, nil
+}
+
+// TestConcurrency has more pods probed than there are workers, and looks once
+// nothing moves any more.
+func TestConcurrency(t *testing.T) {
+	const workers, pods = 3, 8
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowPods{release: make(chan struct{})}
+		p := New(Config{Client: slow, Period: time.Minute, Clock: clock.RealClock{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { p.Run(ctx, workers) })
+		running.Go(func() {
+			for {
+				select {
+				case <-p.Changes():
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		for i := range pods {
+			p.Probe(testWebsite, newPod(fmt.Sprint(i)))
+		}
+		synctest.Wait()
+		if slow.inFlight != workers || slow.all != workers {
+			t.Errorf("%d of %d pods are probed at once, want %d", slow.inFlight, pods, workers)
+		}
+		close(slow.release)
+		synctest.Wait()
+		if slow.inFlight != 0 || slow.all < pods {
+			t.Errorf("%d requests to %d pods, of which %d are not answered", slow.all, pods, slow.inFlight)
+		}
+		cancel()
+		running.Wait()
+	})
+}

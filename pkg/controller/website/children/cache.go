@@ -1,0 +1,23 @@
+package children
+
+import (
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// lagLimit is how long a cache may lag behind a write before it is believed
+	// all the same: a store may have been restored to an older state.
+	lagLimit = 30 * time.Second
+	// maxWrites bounds the memory that writes take which the cache does not show
+	// yet. What is dropped costs a conflict or a write that changes nothing.
+	maxWrites = 10_000
+)
+
+// NewCache returns a view of an informer's store that never shows less than the
+// controller has written or read from the API server.
+func NewCache(store cache.Store) cache.MutationCache {
+	return cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), store, cache.MutationCacheOptions{TTL: lagLimit, MaxCacheSize: maxWrites})
+}

@@ -1,0 +1,245 @@
+package children
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+// FieldManager is the name under which the controller writes.
+const FieldManager = "website-controller"
+
+// neverStored makes an apply create or do nothing. A plain apply would merge
+// into an object that another client created under this name a moment ago, if no
+// field of the two clashes. With a resource version the API server refuses with
+// a conflict when there is an object that has another one, and ignores it when
+// there is none. Every stored object has another one: the first revision of
+// etcd is that of the empty store.
+const neverStored = "1"
+
+// Object is a child as the API server returns it, a pointer.
+type Object interface {
+	comparable
+	metav1.Object
+	runtime.Object
+}
+
+// ApplyConfiguration is a child as the controller wants it.
+type ApplyConfiguration[A any] interface {
+	GetName() *string
+	WithUID(types.UID) A
+	WithResourceVersion(string) A
+}
+
+// Client is the part of a typed client that writes children.
+type Client[T Object, A any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	Apply(ctx context.Context, desired A, options metav1.ApplyOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// Kind reads and writes the children of one kind.
+type Kind[T Object, A ApplyConfiguration[A]] struct {
+	name   string
+	owners Owners
+	cache  cache.MutationCache
+	client func(namespace string) Client[T, A]
+	// extract returns the fields of an object that a field manager applied.
+	extract func(child T, fieldManager string) (A, error)
+}
+
+func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
+	name string, owners Owners, informer cache.SharedInformer,
+	client func(namespace string) C, extract func(child T, fieldManager string) (A, error),
+) *Kind[T, A] {
+	return &Kind[T, A]{
+		name: name, owners: owners, extract: extract, cache: NewCache(informer.GetStore()),
+		client: func(namespace string) Client[T, A] { return client(namespace) },
+	}
+}
+
+// String returns the name of the kind.
+func (k *Kind[T, A]) String() string { return k.name }
+
+// Operation is what was done to a child.
+type Operation string
+
+// The operations.
+const (
+	Unchanged Operation = "unchanged"
+	Created   Operation = "created"
+	Updated   Operation = "updated"
+	Adopted   Operation = "adopted"
+	Deleted   Operation = "deleted"
+)
+
+// Find returns the child of a Website, or nil when there is none. The cache is
+// trusted only when it shows a child of this very Website: a missing one may just
+// not have arrived, or have lost the label that informers select on, and a foreign
+// one may be gone.
+func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name string) (T, *problem.Problem) {
+	var none T
+	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
+		return child, nil
+	}
+	child, err := k.client(website.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, problem.Classify(fmt.Errorf("reading %s %q: %w", k.name, name, err))
+	}
+	switch {
+	case metav1.IsControlledBy(child, website):
+		k.cache.Mutation(child)
+		return child, nil
+	case isOrphanOf(website, child):
+		if p := k.mayOwn(ctx, website, name); p != nil {
+			return none, p
+		}
+		return child, nil
+	default:
+		return none, k.taken(website, name, metav1.GetControllerOf(child))
+	}
+}
+
+// Ensure makes a child what it should be and returns it, with what had to be done
+// for that.
+func (k *Kind[T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
+	child, p := k.Find(ctx, website, *desired.GetName())
+	if p != nil {
+		return child, Unchanged, p
+	}
+	return k.Apply(ctx, website, child, desired)
+}
+
+// Apply is Ensure for a child that has been found already, or found missing. When
+// it cannot be written, it is returned as it is.
+func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child T, desired A) (T, Operation, *problem.Problem) {
+	var none T
+	if child == none {
+		return k.create(ctx, website, desired)
+	}
+	if unchanged, err := k.isUnchanged(child, desired); err != nil || unchanged {
+		return child, Unchanged, problem.Classify(err)
+	}
+	applied, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()), metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if err != nil {
+		k.refresh(ctx, website.Namespace, child.GetName())
+		return child, Unchanged, problem.Classify(fmt.Errorf("updating %s %q: %w", k.name, child.GetName(), err))
+	}
+	k.cache.Mutation(applied)
+	switch {
+	case applied.GetResourceVersion() == child.GetResourceVersion():
+		return applied, Unchanged, nil // Admission put back what was to change.
+	case !metav1.IsControlledBy(child, website):
+		return applied, Adopted, nil
+	default:
+		return applied, Updated, nil
+	}
+}
+
+// refresh remembers what there is after a write has failed: it was made for an
+// object that the cache shows and that is no longer there, or it took effect and
+// only its answer was lost. What cannot be read now is left to the next try.
+func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
+	if child, err := k.client(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+		k.cache.Mutation(child)
+	}
+}
+
+func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
+	var none T
+	name := *desired.GetName()
+	// A Website without a status has never had children that could be gone.
+	if website.Status.ObservedGeneration != 0 {
+		if p := k.mayOwn(ctx, website, name); p != nil {
+			return none, Unchanged, p
+		}
+	}
+	child, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored), metav1.ApplyOptions{FieldManager: FieldManager})
+	if err != nil {
+		return none, Unchanged, problem.Classify(fmt.Errorf("creating %s %q: %w", k.name, name, err))
+	}
+	k.cache.Mutation(child)
+	return child, Created, nil
+}
+
+// Delete removes the child of a Website if the cache shows one: one that is not
+// in there yet has the Website reconciled again when it arrives. The preconditions
+// protect an object that has been replaced or adopted since.
+func (k *Kind[T, A]) Delete(ctx context.Context, website *v1beta1.Website, name string) (Operation, *problem.Problem) {
+	var none T
+	child := k.cached(website.Namespace, name)
+	if child == none || !metav1.IsControlledBy(child, website) || !child.GetDeletionTimestamp().IsZero() {
+		return Unchanged, nil
+	}
+	err := k.client(website.Namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetUID()), ResourceVersion: ptr.To(child.GetResourceVersion())},
+	})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return Unchanged, nil // Its event has the Website reconciled again.
+	case err != nil:
+		return Unchanged, problem.Classify(fmt.Errorf("deleting %s %q: %w", k.name, name, err))
+	default:
+		return Deleted, nil
+	}
+}
+
+// Holds reports whether the cache shows that a child of this name is the
+// Website's.
+func (k *Kind[T, A]) Holds(website *v1beta1.Website, name string) bool {
+	var none T
+	child := k.cached(website.Namespace, name)
+	return child != none && metav1.IsControlledBy(child, website)
+}
+
+// cached returns a child as the cache shows it, or as it was last written or read
+// when that is newer; nil when the cache shows none.
+func (k *Kind[T, A]) cached(namespace, name string) T {
+	var none T
+	obj, exists, err := k.cache.GetByKey(cache.NewObjectName(namespace, name).String())
+	if child, ok := obj.(T); err == nil && exists && ok {
+		return child
+	}
+	return none
+}
+
+// isUnchanged reports whether nothing is to be done to a child. One that is being
+// deleted is left to that; its deletion event has the Website reconciled again.
+func (k *Kind[T, A]) isUnchanged(child T, desired A) (bool, error) {
+	if !child.GetDeletionTimestamp().IsZero() {
+		return true, nil
+	}
+	applied, err := k.extract(child, FieldManager)
+	if err != nil {
+		return false, fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err)
+	}
+	return sameJSON(applied, desired)
+}
+
+// sameJSON compares two values of one type by what would go over the wire. Both
+// are encoded from the same Go type, so fields and map keys come in one order.
+func sameJSON[A any](a, b A) (bool, error) {
+	left, err := json.Marshal(a)
+	if err != nil {
+		return false, fmt.Errorf("encoding an apply configuration: %w", err)
+	}
+	right, err := json.Marshal(b)
+	if err != nil {
+		return false, fmt.Errorf("encoding an apply configuration: %w", err)
+	}
+	return bytes.Equal(left, right), nil
+}

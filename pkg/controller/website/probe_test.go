@@ -1,0 +1,102 @@
+package website
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+)
+
+// servingPods all serve one commit.
+type servingPods struct{ commit string }
+
+func (p servingPods) Get(_ context.Context, _ *corev1.Pod, _ int32, path string) (int, []byte, error) {
+	body := map[string]string{"/commit": p.commit, "/startupz": "ok", "/metrics": `git_sync_count_total{status="success"} 1`}
+	return http.StatusOK, []byte(body[path] + "\n"), nil
+}
+
+func (servingPods) Log(context.Context, *corev1.Pod) (string, error)      { return "", nil }
+func (servingPods) Eviction(context.Context, *corev1.Pod) (string, error) { return "", nil }
+
+// probing makes the controller probe pods.
+func (f *fixture) probing(pods podprobe.Client) *fixture {
+	f.controller.pods.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{}})
+	return f
+}
+
+// countingPods counts the requests to pods by their names.
+type countingPods struct {
+	servingPods
+	mu       sync.Mutex
+	requests map[string]int
+}
+
+func (p *countingPods) Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests[pod.Namespace+"/"+pod.Name]++
+	return p.servingPods.Get(ctx, pod, port, path)
+}
+
+func (p *countingPods) of(pod *corev1.Pod) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.requests[pod.Namespace+"/"+pod.Name]
+}
+
+// TestWhichPodsAreProbed: only those of Websites that exist.
+func TestWhichPodsAreProbed(t *testing.T) {
+	pods := &countingPods{servingPods: servingPods{commitA}, requests: map[string]int{}}
+	f := newFixture(t, newWebsite()).probing(pods)
+	for name, tweak := range strangers {
+		f.store(newPod(func(p *corev1.Pod) { p.Name, p.UID = name, types.UID("uid-of-"+name) }, tweak))
+	}
+	gone := newPod(func(p *corev1.Pod) {
+		p.Name, p.UID, p.Labels["controller"] = "of-a-website-that-is-gone", "uid-of-gone", "gone"
+	})
+	f.store(gone)
+	own := newPod(func(p *corev1.Pod) { p.Name = "z" }) // The last in the order of their names.
+	f.store(own)
+	start(t, f, 1)
+	eventually(t, "the pod of a Website is probed", func() bool { return pods.of(own) >= 3 })
+	for name, tweak := range strangers {
+		if n := pods.of(newPod(func(p *corev1.Pod) { p.Name = name }, tweak)); n > 0 {
+			t.Errorf("%s: a pod that is none of ours got %d requests", name, n)
+		}
+	}
+	if n := pods.of(gone); n > 0 {
+		t.Errorf("the pod of a Website that is gone got %d requests", n)
+	}
+
+	// And no longer once the Website is deleted.
+	if err := f.websites.WebsiteV1beta1().Websites(testNamespace).Delete(t.Context(), testName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what it said is dropped", func() bool {
+		_, known := f.controller.pods.prober.Observation(own.UID)
+		return !known
+	})
+}
+
+// TestPodsBeforeTheirWebsite: pods that a deletion has orphaned are probed again
+// once the Website is created again, although nothing happens to the pod.
+func TestPodsBeforeTheirWebsite(t *testing.T) {
+	f := newFixture(t).probing(servingPods{commitA})
+	f.store(newPod())
+	r := start(t, f, 1)
+	eventually(t, "the pod is in the cache", func() bool { return len(r.controller.pods.labelled(newWebsite())) == 1 })
+	if _, err := f.websites.WebsiteV1beta1().Websites(testNamespace).Create(t.Context(), newWebsite(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the status says what the pod serves", func() bool {
+		return f.website(testName).Status.Commit == commitA
+	})
+}

@@ -1,0 +1,118 @@
+package problem
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// classes are the errors of the API server that mean something of their own. The
+// first that matches decides.
+var classes = []struct {
+	matches func(error) bool
+	reason  string
+	retry   Retry
+	result  Result
+}{
+	{isDenied, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure},
+	{isConflict, "", WithBackoff, Conflict},
+	{isNamespaceTerminating, "", OnChange, Success},
+	{isNodePortTaken, v1beta1.WebsiteReasonNodePortTaken, Periodically, Taken},
+	{isNodePortPassing, "", WithBackoff, Failure},
+	{isTerminal, v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure},
+	// Without a field it is a policy that speaks.
+	{apierrors.IsInvalid, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure},
+}
+
+// Classify returns what an error of the API server means; nil is no problem.
+func Classify(err error) *Problem {
+	if err == nil {
+		return nil
+	}
+	p := &Problem{Message: Shorten(err.Error()), Retry: WithBackoff, Result: Failure, err: err}
+	if apierrors.IsForbidden(err) {
+		p.Reason = RefusalReason(err.Error())
+	}
+	for _, class := range classes {
+		if class.matches(err) {
+			p.Reason, p.Retry, p.Result = class.reason, class.retry, class.result
+			break
+		}
+	}
+	if p.Reason != "" {
+		p.ID = idOf(p.Reason, err)
+	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && p.Result == Failure {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return p
+}
+
+// RefusalReason returns which refusal the message of a 403 is.
+func RefusalReason(message string) string {
+	switch {
+	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"):
+		return v1beta1.WebsiteReasonQuotaExceeded
+	case strings.Contains(message, `User "`) && strings.Contains(message, " cannot "):
+		return v1beta1.WebsiteReasonAccessDenied
+	default:
+		return v1beta1.WebsiteReasonAdmissionDenied
+	}
+}
+
+// isDenied recognizes the refusal of an admission webhook. Its code is whatever
+// the webhook says, and 400 when it says nothing.
+func isDenied(err error) bool {
+	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), " denied the request")
+}
+
+// isConflict reports whether a write was refused because the object is not the
+// one it was meant for. With the UID of an object in an apply the API server says
+// so in two ways: as a conflict when there is none of that name any more, as
+// invalid when there is another one, since a UID is immutable.
+func isConflict(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) &&
+		slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+}
+
+// isNamespaceTerminating reports whether a child could not be created because
+// its namespace is being deleted, and the Website with it.
+func isNamespaceTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// isNodePortTaken recognizes the one invalid field that becomes valid when
+// another Service is deleted.
+func isNodePortTaken(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "provided port is already allocated")
+}
+
+// isNodePortPassing recognizes a node port that could not be allocated for want
+// of the allocator, which the API server calls invalid all the same: what is
+// wrong with the port itself is that it is taken or out of range.
+func isNodePortPassing(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), ".nodePort: ") &&
+		!strings.Contains(err.Error(), "not in the valid range")
+}
+
+// isTerminal reports whether an error comes again until the Website changes: the
+// API server has found a field of a child invalid.
+func isTerminal(err error) bool {
+	return apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err) &&
+		slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field != "" })
+}
+
+func causesOf(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
+}

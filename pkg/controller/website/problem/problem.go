@@ -1,0 +1,131 @@
+// Package problem decides once what an error of a reconciliation means: what
+// is reported to users, how metrics count it, and when the Website is reconciled again.
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// Problem is why a Website or a child of it is not what it should be.
+type Problem struct {
+	// Reason is the reason of conditions and events. It is empty when users need
+	// not know, because a retry is all there is to do.
+	Reason string
+	// Message is for conditions and events.
+	Message string
+	// Retry is when the Website is reconciled again.
+	Retry Retry
+	// RetryAfter is how long the API server asks to wait. The wait is not shorter.
+	RetryAfter time.Duration
+	// Result is how metrics and traces count the problem.
+	Result Result
+	// ID tells the problem from others of the same reason: each is worth an event.
+	ID string
+	// Passing is true when the problem goes away without anybody's doing. It is
+	// worth a condition, but no event.
+	Passing bool
+
+	err error
+}
+
+var _ error = &Problem{}
+
+// Retry is when a Website with a problem is reconciled again.
+type Retry int
+
+const (
+	// OnChange waits for an event.
+	OnChange Retry = iota
+	// Periodically is for what is in the way and may go without an event.
+	Periodically
+	// WithBackoff is for what may succeed at the next try.
+	WithBackoff
+)
+
+// Result is how a reconciliation or a step of it ended. A larger one outweighs a
+// smaller.
+type Result int
+
+// The results.
+const (
+	Success Result = iota
+	Taken
+	Conflict
+	Failure
+)
+
+// String returns the result as metrics and traces name it.
+func (r Result) String() string {
+	return [...]string{"success", "name_taken", "conflict", "error"}[r]
+}
+
+// Error returns the message, uncut.
+func (p *Problem) Error() string { return p.err.Error() }
+
+// Unwrap returns the error that was classified.
+func (p *Problem) Unwrap() error { return p.err }
+
+// ResultOf returns the result of a step, which had a problem or none.
+func ResultOf(p *Problem) Result {
+	if p == nil {
+		return Success
+	}
+	return p.Result
+}
+
+// InvalidSpec returns the problem that no children can be built from a spec.
+func InvalidSpec(err error) *Problem {
+	return &Problem{
+		Reason: v1beta1.WebsiteReasonSpecInvalid, Message: Shorten(err.Error()), Retry: OnChange, Result: Failure,
+		ID: v1beta1.WebsiteReasonSpecInvalid, err: err,
+	}
+}
+
+// NameTaken returns the problem that the name of a child belongs to something
+// else, which the ID identifies.
+func NameTaken(id string, passing bool, format string, args ...any) *Problem {
+	err := fmt.Errorf(format, args...)
+	return &Problem{
+		Reason: v1beta1.WebsiteReasonNameTaken, Message: Shorten(err.Error()), Retry: Periodically, Result: Taken,
+		ID: v1beta1.WebsiteReasonNameTaken + "/" + id, Passing: passing, err: err,
+	}
+}
+
+// Lasting returns a problem as it is reported once it has come several times in a
+// row: what is over with the next try is nothing that users need to know.
+func (p *Problem) Lasting() *Problem {
+	if p.Reason != "" || p.Result != Failure {
+		return p
+	}
+	lasting := *p
+	lasting.Reason = v1beta1.WebsiteReasonReconcileError
+	return &lasting
+}
+
+// idOf names a refusal and what the API server refused to write. The message of
+// the refusal is no ID: with a quota it changes with every pod.
+func idOf(reason string, err error) string {
+	id := fmt.Sprintf("%s/%s/", reason, apierrors.ReasonForError(err))
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		id += status.Status().Details.Kind + "/" + status.Status().Details.Name
+	}
+	return id
+}
+
+// maxLength is what the API server accepts as the note of an event.
+const maxLength = 1024
+
+// Shorten cuts a message to the length that events can hold.
+func Shorten(message string) string {
+	if len(message) <= maxLength {
+		return message
+	}
+	return message[:maxLength-3] + "..."
+}

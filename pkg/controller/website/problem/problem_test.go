@@ -1,0 +1,57 @@
+package problem
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// TestLasting: only what nothing better is known of is reported as an error that
+// lasts.
+func TestLasting(t *testing.T) {
+	for name, test := range map[string]struct {
+		problem *Problem
+		want    string
+	}{
+		"an error":     {Classify(errors.New("connection refused")), v1beta1.WebsiteReasonReconcileError},
+		"a conflict":   {Classify(apierrors.NewConflict(deployments, "kubia", errors.New("changed"))), ""},
+		"a taken name": {NameTaken("x", false, "taken"), v1beta1.WebsiteReasonNameTaken},
+	} {
+		before := *test.problem
+		if got := test.problem.Lasting().Reason; got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+		if *test.problem != before {
+			t.Errorf("%s: the problem itself was changed", name)
+		}
+	}
+}
+
+// TestIDs: each obstacle is worth an event, and none is because of other words.
+func TestIDs(t *testing.T) {
+	quota := func(name, words string) *Problem {
+		return Classify(apierrors.NewForbidden(deployments, name, errors.New("exceeded quota: "+words)))
+	}
+	if a, b := quota("kubia", "used 3"), quota("kubia", "used 4"); a.ID != b.ID {
+		t.Errorf("one quota is two problems: %q, %q", a.ID, b.ID)
+	}
+	if a, b := quota("kubia", "used 3"), quota("other", "used 3"); a.ID == b.ID {
+		t.Errorf("two refusals are one problem: %q", a.ID)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	if got := Shorten("short"); got != "short" {
+		t.Errorf("Shorten() = %q", got)
+	}
+	long := make([]byte, 5000)
+	for i := range long {
+		long[i] = 'x'
+	}
+	if got := len(Shorten(string(long))); got != maxLength {
+		t.Errorf("the note has %d characters", got)
+	}
+}

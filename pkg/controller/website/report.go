@@ -1,0 +1,162 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
+)
+
+const (
+	// statusDelay is how long a changed status waits for more changes: a
+	// Deployment that rolls out changes many times a second. So a status is
+	// written at most that often, and a change is seen that soon. That a website
+	// becomes ready, or is no longer, does not wait.
+	statusDelay = time.Second
+	// persistent is how often in a row an error must come before it is reported:
+	// most are over with the next try.
+	persistent = 3
+)
+
+// statusReporter reports on Websites by their status.
+type statusReporter struct {
+	client websiteclient.WebsitesGetter
+	// cache remembers what was written.
+	cache  cache.MutationCache
+	queue  *websiteQueue
+	tracer tracer
+	writes statusWriteTimes
+}
+
+func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *websiteQueue, tracer tracer) *statusReporter {
+	return &statusReporter{
+		client: client, cache: written, queue: queue, tracer: tracer,
+		writes: statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}},
+	}
+}
+
+// report is the last step of a reconciliation, which found this, or nil when it is
+// not known whether there is a Deployment, and had these problems.
+func (r *statusReporter) report(ctx context.Context, found *status.Input, problems []*problem.Problem) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepStatus)
+	defer func() { end(p) }()
+
+	if found == nil {
+		return nil // Whatever would be reported, would be a guess.
+	}
+	key := cache.MetaObjectToName(found.Website)
+	reported, known := reportable(problems, r.queue.NumRequeues(key))
+	if !known {
+		return nil
+	}
+	in := *found
+	in.Problem = reported
+	if wait := status.Recheck(&in); wait > 0 {
+		r.queue.AddAfter(key, wait)
+	}
+	return r.write(ctx, in.Website, status.Compute(&in), in.Now)
+}
+
+// reportable returns the problem to report, if any. The problems are in the order
+// of the steps, and what fails first keeps the others from working. It reports
+// false when it is not known whether the children follow the spec, after an error
+// that may be over with the next try.
+func reportable(problems []*problem.Problem, requeues int) (*problem.Problem, bool) {
+	unknown := false
+	for _, p := range problems {
+		if p.Reason != "" {
+			return p, true
+		}
+		unknown = unknown || p.Retry == problem.WithBackoff
+	}
+	if !unknown {
+		return nil, true
+	}
+	for _, p := range problems {
+		if lasting := p.Lasting(); requeues >= persistent && lasting.Reason != "" {
+			return lasting, true
+		}
+	}
+	return nil, false
+}
+
+// write writes the status of a Website when it differs from what is there
+// and is due. The write carries the resource version of the object that the status
+// was computed from, so it cannot undo a newer one.
+func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, current v1beta1.WebsiteStatus, now time.Time) *problem.Problem {
+	key := cache.MetaObjectToName(website)
+	changed, wait := r.writes.due(key, &website.Status, &current, now)
+	if !changed {
+		return nil
+	}
+	if wait > 0 {
+		r.queue.AddAfter(key, wait)
+		return nil
+	}
+	update := website.DeepCopy()
+	update.Status = current
+	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{FieldManager: children.FieldManager})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return problem.Classify(fmt.Errorf("writing the status of Website %q: %w", website.Name, err))
+	default:
+		statusWrites.Inc()
+		r.cache.Mutation(written)
+		r.writes.forget(key)
+		return nil
+	}
+}
+
+// statusWriteTimes is since when the statuses of Websites differ from what is
+// reported.
+type statusWriteTimes struct {
+	delay time.Duration
+
+	mu    sync.Mutex
+	since map[cache.ObjectName]time.Time
+}
+
+// forget ends the wait of a Website whose status is reported, or that is gone.
+func (w *statusWriteTimes) forget(key cache.ObjectName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.since, key)
+}
+
+// due reports whether a status has changed, and how long it has to wait for more
+// changes before it is written.
+func (w *statusWriteTimes) due(key cache.ObjectName, reported, current *v1beta1.WebsiteStatus, now time.Time) (changed bool, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if apiequality.Semantic.DeepEqual(reported, current) {
+		delete(w.since, key)
+		return false, 0
+	}
+	if isReady(reported) != isReady(current) {
+		return true, 0
+	}
+	since, waiting := w.since[key]
+	if !waiting {
+		since = now
+		w.since[key] = now
+	}
+	return true, max(0, w.delay-now.Sub(since))
+}
+
+func isReady(status *v1beta1.WebsiteStatus) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
+}

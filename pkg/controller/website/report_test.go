@@ -1,0 +1,149 @@
+package website
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+func readyStatus(ready bool, available int32) *v1beta1.WebsiteStatus {
+	status := metav1.ConditionFalse
+	if ready {
+		status = metav1.ConditionTrue
+	}
+	return &v1beta1.WebsiteStatus{AvailableReplicas: available, Conditions: []metav1.Condition{{Type: "Ready", Status: status}}}
+}
+
+// TestReportable: a retry that may succeed is nothing to report, and leaves open what
+// is; an error that lasts is reported when nothing better is known.
+func TestReportable(t *testing.T) {
+	conflict := problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), testName, errors.New("changed")))
+	broken, taken := problem.Classify(errBroken), problem.NameTaken("x", false, "taken")
+	for name, test := range map[string]struct {
+		problems  []*problem.Problem
+		requeues  int
+		want      string
+		wantKnown bool
+	}{
+		"all well":                   {nil, 0, "", true},
+		"a conflict":                 {[]*problem.Problem{conflict}, 0, "", false},
+		"a conflict that lasts":      {[]*problem.Problem{conflict}, 2 * persistent, "", false},
+		"an error":                   {[]*problem.Problem{broken}, persistent - 1, "", false},
+		"an error that lasts":        {[]*problem.Problem{conflict, broken}, persistent, v1beta1.WebsiteReasonReconcileError, true},
+		"a taken name":               {[]*problem.Problem{taken}, 0, v1beta1.WebsiteReasonNameTaken, true},
+		"an error, and a taken name": {[]*problem.Problem{broken, taken}, persistent, v1beta1.WebsiteReasonNameTaken, true},
+		"the namespace is deleted":   {[]*problem.Problem{problem.Classify(terminating())}, persistent, "", true},
+	} {
+		got, known := reportable(test.problems, test.requeues)
+		reason := ""
+		if got != nil {
+			reason = got.Reason
+		}
+		if reason != test.want || known != test.wantKnown {
+			t.Errorf("%s: %q, %t, want %q, %t", name, reason, known, test.want, test.wantKnown)
+		}
+	}
+}
+
+func TestStatusWritesAreDue(t *testing.T) {
+	const unchanged = -1
+	due := func(w *statusWriteTimes, reported, current *v1beta1.WebsiteStatus, now time.Time) time.Duration {
+		changed, wait := w.due(testKey, reported, current, now)
+		if !changed {
+			return unchanged
+		}
+		return wait
+	}
+	for name, test := range map[string]struct {
+		reported, current *v1beta1.WebsiteStatus
+		want              time.Duration
+	}{
+		"nothing changed":    {readyStatus(true, 1), readyStatus(true, 1), unchanged},
+		"a count":            {readyStatus(true, 1), readyStatus(true, 2), statusDelay},
+		"becomes ready":      {readyStatus(false, 0), readyStatus(true, 1), 0},
+		"is ready no longer": {readyStatus(true, 1), readyStatus(false, 0), 0},
+		"the first report":   {&v1beta1.WebsiteStatus{}, readyStatus(false, 0), statusDelay},
+		"ready at once":      {&v1beta1.WebsiteStatus{}, readyStatus(true, 1), 0},
+	} {
+		w := &statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}}
+		if got := due(w, test.reported, test.current, testNow); got != test.want {
+			t.Errorf("%s: due in %v, want %v", name, got, test.want)
+		}
+	}
+
+	// The wait begins with the first change and is not begun anew by others.
+	w := &statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}}
+	reported := readyStatus(true, 1)
+	due(w, reported, readyStatus(true, 2), testNow)
+	if got := due(w, reported, readyStatus(true, 3), testNow.Add(statusDelay/4)); got != statusDelay*3/4 {
+		t.Errorf("after a quarter of the delay it is due in %v", got)
+	}
+	if got := due(w, reported, readyStatus(true, 4), testNow.Add(2*statusDelay)); got != 0 {
+		t.Errorf("after the delay it is due in %v", got)
+	}
+	// It went back to what was reported: the next change waits again.
+	due(w, reported, readyStatus(true, 1), testNow.Add(2*statusDelay))
+	if got := due(w, reported, readyStatus(true, 2), testNow.Add(3*statusDelay)); got != statusDelay {
+		t.Errorf("a later change is due in %v", got)
+	}
+}
+
+// TestCreatingCostsTwoStatusWrites plays how a Deployment reports while it comes
+// up, every tenth of a second another count.
+func TestCreatingCostsTwoStatusWrites(t *testing.T) {
+	clock := testingclock.NewFakeClock(testNow)
+	f := newFixtureAt(t, clock, newWebsite(withReplicas(3)))
+	f.controller.reconciler.statuses.writes.delay = statusDelay
+	for tick := range 40 {
+		if _, found := live[*appsv1.Deployment](f, testDeployment); found {
+			edit(f, testDeployment, func(d *appsv1.Deployment) {
+				n := min(3, int32(tick/10))
+				d.Status = appsv1.DeploymentStatus{Replicas: 3, UpdatedReplicas: min(3, int32(tick)), ReadyReplicas: n, AvailableReplicas: n}
+			})
+		}
+		f.syncCaches()
+		if problems := f.reconcile(testKey); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		f.refreshWebsites()
+		clock.Step(25 * time.Millisecond)
+	}
+	writes := f.writes()
+	want := []string{"create ConfigMap kubia-website-nginx", "create Deployment kubia-website", "create Service kubia-website-npsvc",
+		"create PodDisruptionBudget kubia-website", "status kubia 2"}
+	if !slices.Equal(writes, want) {
+		t.Errorf("writes until Ready: %q, want %q", writes, want)
+	}
+	clock.Step(2 * statusDelay)
+	for range 3 {
+		f.reconcile(testKey)
+		f.refreshWebsites()
+		clock.Step(2 * statusDelay)
+	}
+	if got := f.writes()[len(want):]; !slices.Equal(got, []string{"status kubia 3"}) {
+		t.Errorf("writes once it has settled: %q", got)
+	}
+	if got := f.events(); len(got) != 2 {
+		t.Errorf("events: %q, want two", got)
+	}
+}
+
+func TestStatusWriteTimesGoWithTheWebsite(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.reconcile(testKey)
+	f.uncacheWebsite(newWebsite())
+	f.reconcile(testKey)
+	if len(f.controller.reconciler.statuses.writes.since) != 0 {
+		t.Error("a Website that is gone is still remembered")
+	}
+}

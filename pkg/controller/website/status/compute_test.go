@@ -1,0 +1,23 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestRecheck(t *testing.T) {
+	in := newInput(broken(func(p *Pod) {
+		p.CreationTimestamp = metav1.NewTime(testNow.Add(-10 * time.Second))
+		p.Status.Phase = corev1.PodPending
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+	}))
+	if got := Recheck(in); got < 20*time.Second || got > startGrace {
+		t.Errorf("a pod that waits since 10 seconds is looked at again after %v", got)
+	}
+	if got := Recheck(newInput()); got != 0 {
+		t.Errorf("a pod that runs is looked at again after %v", got)
+	}
+}

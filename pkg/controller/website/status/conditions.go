@@ -1,0 +1,132 @@
+package status
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// declaration declares a condition. The first rule that finds something decides.
+type declaration struct {
+	kind  string
+	rules []rule
+}
+
+// rule gives a condition a status when it finds something.
+type rule struct {
+	status metav1.ConditionStatus
+	find   func(*Input) *finding
+}
+
+// finding is a reason with its message.
+type finding struct {
+	reason, message string
+	// generation is which one the finding is about. Zero: the current one.
+	generation int64
+	// unchanged is the condition as it was reported, if that is to stay.
+	unchanged *metav1.Condition
+}
+
+// conditions are those of a Website, in the order in which they are shown.
+//
+// Ready sums up: the children are what the spec asks for, all pods are up to date,
+// and enough of them serve. An unreachable repository does not matter: what was
+// fetched is served.
+var conditions = []declaration{
+	{v1beta1.WebsiteReady, []rule{
+		{metav1.ConditionFalse, childProblem},
+		{metav1.ConditionTrue, scaledToZero},
+		{metav1.ConditionFalse, paused},
+		{metav1.ConditionFalse, unlessServing(podProblem)},
+		{metav1.ConditionFalse, unlessServing(overdue)},
+		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
+		{metav1.ConditionFalse, unlessServing(rolloutInProgress)},
+		{metav1.ConditionFalse, pathMissing},
+		{metav1.ConditionTrue, serving},
+	}},
+	{v1beta1.WebsiteAvailable, []rule{
+		{metav1.ConditionFalse, onlyWithoutDeployment(childProblem)},
+		{metav1.ConditionFalse, onlyWithoutDeployment(noDeployment)},
+		{metav1.ConditionTrue, noPodsWanted},
+		{metav1.ConditionTrue, enoughAvailable},
+		{metav1.ConditionFalse, podProblem},
+		{metav1.ConditionFalse, tooFewAvailable},
+	}},
+	{v1beta1.WebsiteProgressing, []rule{
+		{metav1.ConditionFalse, childProblem},
+		{metav1.ConditionFalse, rolloutComplete},
+		{metav1.ConditionFalse, paused},
+		{metav1.ConditionFalse, overdue},
+		{metav1.ConditionTrue, rolloutInProgress},
+	}},
+	{v1beta1.WebsiteSynced, []rule{
+		{metav1.ConditionUnknown, unlessProbing(suspension)},
+		{metav1.ConditionUnknown, unlessProbing(notObserved)},
+		{metav1.ConditionUnknown, podsUnreachable},
+		{metav1.ConditionUnknown, commitPending},
+		{metav1.ConditionFalse, commitsDiffer},
+		{metav1.ConditionFalse, fetchProblem},
+		{metav1.ConditionUnknown, suspension},
+		{metav1.ConditionUnknown, noReadyPods},
+		{metav1.ConditionUnknown, syncUnreachable},
+		{metav1.ConditionUnknown, fetchingUnknown},
+		{metav1.ConditionTrue, commitPublished},
+	}},
+}
+
+// decide returns the condition that is to be reported.
+func (d *declaration) decide(in *Input) metav1.Condition {
+	before := in.reported(d.kind)
+	condition := metav1.Condition{
+		Type: d.kind, ObservedGeneration: in.Website.Generation,
+		// Of use only where the status of the condition changes.
+		LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
+	}
+	for _, rule := range d.rules {
+		found := rule.find(in)
+		if found == nil {
+			continue
+		}
+		if found.unchanged != nil {
+			return *found.unchanged
+		}
+		condition.Status, condition.Reason, condition.Message = rule.status, found.reason, found.message
+		if found.generation != 0 {
+			condition.ObservedGeneration = found.generation
+		}
+		break
+	}
+	if before != nil && SameExceptMessage(before, &condition) {
+		condition.Message = before.Message
+	}
+	return condition
+}
+
+func unlessServing(find func(*Input) *finding) func(*Input) *finding {
+	return func(in *Input) *finding {
+		if in.updated() && in.available() {
+			return nil
+		}
+		return find(in)
+	}
+}
+
+func onlyWithoutDeployment(find func(*Input) *finding) func(*Input) *finding {
+	return func(in *Input) *finding {
+		if in.Deployment != nil {
+			return nil
+		}
+		return find(in)
+	}
+}
+
+func unlessProbing(find func(*Input) *finding) func(*Input) *finding {
+	return func(in *Input) *finding {
+		if in.Probing {
+			return nil
+		}
+		return find(in)
+	}
+}

@@ -1,0 +1,380 @@
+package status
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+var (
+	testNow = time.Unix(1_700_000_000, 0)
+	commitA = strings.Repeat("a", 40)
+	commitB = strings.Repeat("b", 40)
+)
+
+const testNamespace = "default"
+
+// newWebsite returns a valid Website, changed as a test needs it.
+func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
+	website := &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: testNamespace, UID: "uid-of-kubia"},
+		Spec: v1beta1.WebsiteSpec{
+			Source:         v1beta1.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesOff},
+			DeploymentName: "kubia-website",
+			Replicas:       ptr.To[int32](1),
+		},
+	}
+	for _, tweak := range tweaks {
+		tweak(website)
+	}
+	return website
+}
+
+func withReplicas(replicas int32) func(*v1beta1.Website) {
+	return func(website *v1beta1.Website) { website.Spec.Replicas = &replicas }
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+func equalStatus(a, b v1beta1.WebsiteStatus) bool { return apiequality.Semantic.DeepEqual(a, b) }
+
+// newInput is a Website of two pods with which all is well, changed as a test
+// needs it.
+func newInput(tweaks ...func(*Input)) *Input {
+	in := &Input{
+		Website: newWebsite(withReplicas(2)),
+		Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{
+			Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+		}},
+		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}}},
+		Pods:    []Pod{newPod("a"), newPod("b")},
+		Probing: true,
+		Now:     testNow,
+	}
+	for _, tweak := range tweaks {
+		tweak(in)
+	}
+	return in
+}
+
+func newPod(name string) Pod {
+	return Pod{
+		Pod: &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace, CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour))},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
+		},
+		Observation: workload.Observation{Reachable: true, Commit: commitA},
+		Observed:    true, Ready: true,
+	}
+}
+
+// broken makes the first pod one that does not serve.
+func broken(tweak func(*Pod)) func(*Input) {
+	return func(in *Input) {
+		in.Deployment.Status.AvailableReplicas = 0
+		in.Pods = in.Pods[:1]
+		in.Pods[0].Ready, in.Pods[0].Commit, in.Pods[0].Observed = false, "", false
+		tweak(&in.Pods[0])
+	}
+}
+
+func waiting(reason, message string) func(*Pod) {
+	return func(p *Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", Image: "example.com/nginx:1",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+	}
+}
+
+const overflow = `Usage of EmptyDir volume "git" exceeds the limit "2Gi". `
+
+// evicted makes a pod one that the kubelet has ended, a container of which failed
+// on that.
+func evicted(ago time.Duration) func(*Pod) {
+	return func(p *Pod) {
+		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", overflow
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(testNow.Add(-ago))}}
+	}
+}
+
+// evictedByEvent is the same when the containers ended as they should.
+func evictedByEvent(ago time.Duration) func(*Pod) {
+	return func(p *Pod) {
+		evicted(ago)(p)
+		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodSucceeded, "", ""
+		p.Observation, p.Observed = workload.Observation{Eviction: overflow}, true
+	}
+}
+
+// starting is a pod that is not ready yet.
+func starting(ago time.Duration) Pod {
+	pod := newPod("starting")
+	pod.CreationTimestamp = metav1.NewTime(testNow.Add(-ago))
+	pod.Ready, pod.Observed, pod.Observation = false, false, workload.Observation{}
+	return pod
+}
+
+// keptOn has the Deployment say that its pods stay on a commit.
+func keptOn(commit string) func(*Input) {
+	return func(in *Input) {
+		in.Deployment.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: resources.GitSyncContainer, Args: []string{resources.RefFlag + commit}}}
+	}
+}
+
+// fetchesUnknown makes it unknown whether a pod can fetch, of which this was
+// reported.
+func fetchesUnknown(status metav1.ConditionStatus, reason string) func(*Input) {
+	return func(in *Input) {
+		in.Pods[1].FollowingUnknown = true
+		in.Website.Status.Conditions = []metav1.Condition{condition("Synced", status, reason, "x")}
+	}
+}
+
+func replicaFailure(message string) func(*Input) {
+	return func(in *Input) {
+		in.Deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message}}}
+		in.Pods = nil
+	}
+}
+
+func TestConditions(t *testing.T) {
+	const served = "True/Serving True/MinimumReplicasAvailable False/RolloutComplete "
+	each := func(reason string) string {
+		return "False/" + reason + " False/" + reason + " True/RolloutInProgress "
+	}
+	for name, test := range map[string]struct {
+		tweak func(*Input)
+		// want has Ready, Available, Progressing and Synced.
+		want       string
+		wantCommit string
+		// message is part of that of Ready.
+		message string
+	}{
+		"all well": {func(*Input) {}, served + "True/CommitPublished", commitA, ""},
+		"nobody observes": {func(in *Input) { in.Probing = false; in.Pods[0].Observed, in.Pods[1].Observed = false, false },
+			served + "Unknown/NotObserved", "", ""},
+		"offline": {func(in *Input) {
+			in.Website.Spec.Replicas = new(int32)
+			in.Deployment.Status = appsv1.DeploymentStatus{}
+			in.Pods = nil
+		},
+			"True/ScaledToZero True/ScaledToZero False/RolloutComplete Unknown/NoReadyPods", "", "offline"},
+		"rolling to another shape, old pods serve": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 },
+			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"status of the Deployment is about an older spec": {func(in *Input) { in.Deployment.Generation = 2; in.Deployment.Status.ObservedGeneration = 1 },
+			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"rollout stuck": {func(in *Input) {
+			in.Deployment.Status.UpdatedReplicas = 1
+			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+		}, "False/ProgressDeadlineExceeded True/MinimumReplicasAvailable False/ProgressDeadlineExceeded True/CommitPublished", commitA, ""},
+		"rollout paused": {func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
+			"False/DeploymentPaused True/MinimumReplicasAvailable False/DeploymentPaused True/CommitPublished", commitA, "kubectl rollout resume deployment/"},
+		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Spec.Paused = true }, served + "True/CommitPublished", commitA, ""},
+		"one of two pods away": {func(in *Input) { in.Deployment.Status.AvailableReplicas = 1; in.Pods[0].Ready = false },
+			"True/Serving True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"no pod yet": {func(in *Input) { in.Deployment.Status = appsv1.DeploymentStatus{}; in.Pods = nil },
+			"False/RolloutInProgress False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
+
+		"image":             {broken(waiting("ImagePullBackOff", "Back-off")), each("ImageUnavailable") + "Unknown/NoReadyPods", "", `image "example.com/nginx:1"`},
+		"image, first time": {broken(waiting("ErrImagePull", "")), each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
+		"missing key":       {broken(waiting("CreateContainerConfigError", `secret "x" not found`)), each("ContainerConfigError") + "Unknown/NoReadyPods", "", `secret "x" not found`},
+		"crashing":          {broken(waiting("CrashLoopBackOff", "")), each("ContainerFailing") + "Unknown/NoReadyPods", "", "nginx"},
+		"unschedulable": {broken(func(p *Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"}}
+		}), each("Unschedulable") + "Unknown/NoReadyPods", "", "0/3 nodes"},
+		"volumes": {broken(func(p *Pod) {
+			p.Status.Phase = corev1.PodPending
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
+		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
+		"evicted":                       {broken(evicted(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted, as the event says it": {broken(evictedByEvent(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted, and its successor starts": {func(in *Input) {
+			broken(evictedByEvent(time.Minute))(in)
+			in.Pods = append(in.Pods, starting(59*time.Second))
+		}, each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted long ago, and another pod starts": {func(in *Input) {
+			broken(evictedByEvent(time.Hour))(in)
+			in.Pods = append(in.Pods, starting(time.Minute))
+		}, "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
+		"quota": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`),
+			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" leaves no room for the pods, limited: pods=2`},
+		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity "restricted:latest": x`),
+			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are refused: violates PodSecurity"},
+		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureAuthentication }),
+			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.secretRef"},
+		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureRefNotFound }),
+			each("RefNotFound") + "False/RefNotFound", "", "spec.source.ref"},
+		"wrong path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
+			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
+
+		"remote away":                 {func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
+		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = workload.FailureNotFound }, served + "False/RepositoryNotFound", commitA, ""},
+		"fails, nobody knows why":     {func(in *Input) { in.Pods[1].Failure = workload.FailureUnknown }, served + "False/SyncFailing", commitA, ""},
+		"remote away, but the commit is fixed": {func(in *Input) {
+			in.Pods[1].Failure = workload.FailureUnreachable
+			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+		}, served + "True/CommitPublished", commitA, ""},
+		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
+			"False/PathNotFound True/MinimumReplicasAvailable False/RolloutComplete False/PathNotFound", commitA, "spec.source.path"},
+		"pods differ": {func(in *Input) { in.Pods[1].Commit = commitB; in.Website.Status.Commit = commitA }, served + "False/CommitsDiffer", "", ""},
+		"not asked yet keeps what was reported": {func(in *Input) {
+			in.Pods[1].Observed = false
+			in.Website.Status.Commit = commitB
+			in.Website.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
+		}, served + "False/RepositoryUnreachable", commitB, ""},
+		"not asked yet, nothing was reported": {func(in *Input) { in.Pods[1].Observed = false }, served + "Unknown/Observing", "", ""},
+		"unreachable keeps the commit":        {func(in *Input) { in.Pods[1].Reachable = false; in.Website.Status.Commit = commitB }, served + "Unknown/PodsUnreachable", commitB, ""},
+		"git-sync does not answer":            {func(in *Input) { in.Pods[1].SyncUnreachable = true }, served + "Unknown/PodsUnreachable", commitA, ""},
+		"git-sync does not answer and need not": {func(in *Input) {
+			in.Pods[1].SyncUnreachable = true
+			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+		}, served + "True/CommitPublished", commitA, ""},
+		"an evicted pod is left over": {func(in *Input) {
+			in.Pods = append(in.Pods, newPod("0"))
+			in.Pods[2].Ready, in.Pods[2].Failure = false, workload.FailureUnknown
+			evicted(time.Minute)(&in.Pods[2])
+		}, served + "True/CommitPublished", commitA, ""},
+		"an evicted pod is left over, another fails": {func(in *Input) {
+			broken(waiting("ImagePullBackOff", ""))(in)
+			in.Pods = append([]Pod{newPod("0")}, in.Pods...)
+			in.Pods[0].Ready = false
+			evicted(time.Minute)(&in.Pods[0])
+		}, each("ImageUnavailable") + "Unknown/NoReadyPods", "", "cannot be pulled"},
+		"after a restart it is not known whether it still fails": {fetchesUnknown("False", "RepositoryUnreachable"), served + "False/RepositoryUnreachable", commitA, ""},
+		"nor whether git-sync answers":                           {fetchesUnknown("Unknown", "PodsUnreachable"), served + "Unknown/PodsUnreachable", commitA, ""},
+		"nor whether it still works":                             {fetchesUnknown("True", "CommitPublished"), served + "True/CommitPublished", commitA, ""},
+		"nor was it before":                                      {fetchesUnknown("Unknown", "Observing"), served + "Unknown/Observing", commitA, ""},
+		"pods that differed agree, the rest is not known":        {fetchesUnknown("False", "CommitsDiffer"), served + "Unknown/Observing", commitA, ""},
+		"it never was known":                                     {func(in *Input) { in.Pods[1].FollowingUnknown = true }, served + "Unknown/Observing", commitA, ""},
+		"it is not known and need not be": {func(in *Input) {
+			fetchesUnknown("Unknown", "PodsUnreachable")(in)
+			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+		}, served + "True/CommitPublished", commitA, ""},
+
+		"suspended":          {func(in *Input) { in.Website.Spec.Suspend = true; keptOn(commitA)(in) }, served + "Unknown/Suspended", commitA, ""},
+		"suspending":         {func(in *Input) { in.Website.Spec.Suspend = true; in.Pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
+		"suspended, no pods": {func(in *Input) { in.Website.Spec.Suspend = true; keptOn(commitA)(in); in.Pods = nil }, served + "Unknown/Suspended", commitA, ""},
+
+		"name taken": {func(in *Input) {
+			in.Deployment, in.Service, in.Pods = nil, nil, nil
+			in.Problem = problem.NameTaken("d", false, `Deployment "d" exists already and belongs to Website "first"`)
+		}, "False/NameTaken False/NameTaken False/NameTaken Unknown/NoReadyPods", "", `belongs to Website "first"`},
+		"service refused, pods serve": {func(in *Input) { in.Problem = &problem.Problem{Reason: "QuotaExceeded", Message: "x"} },
+			"False/QuotaExceeded True/MinimumReplicasAvailable False/QuotaExceeded True/CommitPublished", commitA, "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := newInput(test.tweak)
+			status := Compute(in)
+			var got []string
+			for _, kind := range []string{"Ready", "Available", "Progressing", "Synced"} {
+				c := meta.FindStatusCondition(status.Conditions, kind)
+				if c == nil {
+					t.Fatalf("no condition %s", kind)
+				}
+				if c.Message == "" || c.ObservedGeneration != in.Website.Generation {
+					t.Errorf("condition %+v", c)
+				}
+				got = append(got, string(c.Status)+"/"+c.Reason)
+			}
+			if joined := strings.Join(got, " "); joined != test.want {
+				t.Errorf("conditions:\n got %s\nwant %s", joined, test.want)
+			}
+			if status.Commit != test.wantCommit {
+				t.Errorf("commit = %q, want %q", status.Commit, test.wantCommit)
+			}
+			if ready := meta.FindStatusCondition(status.Conditions, "Ready"); !strings.Contains(ready.Message, test.message) {
+				t.Errorf("message = %q, want %q in it", ready.Message, test.message)
+			}
+
+			// What was just said is not said anew, however much later it is.
+			in.Website.Status, in.Now = status, in.Now.Add(time.Hour)
+			if again := Compute(in); !equalStatus(again, status) {
+				t.Errorf("an hour later:\n got %+v\nwant %+v", again, status)
+			}
+		})
+	}
+}
+
+// TestSyncedIsAboutThePodsOfTheSpec: the pods of the spec before agree on a
+// commit, which says nothing about the new one.
+func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
+	in := newInput(func(in *Input) { in.Website.Generation = 1 })
+	generation := func() int64 {
+		in.Website.Status = Compute(in)
+		synced := meta.FindStatusCondition(in.Website.Status.Conditions, v1beta1.WebsiteSynced)
+		if synced.Status != metav1.ConditionTrue {
+			t.Fatalf("Synced is %+v", synced)
+		}
+		return synced.ObservedGeneration
+	}
+	for _, step := range []struct {
+		when  string
+		tweak func()
+		want  int64
+	}{
+		{"all well", func() {}, 1},
+		{"rolling out", func() { in.Website.Generation, in.Deployment.Status.UpdatedReplicas = 2, 0 }, 1},
+		{"new pods, not asked yet", func() { in.Deployment.Status.UpdatedReplicas, in.Pods[0].Observed = 2, false }, 1},
+		{"new pods have answered", func() { in.Pods[0].Observed = true }, 2},
+	} {
+		step.tweak()
+		if got := generation(); got != step.want {
+			t.Errorf("%s: Synced is about generation %d, want %d", step.when, got, step.want)
+		}
+	}
+}
+
+// TestWordsThatChangeAreNotNews: an error that comes with other words each time
+// would be written each time, and each write has the Website reconciled again.
+func TestWordsThatChangeAreNotNews(t *testing.T) {
+	for reason, wantNews := range map[string]bool{
+		v1beta1.WebsiteReasonReconcileError: false,
+		v1beta1.WebsiteReasonQuotaExceeded:  false,
+		v1beta1.WebsiteReasonNameTaken:      true,
+	} {
+		in := newInput(func(in *Input) { in.Problem = &problem.Problem{Reason: reason, Message: "first words"} })
+		in.Website.Status = Compute(in)
+		in.Problem = &problem.Problem{Reason: reason, Message: "other words"}
+		if news := !equalStatus(Compute(in), in.Website.Status); news != wantNews {
+			t.Errorf("%s: other words are news: %t, want %t", reason, news, wantNews)
+		}
+	}
+}
+
+func TestLastTransitionTime(t *testing.T) {
+	in := newInput()
+	in.Website.Status = Compute(in)
+	in.Now = testNow.Add(time.Hour)
+	in.Problem = problem.InvalidSpec(errors.New("bad"))
+	for _, c := range Compute(in).Conditions {
+		changed := c.Type == "Ready"
+		if moved := !c.LastTransitionTime.Time.Equal(testNow); moved != changed {
+			t.Errorf("%s: last transition at %v", c.Type, c.LastTransitionTime)
+		}
+	}
+}
+
+func TestFailureMessagesRepeatNothing(t *testing.T) {
+	for _, failure := range []workload.Failure{workload.FailureUnknown, workload.FailureUnreachable, workload.FailureNotFound,
+		workload.FailureAuthentication, workload.FailureRefNotFound, workload.FailureStorage} {
+		got := fetchFailure(newWebsite(), failure)
+		if got == nil || strings.Contains(got.message, "github.com") {
+			t.Errorf("%s: %+v", failure, got)
+		}
+	}
+}

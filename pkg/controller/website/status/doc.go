@@ -1,0 +1,8 @@
+// Package status computes what is reported about a Website. It is pure: Compute
+// turns what is known into a WebsiteStatus, without clients, caches or a clock.
+//
+// conditions.go declares the conditions in one table: each has rules that are
+// tried in order, and the first that applies decides. What the rules look for is in
+// rollout.go (the Deployment), pods.go (why pods do not serve) and synced.go (the
+// commit).
+package status

@@ -1,0 +1,55 @@
+package status
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// probedReasons are the reasons that only probes can find.
+var probedReasons = sets.New(
+	v1beta1.WebsiteReasonPathNotFound,
+	v1beta1.WebsiteReasonRefNotFound,
+	v1beta1.WebsiteReasonRepositoryUnreachable,
+	v1beta1.WebsiteReasonRepositoryNotFound,
+	v1beta1.WebsiteReasonAuthenticationFailed,
+	v1beta1.WebsiteReasonSyncFailing,
+	v1beta1.WebsiteReasonRepositoryTooLarge,
+)
+
+// stillReported returns the reported finding of a probe while the pods are silent:
+// a controller that has just started has not probed them yet, and that does not
+// mean that the problem is over.
+func (in *Input) stillReported(kind string, silent bool) *finding {
+	before := in.reported(kind)
+	if !silent || before == nil || before.ObservedGeneration != in.Website.Generation || !probedReasons.Has(before.Reason) {
+		return nil
+	}
+	return &finding{reason: before.Reason, message: before.Message}
+}
+
+// undecided reports whether the probes of a pod that could answer have not shown
+// enough to judge by: there was none yet, or the pod fetches for the first time as
+// far as is known. Either is over soon.
+func (p *Pod) undecided() bool {
+	if !workload.CanAnswer(p.Pod) {
+		return false
+	}
+	return !p.Observed || p.Reachable && p.FollowingUnknown && p.Commit == "" && !p.PathNotFound && p.Failure == workload.FailureNone
+}
+
+// anyUndecided reports whether there is such a pod.
+func (in *Input) anyUndecided() bool {
+	return in.Probing && slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.undecided() })
+}
+
+// anyStartsInSilence reports whether a pod that does not serve yet does not say
+// why, be it because it cannot be reached.
+func (in *Input) anyStartsInSilence() bool {
+	return in.Probing && slices.ContainsFunc(in.Pods, func(pod Pod) bool {
+		return !pod.Ready && (pod.undecided() || workload.CanAnswer(pod.Pod) && !pod.Reachable)
+	})
+}

@@ -1,0 +1,94 @@
+package status
+
+import (
+	"encoding/json"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+func suspend(website *v1beta1.Website) { website.Spec.Suspend = true }
+
+func withCommit(commit string) func(*v1beta1.Website) {
+	return func(website *v1beta1.Website) { website.Status.Commit = commit }
+}
+
+func TestKeptCommit(t *testing.T) {
+	deployment := func(commit string) *appsv1.Deployment {
+		return buildDeployment(t, resources.KeptOn(newWebsite(), commit))
+	}
+	following := buildDeployment(t, newWebsite())
+	serving := func(commits ...string) []Pod {
+		var pods []Pod
+		for _, commit := range commits {
+			pod := newPod(commit)
+			pod.Commit = commit
+			pods = append(pods, pod)
+		}
+		return pods
+	}
+	unreachable := serving(commitB)
+	unreachable[0].Reachable = false
+	unobserved := newPod(commitB)
+	unobserved.Observed = false
+
+	// suspendedAt is a status of a generation of the spec.
+	suspendedAt := func(generation int64) func(*v1beta1.Website) {
+		return func(website *v1beta1.Website) {
+			website.Generation = 2
+			synced := condition(v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, "")
+			synced.ObservedGeneration = generation
+			website.Status.Conditions = []metav1.Condition{synced}
+		}
+	}
+
+	for name, test := range map[string]struct {
+		in   Input
+		want string
+	}{
+		"a Deployment edited by hand":       {Input{Website: newWebsite(suspend, withCommit(commitA), suspendedAt(2)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitA},
+		"the status is of an older spec":    {Input{Website: newWebsite(suspend, withCommit(commitA), suspendedAt(1)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
+		"not suspended":                     {Input{Website: newWebsite(withCommit(commitA)), Deployment: deployment(commitB)}, ""},
+		"the Deployment remembers":          {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
+		"what the pods serve":               {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitB, commitB)}, commitB},
+		"pods that differ have no commit":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitA, commitB)}, ""},
+		"pods that do not answer":           {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: unreachable}, ""},
+		"pods that have not answered yet":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: []Pod{unobserved}}, ""},
+		"no pods":                           {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following}, commitA},
+		"no Deployment, pods that differ":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Pods: serving(commitA, commitB)}, commitA},
+		"no Deployment, the status is left": {Input{Website: newWebsite(suspend, withCommit(commitA))}, commitA},
+		"nothing is left":                   {Input{Website: newWebsite(suspend), Deployment: following}, ""},
+	} {
+		test.in.Probing = true
+		if got := KeptCommit(&test.in); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	silent := Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: []Pod{unobserved}}
+	if got := KeptCommit(&silent); got != commitA {
+		t.Errorf("nobody observes Pods: %q, want %q", got, commitA)
+	}
+}
+
+// buildDeployment returns what the builder makes of a Website, as the API server
+// would.
+func buildDeployment(t *testing.T, website *v1beta1.Website) *appsv1.Deployment {
+	t.Helper()
+	desired, err := resources.Deployment(website, resources.Images{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(desired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := &appsv1.Deployment{}
+	if err := json.Unmarshal(data, deployment); err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}

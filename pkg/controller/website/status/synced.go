@@ -1,0 +1,202 @@
+package status
+
+import (
+	"slices"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// commitState is what is known about the commit of several pods.
+type commitState int
+
+const (
+	// commitAgreed: all ready pods serve one commit.
+	commitAgreed commitState = iota
+	// commitDiffers: they serve several.
+	commitDiffers
+	// commitUnknown: some have not been probed yet.
+	commitUnknown
+	// commitUnreachable: some do not answer.
+	commitUnreachable
+	// commitNone: there is no ready pod.
+	commitNone
+)
+
+// commitOf returns the commit that all ready pods serve, if there is one.
+func commitOf(pods []Pod) (string, commitState) {
+	commit, state := "", commitNone
+	for _, pod := range pods {
+		switch {
+		case !pod.Ready:
+			continue
+		case !pod.Observed, pod.Reachable && pod.Commit == "":
+			// A ready pod has a commit; it has lost it, or not reported it yet.
+			return "", commitUnknown
+		case !pod.Reachable:
+			return "", commitUnreachable
+		case state == commitNone:
+			commit, state = pod.Commit, commitAgreed
+		case pod.Commit != commit:
+			commit, state = "", commitDiffers
+		}
+		if state == commitDiffers {
+			return "", commitDiffers
+		}
+	}
+	return commit, state
+}
+
+// commit returns the commit to report. What cannot be seen just now stays as it
+// was reported before.
+func (in *Input) commit() string {
+	commit, state := commitOf(in.Pods)
+	switch {
+	case !in.Probing || state == commitNone:
+		return KeptCommit(in)
+	case state == commitUnreachable || state == commitUnknown:
+		return in.Website.Status.Commit
+	default:
+		return commit
+	}
+}
+
+func (in *Input) commitState() commitState {
+	_, state := commitOf(in.Pods)
+	return state
+}
+
+func notObserved(*Input) *finding {
+	return &finding{reason: v1beta1.WebsiteReasonNotObserved,
+		message: "nobody asks the pods which commit they serve: website-controller runs with --commit-observation=None"}
+}
+
+func podsUnreachable(in *Input) *finding {
+	if in.commitState() != commitUnreachable {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
+		message: "ready pods do not answer website-controller on their admin port; status.commit is what they served when they last did"}
+}
+
+func observing() *finding {
+	return &finding{reason: v1beta1.WebsiteReasonObserving,
+		message: "not all ready pods have said yet which commit they serve and whether they can fetch the next"}
+}
+
+func commitPending(in *Input) *finding {
+	if in.commitState() != commitUnknown {
+		return nil
+	}
+	if before := in.reported(v1beta1.WebsiteSynced); before != nil && before.Reason != v1beta1.WebsiteReasonNoReadyPods {
+		return &finding{unchanged: before}
+	}
+	return observing()
+}
+
+func commitsDiffer(in *Input) *finding {
+	if in.commitState() != commitDiffers {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve different commits: a new one is being fetched"}
+}
+
+// fetchProblem finds why a pod cannot publish what it should. A pod that serves
+// the very commit that it is to stay on needs nothing from the repository.
+func fetchProblem(in *Input) *finding {
+	fixed := KeptCommit(in)
+	if ref := in.Website.Spec.Source.Ref; fixed == "" && ref != nil {
+		fixed = ref.Commit
+	}
+	for _, pod := range in.Pods {
+		if !pod.Observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || workload.HasEnded(pod.Pod) {
+			continue
+		}
+		if pod.PathNotFound {
+			return pathNotFound(in.Website)
+		}
+		if pod.Failure != workload.FailureNone && (fixed == "" || pod.Commit != fixed) {
+			return fetchFailure(in.Website, pod.Failure)
+		}
+	}
+	return in.stillReported(v1beta1.WebsiteSynced, in.anyUndecided())
+}
+
+func noReadyPods(in *Input) *finding {
+	if in.commitState() != commitNone {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonNoReadyPods, message: "there is no ready pod that serves a commit"}
+}
+
+func syncUnreachable(in *Input) *finding {
+	if !in.anyReadyFollower(func(pod *Pod) bool { return pod.SyncUnreachable }) {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
+		message: "git-sync in ready pods does not answer website-controller on its metrics port, so nobody knows whether it can fetch the repository"}
+}
+
+// fetchingUnknown finds that it is not known whether all ready pods can fetch. What
+// was reported about that holds until something else is known.
+func fetchingUnknown(in *Input) *finding {
+	if !in.anyReadyFollower(func(pod *Pod) bool { return pod.FollowingUnknown }) {
+		return nil
+	}
+	if before := in.reported(v1beta1.WebsiteSynced); before != nil && isAboutFetching(before.Reason) {
+		return &finding{unchanged: before}
+	}
+	return observing()
+}
+
+func isAboutFetching(reason string) bool {
+	switch reason {
+	case v1beta1.WebsiteReasonCommitPublished, v1beta1.WebsiteReasonPodsUnreachable, v1beta1.WebsiteReasonObserving:
+		return true
+	default:
+		return probedReasons.Has(reason)
+	}
+}
+
+func commitPublished(in *Input) *finding {
+	found := &finding{reason: v1beta1.WebsiteReasonCommitPublished,
+		message: "every ready pod serves the commit that the repository had when it was last looked at"}
+	if before := in.reported(v1beta1.WebsiteSynced); before != nil && !in.updated() {
+		// The pods are still those of the spec before.
+		found.generation = before.ObservedGeneration
+	}
+	return found
+}
+
+// anyReadyFollower reports whether there is a ready pod of this kind, if the pods
+// follow anything.
+func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
+	ref := in.Website.Spec.Source.Ref
+	if KeptCommit(in) != "" || (ref != nil && resources.IsCommit(ref.Commit)) {
+		return false // Nothing is followed.
+	}
+	return slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && is(&pod) })
+}
+
+// pathMissing finds that every page of the website is missing: a commit that is
+// served has removed the published directory. All pods come to serve the same, so
+// one that answers is believed although another never does.
+func pathMissing(in *Input) *finding {
+	heard, probed := false, true
+	for _, pod := range in.Pods {
+		if !pod.Ready {
+			continue
+		}
+		if pod.PathNotFound {
+			return pathNotFound(in.Website)
+		}
+		heard = heard || pod.Observation != workload.Observation{}
+		probed = probed && !pod.undecided()
+	}
+	found := in.stillReported(v1beta1.WebsiteReady, in.Probing && !(heard && probed))
+	if found == nil || found.reason != v1beta1.WebsiteReasonPathNotFound {
+		return nil
+	}
+	return found
+}

@@ -1,0 +1,74 @@
+package status
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// maxHosts is how many nodes the status names. Every node answers on a node
+// port; a few are enough to find the website.
+const maxHosts = 3
+
+// urlsOf returns under which addresses a website can be reached, best first: what a
+// load balancer was given, then nodes, then the name within the cluster. The
+// nodes are those that ready pods run on, whose addresses are in the status of
+// the pods: so no right to read nodes is needed, and the list changes only with
+// the pods.
+func urlsOf(service *corev1.Service, pods []Pod) []string {
+	port := httpPort(service)
+	if port == nil {
+		return nil
+	}
+	var urls []string
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		for _, host := range []string{ingress.Hostname, ingress.IP} {
+			if host != "" && len(urls) < maxHosts {
+				urls = append(urls, url(host, port.Port))
+			}
+		}
+	}
+	if port.NodePort != 0 {
+		var hosts []string
+		for _, pod := range pods {
+			if pod.Ready && pod.Status.HostIP != "" {
+				hosts = append(hosts, pod.Status.HostIP)
+			}
+		}
+		slices.Sort(hosts)
+		hosts = slices.Compact(hosts)
+		for _, host := range hosts[:min(len(hosts), maxHosts)] {
+			urls = append(urls, url(host, port.NodePort))
+		}
+	}
+	return append(urls, url(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace), port.Port))
+}
+
+// httpPort returns the port of a Service that is the Website's. Others may have added
+// theirs, in any order.
+func httpPort(service *corev1.Service) *corev1.ServicePort {
+	if service == nil {
+		return nil
+	}
+	for i := range service.Spec.Ports {
+		if port := &service.Spec.Ports[i]; port.Port == resources.ServicePort && port.Protocol != corev1.ProtocolUDP && port.Protocol != corev1.ProtocolSCTP {
+			return port
+		}
+	}
+	return nil
+}
+
+func url(host string, port int32) string {
+	if port == 80 {
+		if net.ParseIP(host).To4() == nil && net.ParseIP(host) != nil {
+			return "http://[" + host + "]"
+		}
+		return "http://" + host
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
+}

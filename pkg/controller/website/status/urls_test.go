@@ -1,0 +1,48 @@
+package status
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestURLs(t *testing.T) {
+	service := func(tweak func(*corev1.Service)) *corev1.Service {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		tweak(s)
+		return s
+	}
+	on := func(hosts ...string) []Pod {
+		var pods []Pod
+		for _, host := range hosts {
+			pod := newPod(host)
+			pod.Status.HostIP = host
+			pods = append(pods, pod)
+		}
+		return pods
+	}
+	nodePort := func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30080 }
+	for name, test := range map[string]struct {
+		service *corev1.Service
+		pods    []Pod
+		want    []string
+	}{
+		"no service":   {nil, on("192.0.2.1"), nil},
+		"cluster only": {service(func(*corev1.Service) {}), on("192.0.2.1"), []string{"http://s.ns.svc"}},
+		"node port":    {service(nodePort), on("192.0.2.2", "192.0.2.1", "192.0.2.2"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://s.ns.svc"}},
+		"somebody's port comes first": {service(func(s *corev1.Service) {
+			s.Spec.Ports = []corev1.ServicePort{{Port: 9090, NodePort: 30090}, {Port: 80, NodePort: 30080}}
+		}), on("192.0.2.1"), []string{"http://192.0.2.1:30080", "http://s.ns.svc"}},
+		"many nodes": {service(nodePort), on("192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://192.0.2.3:30080", "http://s.ns.svc"}},
+		"IPv6 node":  {service(nodePort), on("2001:db8::1"), []string{"http://[2001:db8::1]:30080", "http://s.ns.svc"}},
+		"load balancer": {service(func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "2001:db8::2"}}
+		}), nil, []string{"http://lb.example.com", "http://[2001:db8::2]", "http://s.ns.svc"}},
+	} {
+		if got := urlsOf(test.service, test.pods); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// WebsiteOf returns the Website that the labels of a pod name. That is no proof:
+// see BelongsTo.
+func WebsiteOf(pod *corev1.Pod) cache.ObjectName {
+	return cache.NewObjectName(pod.Namespace, pod.Labels[resources.LabelController])
+}
+
+// BelongsTo reports whether a pod belongs to a Deployment of this name rather
+// than to another workload with the same labels. The name of its ReplicaSet says
+// so: it is made of that of the Deployment and a hash that the pod carries as a
+// label.
+func BelongsTo(pod *corev1.Pod, deploymentName string) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == appsv1.GroupName &&
+		owner.Name == deploymentName+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+// IsReady reports whether a pod is behind the Service.
+func IsReady(pod *corev1.Pod) bool {
+	ready := PodCondition(pod, corev1.PodReady)
+	return pod.DeletionTimestamp.IsZero() && ready != nil && ready.Status == corev1.ConditionTrue
+}
+
+// CanAnswer reports whether a container of a pod could answer a probe.
+func CanAnswer(pod *corev1.Pod) bool {
+	return pod.Status.PodIP != "" && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero()
+}
+
+// HasEnded reports whether no container of a pod runs or will run again: the
+// kubelet has evicted it, or its node has gone.
+func HasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// EndTime returns when a pod has ended: that was its last transition.
+func EndTime(pod *corev1.Pod) time.Time {
+	var end time.Time
+	for _, condition := range pod.Status.Conditions {
+		if changed := condition.LastTransitionTime.Time; changed.After(end) {
+			end = changed
+		}
+	}
+	return end
+}
+
+// PodCondition returns a condition of a pod, or nil.
+func PodCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
