@@ -1,13 +1,18 @@
 package options
 
 import (
+	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/discovery"
 	fakediscovery "k8s.io/client-go/discovery/fake"
@@ -149,4 +154,51 @@ func TestHostIsNotThrottled(t *testing.T) {
 	if config.ClientConfig.QPS >= 0 || config.SharedInformerFactory == nil {
 		t.Errorf("%v requests a second, informers %v; want no limit, and informers", config.ClientConfig.QPS, config.SharedInformerFactory)
 	}
+}
+
+// hostVersions answers requests for the host's version with these errors, one
+// after the other, and then with a version.
+type hostVersions struct{ errs []error }
+
+func (h *hostVersions) ServerVersion() (*version.Info, error) {
+	if len(h.errs) == 0 {
+		return &version.Info{}, nil
+	}
+	err := h.errs[0]
+	h.errs = h.errs[1:]
+	return nil, err
+}
+
+// TestAwaitHost starts while the host cluster does not answer.
+func TestAwaitHost(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	tests := map[string]struct {
+		errs []error
+		want string
+	}{
+		"reachable":                     {},
+		"reachable later":               {errs: []error{refused}},
+		"answers later":                 {errs: []error{apierrors.NewServiceUnavailable("starting")}},
+		"the credentials are not valid": {errs: []error{apierrors.NewUnauthorized("no")}, want: "asking the host cluster for its version"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := &hostVersions{errs: test.errs}
+			err := awaitHost(t.Context(), host)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want %q", err, test.want)
+			}
+			if len(host.errs) > 0 {
+				t.Errorf("it did not wait for %v to pass", host.errs)
+			}
+		})
+	}
+	t.Run("until the server is stopped", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := awaitHost(ctx, &hostVersions{errs: []error{refused, refused}}); !errors.Is(err, context.Canceled) {
+			t.Errorf("error = %v, want that it was canceled", err)
+		}
+	})
 }
