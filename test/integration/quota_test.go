@@ -76,6 +76,10 @@ func TestResourceQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitUsed(1)
-	mustCreate(t, newWebsite(namespace, "third", withReplicas(0)))
+	// Admission reads quotas from an informer, which may be behind.
+	waitFor(t, "a third Website fits into the quota", func(ctx context.Context) error {
+		_, err := websites.Create(ctx, newWebsite(namespace, "third", withReplicas(0)), metav1.CreateOptions{})
+		return err
+	})
 	waitUsed(2)
 }
