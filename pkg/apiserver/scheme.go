@@ -7,15 +7,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 )
 
-// NewScheme returns a scheme that knows every type the server reads or writes.
-func NewScheme() (*runtime.Scheme, error) {
+// NewScheme returns a scheme that knows every type the server reads or writes,
+// and the codecs of these types.
+func NewScheme() (*runtime.Scheme, serializer.CodecFactory, error) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
-		return nil, fmt.Errorf("registering the website API group: %w", err)
+		return nil, serializer.CodecFactory{}, fmt.Errorf("registering the website API group: %w", err)
 	}
 
 	// The scale subresource speaks autoscaling/v1. The type has no hub form, so
@@ -34,5 +36,5 @@ func NewScheme() (*runtime.Scheme, error) {
 		&metav1.APIGroup{},
 		&metav1.APIResourceList{},
 	)
-	return scheme, nil
+	return scheme, serializer.NewCodecFactory(scheme), nil
 }

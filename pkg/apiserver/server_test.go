@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -34,11 +33,10 @@ import (
 // address.
 func newServer(t *testing.T) string {
 	t.Helper()
-	scheme, err := NewScheme()
+	scheme, codecs, err := NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	codecs := serializer.NewCodecFactory(scheme)
 	etcd, storage := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	t.Cleanup(func() { etcd.Terminate(t) })
 	storage.Codec = codecs.LegacyCodec(v1beta1.SchemeGroupVersion)
@@ -286,7 +284,7 @@ func TestServer(t *testing.T) {
 // TestScaleHasNoOtherForm guards the registration that lets one Go type be both
 // the versioned and the hub form of a Scale.
 func TestScaleHasNoOtherForm(t *testing.T) {
-	scheme, err := NewScheme()
+	scheme, _, err := NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -62,11 +61,10 @@ func migrate(t *testing.T, s *server, args ...string) (stdout, stderr string) {
 // the only version: one half as JSON, the other as protobuf.
 func storeAsV1alpha1(t *testing.T, s *server, websites []*v1alpha1.Website) {
 	t.Helper()
-	scheme, err := apiserver.NewScheme()
+	_, codecs, err := apiserver.NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	codecs := serializer.NewCodecFactory(scheme)
 	client := s.store.client(t)
 	for i, w := range websites {
 		mediaType := []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}[i%2]

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -31,10 +33,10 @@ type completedOptions struct {
 
 // Complete chooses the embedded etcd when no other is given, and fills in
 // defaults. It returns an error when the data folder cannot hold the embedded
-// etcd's socket.
+// etcd's socket. The options stay as they are.
 func (o *Options) Complete() (CompletedOptions, error) {
-	completed := &completedOptions{Options: o}
-	etcd := &o.Recommended.Etcd.StorageConfig.Transport
+	completed := &completedOptions{Options: o.clone()}
+	etcd := &completed.Recommended.Etcd.StorageConfig.Transport
 	if len(etcd.ServerList) == 0 {
 		endpoint, err := embeddedetcd.Endpoint(o.DataDir)
 		if err != nil {
@@ -59,53 +61,53 @@ func (o CompletedOptions) Validate() error {
 
 // Config returns the server's configuration. It waits until the host cluster can be
 // reached, on whose version the defaults depend and without which no request can be
-// authorized.
+// authorized. The options stay as they are.
 func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error) {
-	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return nil, fmt.Errorf("making a self-signed serving certificate: %w", err)
-	}
+	o = o.clone()
+	config := genericapiserver.NewRecommendedConfig(o.codecs)
 
+	// First what takes nothing but the flags: mistakes are reported before the
+	// server waits for anything.
+	if err := o.ensureServingCertificate(); err != nil {
+		return nil, err
+	}
 	if err := o.applyStorageCodec(); err != nil {
 		return nil, err
 	}
+	// Before the recommended options, which start what this turns off.
 	if err := o.adaptToHost(ctx); err != nil {
 		return nil, err
 	}
-
-	config := genericapiserver.NewRecommendedConfig(o.codecs)
-	namer := openapinamer.NewDefinitionNamer(o.scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
-	config.OpenAPIConfig.Info.Title = "Website"
-	config.OpenAPIConfig.Info.Version = version.GitVersion()
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
-	config.OpenAPIV3Config.Info.Title = "Website"
-	config.OpenAPIV3Config.Info.Version = version.GitVersion()
-
+	// Before the recommended options, whose authentication adds to the document.
+	applyOpenAPI(o.scheme, config)
 	// Before the recommended options, which read the effective version and the
 	// request limits set here.
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, fmt.Errorf("applying the server options: %w", err)
 	}
+	// Before the recommended options, which apply those of etcd before there is
+	// anything to trace with.
 	if err := o.applyTracing(config); err != nil {
 		return nil, err
 	}
+	// After tracing, which the client takes part in, and before the recommended
+	// options, which would make the client with the limits of client-go.
 	if err := o.applyCoreAPI(config); err != nil {
 		return nil, err
 	}
+	// Before the recommended options, whose authentication uses the authority.
 	clientsKnown, err := o.applyClientCA()
 	if err != nil {
 		return nil, err
 	}
+	// After the server options, which tell the feature gates of the component.
 	o.Recommended.FeatureGate = config.FeatureGate
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
 	}
-	if proxy := config.Authentication.RequestHeaderConfig; proxy != nil {
-		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider, proxy.UsernameHeaders.Value))
-	}
-	if clientsKnown != nil {
-		config.AddReadyzChecks(clientsKnown)
-	}
+	// After the recommended options, which make what the checks ask.
+	addTrustChecks(config, clientsKnown)
+	// Last: it wraps the storage that the recommended options have set up.
 	guard, err := o.applyStore(ctx, config)
 	if err != nil {
 		return nil, err
@@ -113,8 +115,44 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard}, nil
 }
 
-// applyTracing makes requests to etcd part of traces. The recommended options
-// apply those of etcd before there is anything to trace with.
+// clone returns a copy that may be changed while it is applied.
+func (o CompletedOptions) clone() CompletedOptions {
+	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd}}
+}
+
+// ensureServingCertificate makes a self-signed certificate where the flags name
+// none.
+func (o CompletedOptions) ensureServingCertificate() error {
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return fmt.Errorf("making a self-signed serving certificate: %w", err)
+	}
+	return nil
+}
+
+// applyOpenAPI has the API described in both versions of OpenAPI.
+func applyOpenAPI(scheme *runtime.Scheme, config *genericapiserver.RecommendedConfig) {
+	namer := openapinamer.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig.Info.Title = "Website"
+	config.OpenAPIConfig.Info.Version = version.GitVersion()
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config.Info.Title = "Website"
+	config.OpenAPIV3Config.Info.Version = version.GitVersion()
+}
+
+// addTrustChecks keeps the server from being ready before it can tell who sends a
+// request. clientsKnown is nil where the cluster does not publish the authority of
+// clients.
+func addTrustChecks(config *genericapiserver.RecommendedConfig, clientsKnown healthz.HealthChecker) {
+	if proxy := config.Authentication.RequestHeaderConfig; proxy != nil {
+		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider, proxy.UsernameHeaders.Value))
+	}
+	if clientsKnown != nil {
+		config.AddReadyzChecks(clientsKnown)
+	}
+}
+
+// applyTracing makes requests to etcd part of traces.
 func (o CompletedOptions) applyTracing(config *genericapiserver.RecommendedConfig) error {
 	if err := o.Recommended.EgressSelector.ApplyTo(&config.Config); err != nil {
 		return fmt.Errorf("--egress-selector-config-file: %w", err)

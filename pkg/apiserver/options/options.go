@@ -59,11 +59,10 @@ type Options struct {
 // NewOptions returns the defaults. It returns an error when the API types
 // cannot be registered.
 func NewOptions() (*Options, error) {
-	scheme, err := apiserver.NewScheme()
+	scheme, codecs, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	codecs := serializer.NewCodecFactory(scheme)
 
 	// A registry of its own, and not the process's default, lets two servers
 	// run in one process. The only component is Kubernetes' libraries: feature

@@ -52,8 +52,10 @@ func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserv
 }
 
 // StoreConfig is what commands need that look at the store beside a running
-// server. It returns an error when flags contradict each other.
+// server. It returns an error when flags contradict each other. The options stay as
+// they are.
 func (o CompletedOptions) StoreConfig() (store.Config, error) {
+	o = o.clone()
 	if err := o.applyStorageCodec(); err != nil {
 		return store.Config{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/carry"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
@@ -38,7 +37,7 @@ func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	updated, previous := obj.(*website.Website), old.(*website.Website)
 	updated.Spec = previous.Spec
 	metav1.ResetObjectMetaForStatus(&updated.ObjectMeta, &previous.ObjectMeta)
-	updated.ManagedFields = carry.OwnersInV1beta1(updated.ManagedFields)
+	keepManagedFieldsInV1beta1(updated)
 }
 
 // ValidateUpdate checks a changed status.

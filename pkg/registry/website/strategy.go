@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/carry"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
@@ -71,7 +70,7 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	w := obj.(*website.Website)
 	w.Status = website.WebsiteStatus{}
 	w.Generation = 1
-	w.ManagedFields = carry.OwnersInV1beta1(w.ManagedFields)
+	keepManagedFieldsInV1beta1(w)
 	if w.Spec.DeploymentName == "" && requestVersion(ctx) != v1alpha1.SchemeGroupVersion.Version {
 		w.Spec.DeploymentName = w.Name
 	}
@@ -82,7 +81,7 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
 	updated.Status = previous.Status
-	updated.ManagedFields = carry.OwnersInV1beta1(updated.ManagedFields)
+	keepManagedFieldsInV1beta1(updated)
 	if !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		updated.Generation = previous.Generation + 1
 	}

@@ -1,12 +1,9 @@
 package v1alpha1
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/conversion"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/carry"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -24,7 +21,7 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&out.Status, &beta.Status, s); err != nil {
 		return err
 	}
-	if err := carry.Decode(in.Annotations[website.AnnotationV1beta1Fields], &beta.Spec, &beta.Status); err != nil {
+	if err := decodeAnnotation(in.Annotations[website.AnnotationV1beta1Fields], &beta.Spec, &beta.Status); err != nil {
 		return err
 	}
 	if err := v1beta1.Convert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(&beta.Spec, &out.Spec, s); err != nil {
@@ -34,7 +31,7 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 		return err
 	}
 	out.Annotations = withCarriedFields(in.Annotations, "")
-	out.ManagedFields = carry.OwnersInV1beta1(in.ManagedFields)
+	out.ManagedFields = ManagedFieldsInV1beta1(in.ManagedFields)
 	return nil
 }
 
@@ -51,12 +48,12 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&in.Status, &beta.Status, s); err != nil {
 		return err
 	}
-	annotation, err := carry.Encode(&beta.Spec, &beta.Status)
+	annotation, err := encodeAnnotation(&beta.Spec, &beta.Status)
 	if err != nil {
 		return err
 	}
 	out.Annotations = withCarriedFields(in.Annotations, annotation)
-	out.ManagedFields = carry.OwnersInV1alpha1(in.ManagedFields)
+	out.ManagedFields = managedFieldsInV1alpha1(in.ManagedFields)
 	return nil
 }
 
@@ -78,26 +75,4 @@ func Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.WebsiteSpec
 // version can express.
 func Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.WebsiteStatus, out *WebsiteStatus, s conversion.Scope) error {
 	return autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in, out, s)
-}
-
-// withCarriedFields returns annotations with the one that carries fields set, or
-// without it when value is empty. The map itself is not changed: versions of an
-// object share it.
-func withCarriedFields(annotations map[string]string, value string) map[string]string {
-	if _, present := annotations[website.AnnotationV1beta1Fields]; value == "" && !present {
-		return annotations
-	}
-	copied := maps.Clone(annotations)
-	if value == "" {
-		delete(copied, website.AnnotationV1beta1Fields)
-		if len(copied) == 0 {
-			return nil
-		}
-		return copied
-	}
-	if copied == nil {
-		copied = map[string]string{}
-	}
-	copied[website.AnnotationV1beta1Fields] = value
-	return copied
 }

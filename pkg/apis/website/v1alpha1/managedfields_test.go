@@ -1,4 +1,4 @@
-package carry
+package v1alpha1
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func of(subresource string) func(*metav1.ManagedFieldsEntry) {
 	return func(e *metav1.ManagedFieldsEntry) { e.Subresource = subresource }
 }
 
-func TestOwnersInV1beta1(t *testing.T) {
+func TestManagedFieldsInV1beta1(t *testing.T) {
 	const alphaSpec, betaSpec = `{"f:spec":{"f:gitRepo":{},"f:replicas":{}}}`, `{"f:spec":{"f:replicas":{},"f:source":{"f:repository":{}}}}`
 	tests := map[string]struct{ given, want []metav1.ManagedFieldsEntry }{
 		"none": {},
@@ -67,7 +67,7 @@ func TestOwnersInV1beta1(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			given := append([]metav1.ManagedFieldsEntry{}, test.given...)
-			if got := OwnersInV1beta1(test.given); !apiequality.Semantic.DeepEqual(got, test.want) {
+			if got := ManagedFieldsInV1beta1(test.given); !apiequality.Semantic.DeepEqual(got, test.want) {
 				t.Errorf("owners (- got, + want):\n%s", diff.Diff(got, test.want))
 			}
 			if !apiequality.Semantic.DeepEqual(test.given, given) {
@@ -77,22 +77,22 @@ func TestOwnersInV1beta1(t *testing.T) {
 	}
 }
 
-// TestOwnersThereAndBack: a client of v1alpha1 that sends back what it has read
+// TestManagedFieldsThereAndBack: a client of v1alpha1 that sends back what it has read
 // changes no owner, not even of fields that it does not know.
-func TestOwnersThereAndBack(t *testing.T) {
+func TestManagedFieldsThereAndBack(t *testing.T) {
 	stored := []metav1.ManagedFieldsEntry{
 		owner("a", "v1beta1", `{"f:spec":{"f:source":{"f:path":{},"f:ref":{"f:branch":{}},"f:repository":{}},"f:sync":{"f:periodSeconds":{}}}}`),
 		owner("b", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, of("scale")),
 		owner("c", "v1", `{"f:spec":{"f:source":{"f:repository":{}}}}`),
 	}
-	read := OwnersInV1alpha1(stored)
+	read := managedFieldsInV1alpha1(stored)
 	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:source":{"f:path":{},"f:ref":{"f:branch":{}}},"f:sync":{"f:periodSeconds":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
 		t.Errorf("read as v1alpha1 (- got, + want):\n%s", diff.Diff(read[0], want))
 	}
 	if stored[0].APIVersion != betaVersion {
 		t.Error("the stored entries were changed")
 	}
-	if back := OwnersInV1beta1(read); !apiequality.Semantic.DeepEqual(back, stored) {
+	if back := ManagedFieldsInV1beta1(read); !apiequality.Semantic.DeepEqual(back, stored) {
 		t.Errorf("there and back (- got, + want):\n%s", diff.Diff(back, stored))
 	}
 }

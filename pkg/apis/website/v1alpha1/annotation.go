@@ -1,11 +1,10 @@
-// Package carry packs what v1alpha1 cannot express of a Website into one
-// annotation and unpacks it again.
-package carry
+package v1alpha1
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
@@ -14,6 +13,14 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
+
+// Versions of one object must convert into each other without loss, or a client
+// of v1alpha1 that writes back what it has read would reset every field that it
+// does not know. Upstream has two answers. Most new fields are added to every
+// served version, which a frozen version rules out. A HorizontalPodAutoscaler of
+// autoscaling/v1 carries the fields of v2 in annotations, one for each field, and
+// drops those that cannot be read. Here it is one annotation, with only what
+// differs from the defaults, and one that cannot be read is rejected.
 
 // carried is the content of website.AnnotationV1beta1Fields: what v1beta1 can
 // say of a Website and v1alpha1 cannot. A member that is as it would be
@@ -65,9 +72,9 @@ func differing[T any](value, byDefault *T) *T {
 	return value
 }
 
-// Encode returns the annotation's value for a Website; empty when v1alpha1 can
+// encodeAnnotation returns the annotation's value for a Website; empty when v1alpha1 can
 // say all of it.
-func Encode(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
+func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
 	byDefault := defaultSpec()
 	source, defaultSource := sourceOf(spec), sourceOf(byDefault)
 	beyondSpec := &carriedSpec{
@@ -92,11 +99,11 @@ func Encode(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, e
 	return string(data), nil
 }
 
-// Decode fills in spec and status from the annotation's value and, where that
+// decodeAnnotation fills in spec and status from the annotation's value and, where that
 // is silent, with defaults. What v1alpha1 expresses itself is left alone. It
 // returns an error for a value that was damaged, because ignoring it would
 // silently change the Website.
-func Decode(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) error {
+func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) error {
 	c := carried{}
 	if annotation != "" {
 		strictErrs, err := kjson.UnmarshalStrict([]byte(annotation), &c)
@@ -141,4 +148,26 @@ func Decode(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.Websit
 
 func malformed(err error) error {
 	return fmt.Errorf("the annotation %s carries fields of v1beta1 as JSON and cannot be read; restore it, or remove it to reset those fields: %w", website.AnnotationV1beta1Fields, err)
+}
+
+// withCarriedFields returns annotations with the one that carries fields set, or
+// without it when value is empty. The map itself is not changed: versions of an
+// object share it.
+func withCarriedFields(annotations map[string]string, value string) map[string]string {
+	if _, present := annotations[website.AnnotationV1beta1Fields]; value == "" && !present {
+		return annotations
+	}
+	copied := maps.Clone(annotations)
+	if value == "" {
+		delete(copied, website.AnnotationV1beta1Fields)
+		if len(copied) == 0 {
+			return nil
+		}
+		return copied
+	}
+	if copied == nil {
+		copied = map[string]string{}
+	}
+	copied[website.AnnotationV1beta1Fields] = value
+	return copied
 }

@@ -1,4 +1,4 @@
-package carry
+package v1alpha1
 
 import (
 	"slices"
@@ -8,17 +8,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Managed fields are kept in the words of v1beta1, whichever version a manager
-// has used. Server-side apply finds out in the version of every other manager
-// what an applier has given up. In v1alpha1 all that it cannot express is the
-// one value of an annotation, so a field of v1beta1 would never go away again
-// once somebody has used v1alpha1.
+// Upstream keeps the managed fields of each manager in the version that the
+// manager has used, and server-side apply converts the object to that version to
+// find out what an applier has given up. Here that fails: in v1alpha1 all that it
+// cannot express is the one value of an annotation, so a field of v1beta1 would
+// never go away again once a manager has used v1alpha1. Managed fields are
+// therefore kept in v1beta1, whichever version a manager has used, and converted
+// with the object. They are converted here and not in the registry, because only
+// conversion sees an object on its way to a client and from the store.
 
-const (
-	alphaVersion = website.GroupName + "/v1alpha1"
-	betaVersion  = website.GroupName + "/v1beta1"
+var (
+	alphaVersion = SchemeGroupVersion.String()
+	betaVersion  = v1beta1.SchemeGroupVersion.String()
 )
 
 // The versions differ in the path of one field, and v1alpha1 has an annotation
@@ -29,10 +33,10 @@ var (
 	annotation      = fieldpath.MakePathOrDie("metadata", "annotations", website.AnnotationV1beta1Fields)
 )
 
-// OwnersInV1beta1 returns entries with those of v1alpha1 in the words of
-// v1beta1. Entries of one manager that come to be of the same version are put
-// together. The slice given is not changed.
-func OwnersInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+// ManagedFieldsInV1beta1 returns entries with those of v1alpha1 translated to
+// v1beta1. Entries of one manager that come to be of the same version are merged.
+// The slice given is not changed.
+func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	isAlpha := func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion == alphaVersion }
 	if !slices.ContainsFunc(entries, isAlpha) {
 		return entries
@@ -58,10 +62,10 @@ func OwnersInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFields
 	return translated
 }
 
-// OwnersInV1alpha1 returns entries with those of v1beta1 in the words of
+// managedFieldsInV1alpha1 returns entries with those of v1beta1 translated to
 // v1alpha1. Paths that it lacks are left as they are, so that nothing is lost
 // when a client sends them back. The slice given is not changed.
-func OwnersInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+func managedFieldsInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	translated := slices.Clone(entries)
 	for i := range translated {
 		entry := &translated[i]

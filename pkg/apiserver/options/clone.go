@@ -1,0 +1,22 @@
+package options
+
+import "slices"
+
+// clone returns a copy of the options. Applying them changes parts of the
+// recommended options, which are a struct of pointers: these parts are copied, the
+// others are shared. The copy is not to be bound to flags.
+func (o *Options) clone() *Options {
+	options := *o
+	recommended := *o.Recommended
+	options.Recommended = &recommended
+
+	recommended.Etcd = new(*recommended.Etcd)
+	recommended.SecureServing = new(*recommended.SecureServing)
+	recommended.SecureServing.SecureServingOptions = new(*recommended.SecureServing.SecureServingOptions)
+	recommended.Authentication = new(*recommended.Authentication)
+	recommended.Features = new(*recommended.Features)
+	recommended.Admission = new(*recommended.Admission)
+	// Appended to, and appending writes to an array with room for it.
+	recommended.Admission.DisablePlugins = slices.Clip(recommended.Admission.DisablePlugins)
+	return &options
+}
