@@ -53,6 +53,7 @@ func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserv
 
 // StoreConfig is what commands need that look at the store beside a running
 // server. It returns an error when flags contradict each other. The options stay as
+// they are. The options stay as
 // they are.
 func (o CompletedOptions) StoreConfig() (store.Config, error) {
 	o = o.clone()
