@@ -12,10 +12,11 @@ import (
 )
 
 func main() {
-	cmd, err := app.NewCommand(genericapiserver.SetupSignalContext())
+	cmd, err := app.NewCommand()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "website-apiserver: %v\n", err)
+		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
+	cmd.SetContext(genericapiserver.SetupSignalContext())
 	os.Exit(cli.Run(cmd))
 }

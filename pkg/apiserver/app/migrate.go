@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/term"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/storagemigration"
@@ -85,8 +84,6 @@ migration. It exits with 0 once every Website is stored as it should be.`,
 	flags.Int64Var(&chunkSize, "chunk-size", defaultChunkSize, "How many Websites to list at once.")
 	flags.StringVar(&progressFile, "progress-file", "", "File that keeps the progress. If it exists, the migration goes on where it says; it is removed once the migration is complete. Servers must have the same configuration as when it was begun.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
-	addGlobalFlags(&sections, cmd)
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	addSections(cmd, sections)
 	return cmd
 }

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/component-base/term"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
@@ -95,9 +93,7 @@ func newStoreSubcommand(cmd *cobra.Command, run func(context.Context, io.Writer,
 		return run(ctx, cmd.OutOrStdout(), config)
 	}
 	sections := o.StoreFlags()
-	addGlobalFlags(&sections, cmd)
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	addSections(cmd, sections)
 	return cmd, nil
 }
 

@@ -2,8 +2,7 @@
 package app
 
 import (
-	"context"
-	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -16,16 +15,15 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 	"k8s.io/component-base/term"
-	"k8s.io/klog/v2"
 
-	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
-// NewCommand returns the command website-apiserver, which serves until ctx
-// ends. It returns an error when the API types cannot be registered.
-func NewCommand(ctx context.Context) (*cobra.Command, error) {
+// NewCommand returns the command website-apiserver. It serves until the context
+// of the command ends. It returns an error when the API types cannot be
+// registered.
+func NewCommand() (*cobra.Command, error) {
 	o, err := options.NewOptions()
 	if err != nil {
 		return nil, err
@@ -63,14 +61,11 @@ one, in an etcd that runs inside the process and keeps its data in --data-dir.
 			return Run(cmd.Context(), completed)
 		},
 	}
-	cmd.SetContext(ctx)
 
 	sections := o.Flags()
-	// Declared here rather than by cobra, so that --help shows it.
-	sections.FlagSet("global").Bool("version", false, "Print the version and exit.")
-	addGlobalFlags(&sections, cmd)
-	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	// Cobra acts on it; defined here it shows up in its section of --help.
+	sections.FlagSet("global").Bool("version", false, fmt.Sprintf("version for %s", cmd.Name()))
+	addSections(cmd, sections)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	storeCommand, err := newStoreCommand()
 	if err != nil {
@@ -80,50 +75,16 @@ one, in an etcd that runs inside the process and keeps its data in --data-dir.
 	return cmd, nil
 }
 
-// addGlobalFlags adds the flags that every Kubernetes command has, and gives the
-// command all sections.
-func addGlobalFlags(sections *cliflag.NamedFlagSets, cmd *cobra.Command) {
+// addSections gives the command the flags of all sections, and those that every
+// Kubernetes command has. --help shows them by section.
+func addSections(cmd *cobra.Command, sections cliflag.NamedFlagSets) {
 	globalflag.AddGlobalFlags(sections.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
-	for _, set := range sections.FlagSets {
-		cmd.Flags().AddFlagSet(set)
+	for _, flags := range sections.FlagSets {
+		cmd.Flags().AddFlagSet(flags)
 	}
-}
-
-// Run serves until ctx ends and then shuts down: requests in flight are
-// finished, then the embedded etcd, if there is one, is closed. It returns an
-// error when the server cannot start, or when its etcd fails.
-func Run(ctx context.Context, o options.CompletedOptions) (err error) {
-	klog.FromContext(ctx).Info("Starting website-apiserver", "version", version.GitVersion())
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-
-	if o.EmbeddedEtcd() {
-		etcd, err := embeddedetcd.Start(ctx, o.DataDir)
-		if err != nil {
-			return err
-		}
-		failed := make(chan error, 1)
-		go func() {
-			// Without its store the server can only fail requests: a restart
-			// is the better answer.
-			failed <- etcd.Wait(ctx)
-			cancel()
-		}()
-		serveErr := serve(ctx, o)
-		cancel()
-		return errors.Join(serveErr, <-failed, etcd.Close())
-	}
-	return serve(ctx, o)
-}
-
-func serve(ctx context.Context, o options.CompletedOptions) error {
-	config, err := o.Config(ctx)
+	columns, _, err := term.TerminalSize(cmd.OutOrStdout())
 	if err != nil {
-		return err
+		columns = 0 // Not a terminal: lines are not wrapped.
 	}
-	server, err := config.Complete().New()
-	if err != nil {
-		return err
-	}
-	return server.Run(ctx)
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 }
