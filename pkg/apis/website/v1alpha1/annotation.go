@@ -25,11 +25,13 @@ import (
 // carried is the content of website.AnnotationV1beta1Fields: what v1beta1 can
 // say of a Website and v1alpha1 cannot. A member that is as it would be
 // without the annotation is left out.
+// +k8s:openapi-gen=false
 type carried struct {
 	Spec   *carriedSpec           `json:"spec,omitempty"`
 	Status *v1beta1.WebsiteStatus `json:"status,omitempty"`
 }
 
+// +k8s:openapi-gen=false
 type carriedSpec struct {
 	Suspend    bool                       `json:"suspend,omitempty"`
 	Source     *carriedSource             `json:"source,omitempty"`
@@ -42,6 +44,7 @@ type carriedSpec struct {
 
 // carriedSource is v1beta1.WebsiteSource without the repository, which v1alpha1
 // expresses itself.
+// +k8s:openapi-gen=false
 type carriedSource struct {
 	Ref             *v1beta1.GitReference    `json:"ref,omitempty"`
 	Path            string                   `json:"path,omitempty"`
