@@ -32,7 +32,7 @@ func newUnavailableError(message string) *apierrors.StatusError {
 }
 
 // WithClosedStore answers every request for Websites with an error while the
-// server is closed. Discovery, OpenAPI and health go on. It belongs inside
+// server is closed. Discovery, OpenAPI and health are served. It belongs inside
 // authentication and authorization: the message is for those who may read
 // Websites.
 func (g *Guard) WithClosedStore(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {

@@ -107,7 +107,7 @@ func (c *configMaps) store(configMap *corev1.ConfigMap) *corev1.ConfigMap {
 	return c.current.DeepCopy()
 }
 
-// remove deletes the record behind everybody's back.
+// remove deletes the record, as another client of the host cluster would.
 func (c *configMaps) remove() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *configMaps) counted() int {
 	return c.calls
 }
 
-// setFault replaces the fault and counts calls anew.
+// setFault replaces the fault and resets the count of calls.
 func (c *configMaps) setFault(fault func(call int, after bool) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

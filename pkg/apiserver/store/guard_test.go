@@ -268,7 +268,7 @@ func TestHostThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("reason = %q, want %q", got, ReasonHostUnreachable)
 	}
 	if _, err := read(t, guardedClient(t, g)); err == nil {
-		t.Error("a store was read that nobody has verified")
+		t.Error("a store was read that was not verified")
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -333,7 +333,7 @@ func TestAdoption(t *testing.T) {
 }
 
 // TestOneOfSeveralEndpoints has one endpoint lead to another store, as after a
-// member was made anew: the others serve, and it is not read.
+// member was recreated empty: the others serve, and it is not read.
 func TestOneOfSeveralEndpoints(t *testing.T) {
 	host, right, wrong := newStores(t, 0)
 	put(t, wrong, "b")

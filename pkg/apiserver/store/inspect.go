@@ -83,7 +83,7 @@ func Accept(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	// A store that another cluster may still be served from gets a new identity,
-	// so that this other cluster is told what has happened.
+	// so that the servers of that cluster report it.
 	record := Record{Identity: newIdentity(), Nonce: newNonce()}
 	if report.Host != nil && c.record != nil && c.record.Identity == report.Host.Identity {
 		record.Identity = c.record.Identity

@@ -14,7 +14,7 @@ import (
 
 const (
 	// recordInterval is how often the nonce is replaced while something is
-	// written. A copy of the store older than that is told from it.
+	// written. A copy of the store from before that is outdated.
 	recordInterval = 2 * time.Second
 	// closedInterval is how often a closed server looks whether the right store is
 	// back.

@@ -211,7 +211,7 @@ func TestDeletedHostRecordIsWrittenAgain(t *testing.T) {
 }
 
 // TestAnotherClusterTakesTheStore has a second cluster accept the store of a
-// running server: the server must not go on with it.
+// running server: the server must not use it any longer.
 func TestAnotherClusterTakesTheStore(t *testing.T) {
 	ours, theirs, endpoint := &configMaps{}, &configMaps{}, newEtcd(t)
 	r := newRecorder(t, endpoint, ours)

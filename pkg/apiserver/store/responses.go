@@ -12,7 +12,7 @@ import (
 )
 
 // A gRPC proxy in front of etcd keeps its clients' connections while it is pointed
-// to another cluster. Therefore every response is looked at, too.
+// to another cluster. Therefore the header of every response is checked, too.
 
 // verification marks the requests of a verification, which are not verified.
 type verification struct{}
