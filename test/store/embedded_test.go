@@ -32,15 +32,6 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	start := func() {
-		t.Helper()
-		if err := server.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 
 	e.create(t, 0, half)
 	stop()
@@ -48,7 +39,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 	if err := os.CopyFS(older, os.DirFS(filepath.Join(dataDir, "etcd", "data"))); err != nil {
 		t.Fatal(err)
 	}
-	start()
+	mustStart(t, server)
 	e.create(t, half, all)
 	children := e.mustHaveChildren(t)
 
@@ -66,7 +57,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		prepare(data)
-		start()
+		mustStart(t, server)
 		check()
 		e.unharmed(t, children)
 		stop()
@@ -76,7 +67,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 		if err := os.Rename(right, dataDir); err != nil {
 			t.Fatal(err)
 		}
-		start()
+		mustStart(t, server)
 		e.opens(t, all)
 		e.unharmed(t, children)
 	}
@@ -144,7 +135,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 		if err := misled.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		start()
+		mustStart(t, server)
 		e.route(t, url)
 		e.opens(t, all)
 		e.unharmed(t, children)
@@ -158,7 +149,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 		if err := os.CopyFS(data, os.DirFS(older)); err != nil {
 			t.Fatal(err)
 		}
-		start()
+		mustStart(t, server)
 		e.closed(t, server, url, "StoreOutdated", 0, nil)
 		output, err := e.storeCommand(t.Context(), server, "accept")
 		if err != nil {

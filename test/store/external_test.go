@@ -34,15 +34,6 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	start := func() {
-		t.Helper()
-		if err := etcd.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := etcd.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 
 	e.create(t, 0, half)
 	stop()
@@ -50,7 +41,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 	if err := os.CopyFS(older, os.DirFS(dataDir)); err != nil {
 		t.Fatal(err)
 	}
-	start()
+	mustStart(t, etcd)
 	e.opens(t, half)
 	e.create(t, half, all)
 	children := e.mustHaveChildren(t)
@@ -75,7 +66,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 			if err := test.prepare(); err != nil {
 				t.Fatal(err)
 			}
-			start()
+			mustStart(t, etcd)
 			e.closed(t, server, url, test.reason, closedTime, nil)
 			e.unharmed(t, children)
 
@@ -86,7 +77,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 			if err := os.Rename(right, dataDir); err != nil {
 				t.Fatal(err)
 			}
-			start()
+			mustStart(t, etcd)
 			e.opens(t, all)
 			e.unharmed(t, children)
 			finish()

@@ -84,6 +84,17 @@ func newEnvironment(t *testing.T, options devcluster.Options) *environment {
 	return e
 }
 
+// mustStart starts a component that was stopped, and waits until it is ready.
+func mustStart(t *testing.T, p *devcluster.Process) {
+	t.Helper()
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // waitFor waits until done returns no error.
 func waitFor(t *testing.T, what string, timeout time.Duration, done func(context.Context) error) {
 	t.Helper()
