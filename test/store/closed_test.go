@@ -53,10 +53,10 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A closed server answers at once.
+	// A closed server answers at once, also what it was asked before.
 	client.Timeout = 20 * time.Second
 	waitFor(t, "the server is closed because of "+reason, waitTimeout, func(ctx context.Context) error {
-		return e.refused(ctx, client, websitesPath, reason)
+		return e.refused(ctx, t, client, websitesPath, reason)
 	})
 	start, passed := time.Now(), false
 	for round := 0; time.Since(start) < duration; round++ {
@@ -91,14 +91,15 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 }
 
 // refused returns nil if a request is answered with 503 because of reason.
-func (e *environment) refused(ctx context.Context, client *http.Client, path, reason string) error {
+func (e *environment) refused(ctx context.Context, t *testing.T, client *http.Client, path, reason string) error {
+	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.config.Host+path, nil)
 	if err != nil {
 		return err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return err
+		t.Fatalf("GET %s: %v", path, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,15 +33,23 @@ func newUnavailableError(message string) *apierrors.StatusError {
 }
 
 // WithClosedStore answers every request for Websites with an error while the
-// server is closed. Discovery, OpenAPI and health are served. It belongs inside
+// server is closed. Requests under way are canceled when it closes: they would wait
+// for the watch cache until they time out. Discovery, OpenAPI and health are served. It belongs inside
 // authentication and authorization: the message is for those who may read
 // Websites.
 func (g *Guard) WithClosedStore(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		closed := g.Closed()
-		if closed == nil || !ok || !info.IsResourceRequest || info.APIGroup != website.GroupName {
+		if !ok || !info.IsResourceRequest || info.APIGroup != website.GroupName {
 			handler.ServeHTTP(w, r)
+			return
+		}
+		if closed == nil {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(g.opening.Load().ctx, cancel)()
+			handler.ServeHTTP(w, r.WithContext(ctx))
 			return
 		}
 		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}

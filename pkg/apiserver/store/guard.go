@@ -45,6 +45,8 @@ type Guard struct {
 
 	// state is nil while the server is open.
 	state atomic.Pointer[Closed]
+	// opening is the last time that the server was open.
+	opening atomic.Pointer[opening]
 	// clusterID is that of the etcd cluster that was verified last, revision the
 	// highest that a linearizable response came with since.
 	clusterID atomic.Uint64
@@ -62,6 +64,17 @@ type Guard struct {
 	nonce string
 }
 
+// opening is a time in which the server is open. Its context ends with it.
+type opening struct {
+	ctx context.Context
+	end context.CancelFunc
+}
+
+func newOpening() *opening {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &opening{ctx: ctx, end: cancel}
+}
+
 // New returns a Guard that is closed until the store was verified. It returns an
 // error when the configuration of etcd's client cannot be read.
 func New(config Config) (*Guard, error) {
@@ -71,6 +84,7 @@ func New(config Config) (*Guard, error) {
 	}
 	g := &Guard{config: config, keys: keys{config.Etcd.Prefix}, dialer: dialer, verdicts: map[string]*Closed{}}
 	g.state.Store(&Closed{ReasonUnverified, "the store could not be reached yet"})
+	g.opening.Store(newOpening())
 	recordState(g.Closed())
 	return g, nil
 }
@@ -231,9 +245,15 @@ func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string)
 			closed = nil
 		}
 	}
+	if closed == nil && g.Closed() != nil {
+		g.opening.Store(newOpening())
+	}
 	previous := g.state.Swap(closed)
 	if same(previous, closed) {
 		return
+	}
+	if closed != nil {
+		g.opening.Load().end()
 	}
 	recordState(closed)
 	logger := klog.FromContext(ctx)
