@@ -87,9 +87,8 @@ func (k keys) read(ctx context.Context, kv etcdserverpb.KVClient) (content, erro
 	c := content{clusterID: response.Header.ClusterId, revision: response.Header.Revision}
 	if len(response.Kvs) > 0 {
 		c.raw = string(response.Kvs[0].Value)
-		c.record = &Record{}
-		if err := json.Unmarshal(response.Kvs[0].Value, c.record); err != nil {
-			return content{}, fmt.Errorf("reading the identity of the store from %s: %w", k.record(), err)
+		if c.record, err = k.decode(response.Kvs[0].Value); err != nil {
+			return content{}, err
 		}
 		return c, nil
 	}
@@ -103,6 +102,15 @@ func (k keys) read(ctx context.Context, kv etcdserverpb.KVClient) (content, erro
 	}
 	c.websites = counted.Count
 	return c, nil
+}
+
+// decode returns the record that is encoded in the value of its key.
+func (k keys) decode(value []byte) (*Record, error) {
+	r := &Record{}
+	if err := json.Unmarshal(value, r); err != nil {
+		return nil, fmt.Errorf("reading the identity of the store from %s: %w", k.record(), err)
+	}
+	return r, nil
 }
 
 // write replaces the record if the store still holds exactly the content it was
@@ -147,9 +155,9 @@ func (k keys) since(ctx context.Context, client *clientv3.Client) (history, erro
 		h.compactions = kvs[0].Version
 	}
 	if kvs := response.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		var r Record
-		if err := json.Unmarshal(kvs[0].Value, &r); err != nil {
-			return history{}, fmt.Errorf("reading the identity of the store from %s: %w", k.record(), err)
+		r, err := k.decode(kvs[0].Value)
+		if err != nil {
+			return history{}, err
 		}
 		h.nonce = r.Nonce
 		h.changed = response.Header.Revision-kvs[0].ModRevision != h.compactions-r.Compactions
