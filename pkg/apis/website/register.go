@@ -34,6 +34,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&Website{},
 		&WebsiteList{},
+		&WebsiteSyncOptions{},
+		&WebsiteSyncRequest{},
+		&WebsiteRollbackOptions{},
+		&WebsiteRollback{},
 	)
 	return nil
 }

@@ -11,7 +11,7 @@ type Website struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// Spec is what the user asks for.
+	// Spec is the desired state.
 	Spec WebsiteSpec
 	// Status is what the controller last observed.
 	Status WebsiteStatus
@@ -22,49 +22,55 @@ type WebsiteSpec struct {
 	// DeploymentName is the name of the Deployment that serves the site; the
 	// names of all other children derive from it. Immutable.
 	DeploymentName string
-	// Replicas is the number of pods that serve the site. Versioned defaults
-	// set it before an object reaches the hub, so nil is seen only in objects
-	// built in memory; zero is a request for no pods and is kept apart from it.
+	// Replicas is the number of pods. The versions default it, so nil occurs
+	// only in objects built in memory; zero means no pods.
 	Replicas *int32
-	// Suspend keeps the site on the commit that it serves.
+	// Suspend stops following the repository; pods keep serving their commit.
 	Suspend bool
-	// Source says what is published.
+	// Source is the repository content to publish.
 	Source WebsiteSource
-	// Sync says how the pods follow the source.
+	// Pin is the commit that is served instead of the newest one; empty for none.
+	Pin string
+	// Sync configures polling of the repository.
 	Sync WebsiteSync
-	// Serving says how the files are served.
+	// Serving configures the web server.
 	Serving WebsiteServing
-	// Service is the Service in front of the pods.
+	// Service configures the Service of the pods.
 	Service WebsiteService
 	// Resources are the compute resources of the containers of each pod.
 	Resources WebsiteResources
-	// Scheduling says on which nodes the pods may run.
+	// Scheduling restricts the nodes of the pods.
 	Scheduling WebsiteScheduling
 }
 
 // WebsiteStatus is the observed state of a Website.
 type WebsiteStatus struct {
-	// ObservedGeneration is the generation that this status is about.
+	// ObservedGeneration is the metadata.generation of this status.
 	ObservedGeneration int64
 	// Replicas is the number of pods that exist.
 	Replicas int32
-	// UpdatedReplicas is the number of pods of the shape that the spec asks for.
+	// UpdatedReplicas is the number of pods with the current pod template.
 	UpdatedReplicas int32
 	// ReadyReplicas is the number of pods that are ready.
 	ReadyReplicas int32
 	// AvailableReplicas is the number of pods that have been ready for at
 	// least the Deployment's minReadySeconds.
 	AvailableReplicas int32
-	// Selector selects the pods, as a label selector query.
+	// Selector is the label selector of the pods, as a string.
 	Selector string
-	// Commit is what every ready pod serves; empty while they differ.
+	// Commit is the commit that every ready pod serves; empty while they differ.
 	Commit string
-	// NodePort is the port on every node, 0 if there is none.
+	// NodePort is the port on every node; 0 without one.
 	NodePort int32
-	// Urls (as the linter of API names wants it) are addresses of the site, best first.
+	// Urls (the spelling that the API linter requires) are the addresses of the
+	// site, preferred first.
 	Urls []string
-	// Conditions are the latest observations of the site's state.
+	// Conditions are Ready, Available, Progressing and Synced.
 	Conditions []metav1.Condition
+	// Sync is the last request to fetch the repository at once; nil without one.
+	Sync *WebsiteSyncStatus
+	// History are the last published commits, newest first.
+	History []WebsiteRelease
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -74,6 +80,6 @@ type WebsiteList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 
-	// Items are the Websites of the list.
+	// Items are the Websites.
 	Items []Website
 }

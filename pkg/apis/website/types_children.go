@@ -2,17 +2,18 @@ package website
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// WebsiteService is the Service in front of the pods.
+// WebsiteService configures the Service of the pods.
 type WebsiteService struct {
-	// Type says from where the site can be reached.
+	// Type is the type of the Service.
 	Type ServiceType
-	// NodePort is the port on every node; 0 lets the cluster choose.
+	// NodePort is the port on every node; 0 lets the cluster allocate one.
 	NodePort int32
 }
 
-// ServiceType says from where the site can be reached.
+// ServiceType is the type of the Service.
 type ServiceType string
 
 const (
@@ -20,22 +21,24 @@ const (
 	ServiceTypeNodePort ServiceType = "NodePort"
 	// ServiceTypeClusterIP makes the site reachable within the cluster only.
 	ServiceTypeClusterIP ServiceType = "ClusterIP"
-	// ServiceTypeLoadBalancer asks the cluster's provider for a load balancer.
+	// ServiceTypeLoadBalancer requests a load balancer from the cloud provider.
 	ServiceTypeLoadBalancer ServiceType = "LoadBalancer"
 )
 
-// WebsiteResources are the compute resources of the containers of each pod.
+// WebsiteResources are the resources of each pod.
 type WebsiteResources struct {
 	// Server is for the container that serves the files.
 	Server corev1.ResourceRequirements
 	// Sync is for the container that fetches the repository.
 	Sync corev1.ResourceRequirements
+	// Disk is the size limit of the volume for the repository and its releases.
+	Disk *resource.Quantity
 }
 
-// WebsiteScheduling says on which nodes the pods may run.
+// WebsiteScheduling restricts the nodes of the pods.
 type WebsiteScheduling struct {
 	// NodeSelector holds labels that a node must have.
 	NodeSelector map[string]string
-	// Tolerations let the pods run on nodes whose taints match.
+	// Tolerations allow nodes with matching taints.
 	Tolerations []corev1.Toleration
 }

@@ -1,20 +1,22 @@
 package website
 
-// WebsiteSource says what is published.
+// WebsiteSource is the repository content to publish.
 type WebsiteSource struct {
-	// Repository is the git repository whose files are served.
+	// Repository is the address of the git repository.
 	Repository string
-	// Ref is what to publish of it; nil follows the remote's HEAD.
+	// Ref is the reference to publish; nil follows the remote's HEAD.
 	Ref *GitReference
 	// Path is the directory to publish; empty is the root.
 	Path string
-	// Submodules says whether git submodules are fetched.
+	// Submodules is the submodule policy.
 	Submodules SubmodulePolicy
 	// SecretRef names the Secret with the credentials for the repository.
 	SecretRef *SecretReference
-	// CredentialScope says where these credentials may be used when submodules
-	// are fetched.
+	// CredentialScope limits the repositories to which submodule fetches send
+	// these credentials.
 	CredentialScope CredentialScope
+	// CARef names the CA certificates of the git server; nil trusts the public CAs.
+	CARef *CAReference
 }
 
 // GitReference selects a commit of a repository. At most one field is set.
@@ -29,7 +31,7 @@ type GitReference struct {
 	Name string
 }
 
-// SubmodulePolicy says whether git submodules are fetched.
+// SubmodulePolicy selects the git submodules to fetch.
 type SubmodulePolicy string
 
 const (
@@ -37,11 +39,11 @@ const (
 	SubmodulesOff SubmodulePolicy = "Off"
 	// SubmodulesShallow fetches the submodules of the repository itself.
 	SubmodulesShallow SubmodulePolicy = "Shallow"
-	// SubmodulesRecursive fetches submodules of submodules as well.
+	// SubmodulesRecursive also fetches the submodules of submodules.
 	SubmodulesRecursive SubmodulePolicy = "Recursive"
 )
 
-// CredentialScope says where credentials may be used.
+// CredentialScope limits where credentials are sent.
 type CredentialScope string
 
 const (
@@ -52,60 +54,71 @@ const (
 	CredentialScopeHost CredentialScope = "Host"
 )
 
+// CAReference names a bundle of CA certificates in the namespace of the Website.
+// Exactly one of ConfigMapName and SecretName is set.
+type CAReference struct {
+	// ConfigMapName is the name of a ConfigMap.
+	ConfigMapName string
+	// SecretName is the name of a Secret.
+	SecretName string
+	// Key is the key of the bundle in PEM.
+	Key string
+}
+
 // SecretReference names a Secret in the namespace of the Website.
 type SecretReference struct {
-	// Name of the Secret.
+	// Name is the name of the Secret.
 	Name string
 }
 
-// WebsiteSync says how the pods follow the source.
+// WebsiteSync configures polling of the repository.
 type WebsiteSync struct {
-	// PeriodSeconds is the time between two looks at the repository.
+	// PeriodSeconds is the polling interval.
 	PeriodSeconds int32
-	// TimeoutSeconds is the time after which a fetch is given up.
+	// TimeoutSeconds is the timeout of a fetch.
 	TimeoutSeconds int32
 }
 
-// WebsiteServing says how the files are served.
+// WebsiteServing configures the web server.
 type WebsiteServing struct {
-	// Index is the file that is served for a directory.
+	// Index is the file served for a directory.
 	Index string
-	// NotFoundPath is the page that is served for what does not exist.
+	// NotFoundPath is the page for status 404.
 	NotFoundPath string
-	// Fallback says what is served for a path that does not exist.
+	// Fallback is the response for a path that does not exist.
 	Fallback FallbackPolicy
-	// Redirects send requests for one path to another address.
+	// Redirects redirect paths.
 	Redirects []Redirect
 	// Headers are added to responses.
 	Headers []ResponseHeader
 }
 
-// FallbackPolicy says what is served for a path that does not exist.
+// FallbackPolicy is the response for a path that does not exist.
 type FallbackPolicy string
 
 const (
-	// FallbackNone answers with status 404.
+	// FallbackNone responds with status 404.
 	FallbackNone FallbackPolicy = "None"
-	// FallbackSPA serves the index of the site.
+	// FallbackSPA serves the index of the site with status 200.
 	FallbackSPA FallbackPolicy = "SPA"
 )
 
-// Redirect sends requests for one path to another address.
+// Redirect redirects a path.
 type Redirect struct {
-	// From is the path that is redirected.
+	// From is the path to redirect.
 	From string
 	// To is an absolute path or an http(s) URL.
 	To string
-	// Code is the HTTP status.
+	// Code is the HTTP status code.
 	Code int32
 }
 
-// ResponseHeader is a header that is added to responses.
+// ResponseHeader is a header added to responses.
 type ResponseHeader struct {
-	// Path is the beginning of the paths for which the header is sent.
+	// Path is a URL path prefix.
 	Path string
-	// Name of the header.
+	// Name is the name of the header.
 	Name string
-	// Value of the header.
+	// Value is the value of the header.
 	Value string
 }

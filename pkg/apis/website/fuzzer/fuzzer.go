@@ -1,13 +1,15 @@
-// Package fuzzer fills Websites with random but legal values, for the tests
-// that convert, serialize and validate them.
+// Package fuzzer fills Websites with random valid values, for tests of
+// conversion, serialization and validation.
 package fuzzer
 
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/randfill"
 
@@ -15,9 +17,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Funcs returns the fuzzing functions of the API group. Every field of the hub
-// is set now and then; none that a default would fill in is left empty, because
-// a round trip cannot keep it so.
+// Funcs returns the fuzzing functions of the API group. They may set every field
+// of the internal types, and always set the defaulted fields, because a round
+// trip sets these.
 func Funcs(serializer.CodecFactory) []any {
 	return []any{
 		fillSpec,
@@ -25,7 +27,7 @@ func Funcs(serializer.CodecFactory) []any {
 		fillResources,
 		fillScheduling,
 		fillStatus,
-		// Objects of v1beta1 reach the hub with its defaults.
+		// Decoding sets the defaults before conversion.
 		func(w *v1beta1.Website, c randfill.Continue) {
 			c.FillNoCustom(w)
 			v1beta1.SetObjectDefaults_Website(w)
@@ -41,6 +43,7 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.DeploymentName = "d" + word(c)
 	spec.Replicas = &replicas
 	spec.Suspend = c.Bool()
+	spec.Pin = pick(c, "", commit(c))
 	spec.Source = website.WebsiteSource{
 		Repository: pick(c, "https://example.com/", "ssh://git@example.com/", "git@example.com:") + word(c) + ".git",
 		Ref:        reference(c),
@@ -51,6 +54,12 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	}
 	if c.Bool() {
 		spec.Source.SecretRef = &website.SecretReference{Name: word(c)}
+	}
+	switch c.Intn(3) {
+	case 0:
+		spec.Source.CARef = &website.CAReference{ConfigMapName: word(c), Key: word(c)}
+	case 1:
+		spec.Source.CARef = &website.CAReference{SecretName: word(c), Key: word(c)}
 	}
 	spec.Sync = website.WebsiteSync{PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591)}
 	spec.Service = website.WebsiteService{Type: pick(c, website.ServiceTypeNodePort, website.ServiceTypeClusterIP, website.ServiceTypeLoadBalancer)}
@@ -104,6 +113,10 @@ func fillResources(resources *website.WebsiteResources, c randfill.Continue) {
 			requirements.Requests = corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(amount, resource.DecimalSI)}
 		}
 	}
+	resources.Disk = nil
+	if c.Bool() {
+		resources.Disk = resource.NewQuantity(64<<20+c.Int63n(1<<40), resource.BinarySI)
+	}
 }
 
 func fillScheduling(scheduling *website.WebsiteScheduling, c randfill.Continue) {
@@ -132,9 +145,44 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	for i := range status.Urls {
 		status.Urls[i] = "https://example.com/" + word(c)
 	}
+	status.Sync = nil
+	if c.Bool() {
+		status.Sync = syncStatus(c)
+	}
+	status.History = nil
+	for range c.Intn(3) {
+		release := website.WebsiteRelease{
+			Commit: commit(c), Subject: word(c), Author: word(c), PublishedTime: metav1.Time{Time: microTime(c).Truncate(time.Second)},
+			Cause: pick(c, website.ReleaseCausePoll, website.ReleaseCauseSync, website.ReleaseCauseSpec, website.ReleaseCauseRollback),
+		}
+		if c.Bool() {
+			release.DelayMilliseconds = new(c.Int63n(100_000))
+		}
+		status.History = append(status.History, release)
+	}
 }
 
-// word returns a few lower-case letters: legal in every string of the API.
+func syncStatus(c randfill.Continue) *website.WebsiteSyncStatus {
+	requested := microTime(c)
+	sync := &website.WebsiteSyncStatus{RequestedTime: requested, RequestedBy: word(c), Commit: pick(c, "", commit(c))}
+	if c.Bool() {
+		sync.StartedTime = &requested
+	}
+	if c.Bool() {
+		sync.Completed = &website.WebsiteSyncCompletion{
+			RequestedTime: requested, CompletedTime: requested, Result: pick(c, website.SyncSucceeded, website.SyncFailed),
+			Reason: word(c), Message: word(c), Commit: pick(c, "", commit(c)),
+		}
+	}
+	return sync
+}
+
+// microTime returns a time of the precision in which it is encoded.
+func microTime(c randfill.Continue) metav1.MicroTime {
+	return metav1.MicroTime{Time: time.UnixMicro(1 + c.Int63n(2_000_000_000_000_000))}
+}
+
+// word returns some lower-case letters, which are valid in every string field.
 func word(c randfill.Continue) string {
 	letters := make([]byte, 1+c.Intn(8))
 	for i := range letters {

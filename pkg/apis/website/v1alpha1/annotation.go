@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
@@ -14,17 +15,16 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Versions of one object must convert into each other without loss, or a client
-// of v1alpha1 that writes back what it has read would reset every field that it
-// does not know. Upstream has two answers. Most new fields are added to every
-// served version, which a frozen version rules out. A HorizontalPodAutoscaler of
-// autoscaling/v1 carries the fields of v2 in annotations, one for each field, and
-// drops those that cannot be read. Here it is one annotation, with only what
-// differs from the defaults, and one that cannot be read is rejected.
+// Versions must convert into each other without loss, or a v1alpha1 client that
+// writes back what it has read would reset the fields that it does not know.
+// Upstream adds most new fields to every served version, which a frozen version
+// rules out, or stores the fields of autoscaling/v2 in annotations of
+// autoscaling/v1, one for each field, and ignores unreadable ones. Here there is
+// one annotation with the fields that differ from the defaults, and an
+// unreadable one is rejected.
 
-// carried is the content of website.AnnotationV1beta1Fields: what v1beta1 can
-// say of a Website and v1alpha1 cannot. A member that is as it would be
-// without the annotation is left out.
+// carried is the content of website.AnnotationV1beta1Fields: the fields of
+// v1beta1 that v1alpha1 lacks. Members with default values are left out.
 // +k8s:openapi-gen=false
 type carried struct {
 	Spec   *carriedSpec           `json:"spec,omitempty"`
@@ -40,10 +40,11 @@ type carriedSpec struct {
 	Service    *v1beta1.WebsiteService    `json:"service,omitempty"`
 	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
 	Scheduling *v1beta1.WebsiteScheduling `json:"scheduling,omitempty"`
+	Pin        string                     `json:"pin,omitempty"`
 }
 
-// carriedSource is v1beta1.WebsiteSource without the repository, which v1alpha1
-// expresses itself.
+// carriedSource is v1beta1.WebsiteSource without the repository, a field of
+// v1alpha1.
 // +k8s:openapi-gen=false
 type carriedSource struct {
 	Ref             *v1beta1.GitReference    `json:"ref,omitempty"`
@@ -51,23 +52,33 @@ type carriedSource struct {
 	Submodules      v1beta1.SubmodulePolicy  `json:"submodules,omitempty"`
 	SecretRef       *v1beta1.SecretReference `json:"secretRef,omitempty"`
 	CredentialScope v1beta1.CredentialScope  `json:"credentialScope,omitempty"`
+	CARef           *v1beta1.CAReference     `json:"caRef,omitempty"`
 }
 
 func sourceOf(spec *v1beta1.WebsiteSpec) carriedSource {
 	return carriedSource{
 		Ref: spec.Source.Ref, Path: spec.Source.Path, Submodules: spec.Source.Submodules,
-		SecretRef: spec.Source.SecretRef, CredentialScope: spec.Source.CredentialScope,
+		SecretRef: spec.Source.SecretRef, CredentialScope: spec.Source.CredentialScope, CARef: spec.Source.CARef,
 	}
 }
 
-// defaultSpec is the spec of a Website of which nothing is said.
-func defaultSpec() *v1beta1.WebsiteSpec {
+// defaultSpec returns the defaults of v1beta1, which are only read.
+var defaultSpec = sync.OnceValue(func() *v1beta1.WebsiteSpec {
 	w := &v1beta1.Website{}
 	v1beta1.SetObjectDefaults_Website(w)
 	return &w.Spec
+})
+
+// unequal is differing for types without pointers, without reflection: it runs for each
+// object of a list.
+func unequal[T comparable](value, byDefault *T) *T {
+	if *value == *byDefault {
+		return nil
+	}
+	return value
 }
 
-// differing returns value, or nil when it is as the default.
+// differing returns value, or nil if it equals the default.
 func differing[T any](value, byDefault *T) *T {
 	if apiequality.Semantic.DeepEqual(value, byDefault) {
 		return nil
@@ -75,48 +86,81 @@ func differing[T any](value, byDefault *T) *T {
 	return value
 }
 
-// encodeAnnotation returns the annotation's value for a Website; empty when v1alpha1 can
-// say all of it.
+// encodeAnnotation returns the annotation's value for a Website; empty if all
+// fields that v1alpha1 lacks have their defaults.
 func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
 	byDefault := defaultSpec()
 	source, defaultSource := sourceOf(spec), sourceOf(byDefault)
 	beyondSpec := &carriedSpec{
 		Suspend:    spec.Suspend,
 		Source:     differing(&source, &defaultSource),
-		Sync:       differing(&spec.Sync, &byDefault.Sync),
+		Sync:       unequal(&spec.Sync, &byDefault.Sync),
 		Serving:    differing(&spec.Serving, &byDefault.Serving),
-		Service:    differing(&spec.Service, &byDefault.Service),
+		Service:    unequal(&spec.Service, &byDefault.Service),
 		Resources:  differing(&spec.Resources, &byDefault.Resources),
 		Scheduling: differing(&spec.Scheduling, &byDefault.Scheduling),
+		Pin:        spec.Pin,
 	}
 	beyondStatus := *status
 	beyondStatus.AvailableReplicas = 0
-	c := carried{Spec: differing(beyondSpec, &carriedSpec{}), Status: differing(&beyondStatus, &v1beta1.WebsiteStatus{})}
+	c := carried{Spec: unequal(beyondSpec, &carriedSpec{}), Status: differing(&beyondStatus, &v1beta1.WebsiteStatus{})}
 	if c == (carried{}) {
 		return "", nil
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
-		return "", fmt.Errorf("carrying fields of v1beta1 in an annotation: %w", err)
+		return "", fmt.Errorf("encoding the fields of v1beta1 in an annotation: %w", err)
 	}
 	return string(data), nil
 }
 
-// decodeAnnotation fills in spec and status from the annotation's value and, where that
-// is silent, with defaults. What v1alpha1 expresses itself is left alone. It
-// returns an error for a value that was damaged, because ignoring it would
-// silently change the Website.
+// unpackAnnotation sets spec and status from the annotation's value, and returns
+// the value of the annotation to keep: one that sets no field, to distinguish it
+// from an absent one, and one that cannot be read.
+func unpackAnnotation(value string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
+	if err := decodeAnnotation(value, spec, status); err != nil {
+		return value, decodeAnnotation("", spec, status)
+	}
+	if value == "" {
+		return "", nil
+	}
+	carried, err := encodeAnnotation(spec, status)
+	if err != nil || carried != "" {
+		return "", err
+	}
+	return "{}", nil
+}
+
+// CarriesFields reports whether a Website of the internal version has values other
+// than the defaults in fields that v1alpha1 lacks.
+func CarriesFields(w *website.Website) (bool, error) {
+	var beta v1beta1.Website
+	if err := v1beta1.Convert_website_Website_To_v1beta1_Website(w, &beta, nil); err != nil {
+		return false, err
+	}
+	carried, err := encodeAnnotation(&beta.Spec, &beta.Status)
+	return carried != "", err
+}
+
+// ValidateAnnotation returns an error if the annotation's value cannot be read.
+func ValidateAnnotation(value string) error {
+	return decodeAnnotation(value, &v1beta1.WebsiteSpec{}, &v1beta1.WebsiteStatus{})
+}
+
+// decodeAnnotation sets the fields that v1alpha1 lacks from the annotation's
+// value, and those that are not in it to their defaults. It returns an error for
+// a malformed value, because ignoring it would silently change the Website.
 func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) error {
 	c := carried{}
 	if annotation != "" {
 		strictErrs, err := kjson.UnmarshalStrict([]byte(annotation), &c)
 		if err = errors.Join(append(strictErrs, err)...); err != nil {
-			return malformed(err)
+			return err
 		}
 	}
 	if c.Status != nil {
 		if c.Status.AvailableReplicas != 0 {
-			return malformed(errors.New(`"status.availableReplicas" belongs in the status itself`))
+			return errors.New(`"status.availableReplicas" belongs in the status itself`)
 		}
 		available := status.AvailableReplicas
 		*status = *c.Status
@@ -133,29 +177,25 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		Source: v1beta1.WebsiteSource{
 			Repository: spec.Source.Repository,
 			Ref:        source.Ref, Path: source.Path, Submodules: source.Submodules,
-			SecretRef: source.SecretRef, CredentialScope: source.CredentialScope,
+			SecretRef: source.SecretRef, CredentialScope: source.CredentialScope, CARef: source.CARef,
 		},
 		Sync:       ptr.Deref(beyond.Sync, v1beta1.WebsiteSync{}),
 		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),
 		Service:    ptr.Deref(beyond.Service, v1beta1.WebsiteService{}),
 		Resources:  ptr.Deref(beyond.Resources, v1beta1.WebsiteResources{}),
 		Scheduling: ptr.Deref(beyond.Scheduling, v1beta1.WebsiteScheduling{}),
+		Pin:        beyond.Pin,
 	}}
-	// An annotation written by hand may be silent within a member, too.
+	// An annotation written by a user may lack fields of a member, too.
 	v1beta1.SetObjectDefaults_Website(&filled)
-	// Whether these are set is for v1alpha1 to say.
+	// These are fields of v1alpha1, with its own defaults.
 	filled.Spec.DeploymentName, filled.Spec.Replicas = spec.DeploymentName, spec.Replicas
 	*spec = filled.Spec
 	return nil
 }
 
-func malformed(err error) error {
-	return fmt.Errorf("the annotation %s carries fields of v1beta1 as JSON and cannot be read; restore it, or remove it to reset those fields: %w", website.AnnotationV1beta1Fields, err)
-}
-
-// withCarriedFields returns annotations with the one that carries fields set, or
-// without it when value is empty. The map itself is not changed: versions of an
-// object share it.
+// withCarriedFields returns annotations with value, or without the annotation if
+// value is empty. The map is not changed: the versions of an object share it.
 func withCarriedFields(annotations map[string]string, value string) map[string]string {
 	if _, present := annotations[website.AnnotationV1beta1Fields]; value == "" && !present {
 		return annotations

@@ -7,9 +7,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Convert_v1alpha1_Website_To_website_Website fills in what this version cannot
-// express: from the annotation that carries it or, without one, with the
-// defaults of v1beta1.
+// Convert_v1alpha1_Website_To_website_Website sets the fields that this version
+// lacks from the annotation or, without it, to the defaults of v1beta1. It does
+// not fail for an annotation that cannot be read, so that validation can report it.
 func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Website, s conversion.Scope) error {
 	if err := autoConvert_v1alpha1_Website_To_website_Website(in, out, s); err != nil {
 		return err
@@ -21,7 +21,8 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&out.Status, &beta.Status, s); err != nil {
 		return err
 	}
-	if err := decodeAnnotation(in.Annotations[website.AnnotationV1beta1Fields], &beta.Spec, &beta.Status); err != nil {
+	annotation, err := unpackAnnotation(in.Annotations[website.AnnotationV1beta1Fields], &beta.Spec, &beta.Status)
+	if err != nil {
 		return err
 	}
 	if err := v1beta1.Convert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(&beta.Spec, &out.Spec, s); err != nil {
@@ -30,13 +31,14 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 	if err := v1beta1.Convert_v1beta1_WebsiteStatus_To_website_WebsiteStatus(&beta.Status, &out.Status, s); err != nil {
 		return err
 	}
-	out.Annotations = withCarriedFields(in.Annotations, "")
+	out.Annotations = withCarriedFields(in.Annotations, annotation)
 	out.ManagedFields = ManagedFieldsInV1beta1(in.ManagedFields)
 	return nil
 }
 
-// Convert_website_Website_To_v1alpha1_Website puts what this version cannot
-// express into an annotation, so that reading and writing back loses nothing.
+// Convert_website_Website_To_v1alpha1_Website writes the fields that this version
+// lacks into an annotation, so that a client that reads and writes back loses
+// nothing.
 func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Website, s conversion.Scope) error {
 	if err := autoConvert_website_Website_To_v1alpha1_Website(in, out, s); err != nil {
 		return err
@@ -57,22 +59,22 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 	return nil
 }
 
-// Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec converts what this
-// version can express.
+// Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec converts the fields
+// that this version has.
 func Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *website.WebsiteSpec, s conversion.Scope) error {
 	out.Source.Repository = in.GitRepo
 	return autoConvert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in, out, s)
 }
 
-// Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec converts what this
-// version can express.
+// Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec converts the fields
+// that this version has.
 func Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.WebsiteSpec, out *WebsiteSpec, s conversion.Scope) error {
 	out.GitRepo = in.Source.Repository
 	return autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in, out, s)
 }
 
-// Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus converts what this
-// version can express.
+// Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus converts the
+// fields that this version has.
 func Convert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.WebsiteStatus, out *WebsiteStatus, s conversion.Scope) error {
 	return autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in, out, s)
 }

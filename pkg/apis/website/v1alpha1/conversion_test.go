@@ -70,16 +70,13 @@ func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	return w
 }
 
-// convert takes an object through the hub, as the server does.
+// convert converts through the internal version, as the server does.
 func convert(t *testing.T, in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	t.Helper()
 	scheme := newScheme(t)
 	hub, err := scheme.ConvertToVersion(in, website.SchemeGroupVersion)
 	if err != nil {
 		return nil, err
-	}
-	if annotations := hub.(*website.Website).Annotations; annotations[website.AnnotationV1beta1Fields] != "" {
-		t.Errorf("annotations of the hub = %v, want none that carries fields", annotations)
 	}
 	return scheme.ConvertToVersion(hub, to)
 }
@@ -111,7 +108,10 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 				w.Status = v1beta1.WebsiteStatus{Commit: "abc", AvailableReplicas: 2}
 			}),
 		},
-		"an annotation without content": {in: newWebsite(carrying(`{}`)), want: newBeta()},
+		"an annotation without content": {
+			in:   newWebsite(carrying(` {"spec": {}} `)),
+			want: newBeta(func(w *v1beta1.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"} }),
+		},
 		"defaults within source": {
 			in:   newWebsite(carrying(`{"spec":{"source":{"path":"public"}}}`)),
 			want: newBeta(func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }),
@@ -123,8 +123,8 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 		"defaults within serving": {
 			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"name":"X-A","value":"b"}]}}}`)),
 			want: newBeta(func(w *v1beta1.Website) {
-				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}
-				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b"}}
+				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Name: "X-A", Value: "b"}}
 			}),
 		},
 		"defaults within service": {
@@ -201,7 +201,9 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 	}
 }
 
-func TestDamagedAnnotationIsRefused(t *testing.T) {
+// TestUnreadableAnnotation must convert, unchanged and with the defaults, so that
+// validation can report it.
+func TestUnreadableAnnotation(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
 		"not JSON":                {value: `{"spec":`, want: "unexpected end of JSON input"},
 		"wrong type":              {value: `{"spec":{"suspend":"yes"}}`, want: "cannot unmarshal string"},
@@ -213,9 +215,18 @@ func TestDamagedAnnotationIsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := convert(t, newWebsite(carrying(test.value)), v1beta1.SchemeGroupVersion)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), website.AnnotationV1beta1Fields) {
-				t.Errorf("error = %v, want one about %s with %q", err, website.AnnotationV1beta1Fields, test.want)
+			if err := v1alpha1.ValidateAnnotation(test.value); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want one with %q", err, test.want)
+			}
+			got, err := convert(t, newWebsite(carrying(test.value)), v1beta1.SchemeGroupVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := newBeta(func(w *v1beta1.Website) {
+				w.Annotations = map[string]string{website.AnnotationV1beta1Fields: test.value}
+			})
+			if !apiequality.Semantic.DeepEqual(got, want) {
+				t.Errorf("read as v1beta1 (- got, + want):\n%s", diff.Diff(got, want))
 			}
 		})
 	}

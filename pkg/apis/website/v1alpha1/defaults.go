@@ -1,7 +1,7 @@
 package v1alpha1
 
-// The generated registration knows the types only; a scheme that decodes this
-// version must also apply its defaults and translate its field selectors.
+// The generated registration covers the types only; a scheme also needs the
+// defaults and the field label conversions.
 func init() {
 	localSchemeBuilder.Register(RegisterDefaults, addFieldLabelConversions)
 }

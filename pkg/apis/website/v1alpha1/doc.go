@@ -1,4 +1,4 @@
-// Package v1alpha1 is the original shape of the Website API: one repository,
+// Package v1alpha1 is the original version of the Website API: one repository,
 // one Deployment, a number of replicas. It is frozen, so that manifests and
 // clients written for the original CustomResourceDefinition keep working.
 //

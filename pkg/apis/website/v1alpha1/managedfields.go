@@ -5,20 +5,21 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Upstream keeps the managed fields of each manager in the version that the
-// manager has used, and server-side apply converts the object to that version to
-// find out what an applier has given up. Here that fails: in v1alpha1 all that it
-// cannot express is the one value of an annotation, so a field of v1beta1 would
-// never go away again once a manager has used v1alpha1. Managed fields are
-// therefore kept in v1beta1, whichever version a manager has used, and converted
-// with the object. They are converted here and not in the registry, because only
-// conversion sees an object on its way to a client and from the store.
+// Upstream stores the managed fields of each manager in the version that the
+// manager used, and server-side apply converts the object to that version to find
+// the fields that an applier no longer sets. This fails for v1alpha1, where all
+// fields that it lacks are one value of an annotation: a field of v1beta1 could
+// never be removed once a manager has used v1alpha1. Managed fields are therefore
+// stored in v1beta1, and converted with the object. This happens here and not in
+// the registry, because only conversion sees objects on their way to a client and
+// from the store.
 
 var (
 	alphaVersion = SchemeGroupVersion.String()
@@ -35,7 +36,7 @@ var (
 
 // ManagedFieldsInV1beta1 returns entries with those of v1alpha1 translated to
 // v1beta1. Entries of one manager that come to be of the same version are merged.
-// The slice given is not changed.
+// The given slice is not changed.
 func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	isAlpha := func(entry metav1.ManagedFieldsEntry) bool { return entry.APIVersion == alphaVersion }
 	if !slices.ContainsFunc(entries, isAlpha) {
@@ -46,7 +47,7 @@ func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.Manage
 		if isAlpha(entry) {
 			set, ok := fieldsOf(&entry)
 			if !ok {
-				// What cannot be read is for server-side apply to complain about.
+				// Server-side apply reports unreadable entries.
 				translated = append(translated, entry)
 				continue
 			}
@@ -63,8 +64,8 @@ func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.Manage
 }
 
 // managedFieldsInV1alpha1 returns entries with those of v1beta1 translated to
-// v1alpha1. Paths that it lacks are left as they are, so that nothing is lost
-// when a client sends them back. The slice given is not changed.
+// v1alpha1. Paths that it lacks are kept, so that nothing is lost when a client
+// sends them back. The given slice is not changed.
 func managedFieldsInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	translated := slices.Clone(entries)
 	for i := range translated {
@@ -76,11 +77,37 @@ func managedFieldsInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.Manag
 		if entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:repository"`) {
 			continue
 		}
-		if set, ok := fieldsOf(entry); ok {
-			setFields(entry, renamed(set, betaRepository, alphaRepository))
-		}
+		entry.FieldsV1 = fieldsInV1alpha1(entry.FieldsV1.GetRawString())
 	}
 	return translated
+}
+
+const (
+	// fieldSets is the number of translated sets that are kept. Managers that make many
+	// objects set the same fields in all of them.
+	fieldSets = 256
+	// maxFieldSet is the size of the largest set that is kept, in bytes.
+	maxFieldSet = 8 << 10
+)
+
+// inV1alpha1 are translated sets. Decoding them takes longer than all else that the
+// conversion of a list does.
+var inV1alpha1 = lru.New(fieldSets)
+
+// fieldsInV1alpha1 returns a set of fields of v1beta1 with the paths of v1alpha1. One that
+// cannot be read is returned as it is.
+func fieldsInV1alpha1(fields string) *metav1.FieldsV1 {
+	if known, found := inV1alpha1.Get(fields); found {
+		return metav1.NewFieldsV1(known.(string))
+	}
+	entry := metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(fields)}
+	if set, ok := fieldsOf(&entry); ok {
+		setFields(&entry, renamed(set, betaRepository, alphaRepository))
+	}
+	if len(fields) <= maxFieldSet {
+		inV1alpha1.Add(fields, entry.FieldsV1.GetRawString())
+	}
+	return entry.FieldsV1
 }
 
 // renamed returns set with one field under another path.
@@ -89,6 +116,30 @@ func renamed(set *fieldpath.Set, from, to fieldpath.Path) *fieldpath.Set {
 		return set
 	}
 	return set.Difference(fieldpath.NewSet(from)).Union(fieldpath.NewSet(to))
+}
+
+// WithManagersOf returns entries with the fields selected by keep that the managers
+// of old have. The given slices are not changed.
+func WithManagersOf(entries, old []metav1.ManagedFieldsEntry, keep func(fieldpath.Path) bool) []metav1.ManagedFieldsEntry {
+	entries = slices.Clone(entries)
+	for _, entry := range old {
+		set, ok := fieldsOf(&entry)
+		if !ok {
+			continue
+		}
+		kept := fieldpath.NewSet()
+		set.Iterate(func(path fieldpath.Path) {
+			if keep(path) {
+				kept.Insert(path.Copy())
+			}
+		})
+		if kept.Empty() {
+			continue
+		}
+		setFields(&entry, kept)
+		entries = merged(entries, entry)
+	}
+	return entries
 }
 
 // merged appends entry, or adds its fields to those of the same manager.
@@ -122,8 +173,8 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {
 	return set, true
 }
 
-// setFields leaves the entry as it is when the set cannot be encoded, which no
-// set is that has been decoded.
+// setFields keeps the entry unchanged if the set cannot be encoded, which does
+// not happen to a decoded set.
 func setFields(entry *metav1.ManagedFieldsEntry, set *fieldpath.Set) {
 	if data, err := set.ToJSON(); err == nil {
 		entry.FieldsV1 = metav1.NewFieldsV1(string(data))

@@ -44,7 +44,7 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 			given: []metav1.ManagedFieldsEntry{owner("a", "v1alpha1", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
 			want:  []metav1.ManagedFieldsEntry{owner("a", "v1beta1", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:deploymentName":{}}}`)},
 		},
-		"the annotation is nobody's": {
+		"no manager owns the annotation": {
 			given: []metav1.ManagedFieldsEntry{
 				owner("a", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/v1beta1-fields":{}}}}`),
 				owner("b", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/v1beta1-fields":{},"f:note":{}}}}`),
@@ -94,5 +94,20 @@ func TestManagedFieldsThereAndBack(t *testing.T) {
 	}
 	if back := ManagedFieldsInV1beta1(read); !apiequality.Semantic.DeepEqual(back, stored) {
 		t.Errorf("there and back (- got, + want):\n%s", diff.Diff(back, stored))
+	}
+}
+
+// TestFieldSetsAreNotShared: a set that is kept is translated once, but no two objects
+// share the result.
+func TestFieldSetsAreNotShared(t *testing.T) {
+	const beta, alpha = `{"f:spec":{"f:source":{"f:repository":{}}}}`, `{"f:spec":{"f:gitRepo":{}}}`
+	first, second := fieldsInV1alpha1(beta), fieldsInV1alpha1(beta)
+	if first == second {
+		t.Error("two objects share their managed fields")
+	}
+	for _, got := range []*metav1.FieldsV1{first, second} {
+		if got.GetRawString() != alpha {
+			t.Errorf("got %s, want %s", got.GetRawString(), alpha)
+		}
 	}
 }

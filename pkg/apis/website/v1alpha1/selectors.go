@@ -6,12 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addFieldLabelConversions names the fields by which Websites of this version
-// can be selected, and translates them to those of the hub.
+// addFieldLabelConversions registers the field selectors of this version and
+// translates them to those of the internal version. The fields of the status can be
+// selected although the frozen types lack them.
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Website"), func(label, value string) (string, string, error) {
 		switch label {
-		case "metadata.name", "metadata.namespace", "spec.deploymentName":
+		case "metadata.name", "metadata.namespace", "spec.deploymentName", "status.ready", "status.commit":
 			return label, value, nil
 		case "spec.gitRepo":
 			return "spec.source.repository", value, nil

@@ -7,47 +7,43 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Website publishes the files of a git repository as a website. For each
-// Website there is a Deployment, whose pods fetch the repository and serve it,
-// and a Service of type NodePort in front of them.
+// Website publishes the files of a git repository as a website. The pods of a
+// Deployment fetch and serve the repository, behind a Service of type NodePort.
 type Website struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object's metadata. The name of a Website must be a DNS-1123
-	// label (at most 63 characters), because it becomes a label value of the
-	// children.
+	// metadata is the standard object metadata. The name must be a DNS-1123
+	// label of at most 63 characters.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is the desired state of the website.
+	// spec is the desired state of the Website.
 	// +optional
 	Spec WebsiteSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is the most recently observed state of the website. It is
-	// written by website-controller and can only be changed through the status
-	// subresource.
+	// status is the observed state of the Website, written by
+	// website-controller through the status subresource.
 	// +optional
 	Status WebsiteStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
 // WebsiteSpec is the desired state of a Website.
 type WebsiteSpec struct {
-	// gitRepo is the git repository whose files are served: an https://,
-	// http:// or ssh:// URL, or user@host:path. At most 2048 characters,
-	// without white space, control characters, '$', a query string or a
-	// fragment, and without a user name or password in an http(s) URL. The
-	// branch that the remote's HEAD names is followed. Required.
+	// gitRepo is the address of the git repository: an https://, http:// or
+	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
+	// contain white space, control characters, '$', a query string or a
+	// fragment, nor, in an http(s) URL, a user name or password. The branch of
+	// the remote's HEAD is published.
 	GitRepo string `json:"gitRepo" protobuf:"bytes,1,opt,name=gitRepo"`
 
-	// deploymentName is the name of the Deployment that serves the site. The
-	// Service is called <deploymentName>-npsvc. It must be a DNS-1035 label of
-	// at most 57 characters and cannot be changed after creation. When a
-	// Deployment of this name exists that belongs to something else, it is
-	// left alone and an event on the Website says so. Required.
+	// deploymentName is the name of the Deployment; the Service is called
+	// <deploymentName>-npsvc. It must be a DNS-1035 label of at most 57
+	// characters, and is immutable. An existing Deployment of this name that
+	// the Website does not control is not changed; an event reports it.
 	DeploymentName string `json:"deploymentName" protobuf:"bytes,2,opt,name=deploymentName"`
 
-	// replicas is the number of pods that serve the site. It must not be
-	// negative; 0 takes the site offline. Defaults to 1.
+	// replicas is the number of pods, at least 0. With 0 the site is offline.
+	// Defaults to 1.
 	// +optional
 	// +default=1
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,3,opt,name=replicas"`
@@ -55,8 +51,7 @@ type WebsiteSpec struct {
 
 // WebsiteStatus is the most recently observed state of a Website.
 type WebsiteStatus struct {
-	// availableReplicas is the number of pods that are ready to serve the
-	// site.
+	// availableReplicas is the number of available pods.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas" protobuf:"varint,1,opt,name=availableReplicas"`
 }
@@ -66,11 +61,11 @@ type WebsiteStatus struct {
 // WebsiteList is a list of Websites.
 type WebsiteList struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard list metadata.
+	// metadata is the standard list metadata.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds
 	// +optional
 	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// items are the Websites of the list.
+	// items are the Websites.
 	Items []Website `json:"items" protobuf:"bytes,2,rep,name=items"`
 }

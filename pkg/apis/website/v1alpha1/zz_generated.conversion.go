@@ -139,6 +139,7 @@ func autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.Website
 	out.Replicas = (*int32)(unsafe.Pointer(in.Replicas))
 	// WARNING: in.Suspend requires manual conversion: does not exist in peer-type
 	// WARNING: in.Source requires manual conversion: does not exist in peer-type
+	// WARNING: in.Pin requires manual conversion: does not exist in peer-type
 	// WARNING: in.Sync requires manual conversion: does not exist in peer-type
 	// WARNING: in.Serving requires manual conversion: does not exist in peer-type
 	// WARNING: in.Service requires manual conversion: does not exist in peer-type
@@ -168,5 +169,7 @@ func autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.Web
 	// WARNING: in.NodePort requires manual conversion: does not exist in peer-type
 	// WARNING: in.Urls requires manual conversion: does not exist in peer-type
 	// WARNING: in.Conditions requires manual conversion: does not exist in peer-type
+	// WARNING: in.Sync requires manual conversion: does not exist in peer-type
+	// WARNING: in.History requires manual conversion: does not exist in peer-type
 	return nil
 }

@@ -1,16 +1,30 @@
 package v1beta1
 
-// The generated registration knows the types only; a scheme that decodes this
-// version must also apply its defaults and translate its field selectors.
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The generated registration covers the types only; a scheme also needs the
+// defaults and the field label conversions.
 func init() {
 	localSchemeBuilder.Register(RegisterDefaults, addFieldLabelConversions)
 }
 
-// SetDefaults_Website names the Deployment after the Website. A name that the
-// server is yet to generate is not known here; the storage strategy follows up.
-// All other defaults are markers on the types.
-func SetDefaults_Website(w *Website) {
-	if w.Spec.DeploymentName == "" {
-		w.Spec.DeploymentName = w.Name
+// SetDefaults_WebsiteResources rounds quantities up to thousandths, as Kubernetes
+// does in pods. Otherwise the Deployment would never equal the spec. There are no parts of
+// bytes on a disk.
+func SetDefaults_WebsiteResources(resources *WebsiteResources) {
+	if resources.Disk != nil {
+		resources.Disk.RoundUp(0)
+	}
+	for _, requirements := range []*corev1.ResourceRequirements{&resources.Server, &resources.Sync} {
+		for _, quantities := range []corev1.ResourceList{requirements.Requests, requirements.Limits} {
+			for name, quantity := range quantities {
+				if !quantity.RoundUp(resource.Milli) {
+					quantities[name] = quantity
+				}
+			}
+		}
 	}
 }

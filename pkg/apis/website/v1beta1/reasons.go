@@ -1,9 +1,12 @@
 package v1beta1
 
-// Reasons of the conditions of a Website. Which condition has which of them, and
-// what to do about it, is in docs/controller.md.
+// Reasons of the conditions of a Website. docs/controller.md lists the conditions
+// that have them, and what to do.
 const (
-	// WebsiteReasonServing means that the site is served as the spec says.
+	// WebsiteReasonPending means that website-controller has not reported a status
+	// yet. The API server sets it on creation.
+	WebsiteReasonPending = "Pending"
+	// WebsiteReasonServing means that the site is served according to the spec.
 	WebsiteReasonServing = "Serving"
 	// WebsiteReasonScaledToZero means that the site is offline because
 	// spec.replicas is 0.
@@ -11,52 +14,64 @@ const (
 	// WebsiteReasonRolloutInProgress means that pods are being started or
 	// replaced.
 	WebsiteReasonRolloutInProgress = "RolloutInProgress"
-	// WebsiteReasonRolloutComplete means that all pods have the shape that the
-	// spec asks for.
+	// WebsiteReasonRolloutPending means that the pods are up to date but for a change
+	// of the configuration or version of website-controller, and wait until other
+	// Websites have been rolled out.
+	WebsiteReasonRolloutPending = "RolloutPending"
+	// WebsiteReasonRolloutComplete means that all pods are up to date.
 	WebsiteReasonRolloutComplete = "RolloutComplete"
-	// WebsiteReasonProgressDeadlineExceeded means that new pods have not become
-	// available in time, and nothing is known about the cause.
+	// WebsiteReasonProgressDeadlineExceeded means that new pods did not become
+	// available in time, for an unknown cause.
 	WebsiteReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
-	// WebsiteReasonDeploymentPaused means that pods are not replaced because
-	// somebody has paused the Deployment.
+	// WebsiteReasonDeploymentPaused means that pods are not replaced because the
+	// Deployment is paused.
 	WebsiteReasonDeploymentPaused = "DeploymentPaused"
-	// WebsiteReasonMinimumReplicasAvailable means that enough pods serve.
+	// WebsiteReasonMinimumReplicasAvailable means that enough pods are available.
 	WebsiteReasonMinimumReplicasAvailable = "MinimumReplicasAvailable"
-	// WebsiteReasonMinimumReplicasUnavailable means that too few pods serve, and
-	// nothing is known about the cause.
+	// WebsiteReasonMinimumReplicasUnavailable means that too few pods are
+	// available, for an unknown cause.
 	WebsiteReasonMinimumReplicasUnavailable = "MinimumReplicasUnavailable"
 
-	// WebsiteReasonNameTaken means that an object that the site needs belongs to
-	// something else.
+	// WebsiteReasonNameTaken means that a child's name is used by an object that
+	// the Website does not control.
 	WebsiteReasonNameTaken = "NameTaken"
+	// WebsiteReasonConflictingManager means that another controller writes the
+	// Deployment as well.
+	WebsiteReasonConflictingManager = "ConflictingManager"
 	// WebsiteReasonNodePortTaken means that another Service has the nodePort.
 	WebsiteReasonNodePortTaken = "NodePortTaken"
+	// WebsiteReasonNodePortsExhausted means that no node port is free in the
+	// cluster.
+	WebsiteReasonNodePortsExhausted = "NodePortsExhausted"
+	// WebsiteReasonNoEndpoints means that the Service reaches none of the ready
+	// pods.
+	WebsiteReasonNoEndpoints = "NoEndpoints"
 	// WebsiteReasonSpecInvalid means that the API server or website-controller
-	// cannot accept what the spec asks for.
+	// rejects a child built from the spec.
 	WebsiteReasonSpecInvalid = "SpecInvalid"
-	// WebsiteReasonQuotaExceeded means that a ResourceQuota of the namespace
-	// leaves no room for the site.
+	// WebsiteReasonQuotaExceeded means that a ResourceQuota of the namespace is
+	// exceeded.
 	WebsiteReasonQuotaExceeded = "QuotaExceeded"
-	// WebsiteReasonAdmissionDenied means that a policy of the cluster refuses the
-	// site's objects or pods.
+	// WebsiteReasonAdmissionDenied means that an admission policy denies a child
+	// or its pods.
 	WebsiteReasonAdmissionDenied = "AdmissionDenied"
-	// WebsiteReasonAccessDenied means that website-controller lacks a right.
+	// WebsiteReasonAccessDenied means that website-controller lacks a permission.
 	WebsiteReasonAccessDenied = "AccessDenied"
-	// WebsiteReasonReconcileError means that the API server has failed to do what
-	// it was asked for, several times in a row.
+	// WebsiteReasonReconcileError means that requests to the API server have
+	// failed repeatedly.
 	WebsiteReasonReconcileError = "ReconcileError"
 
 	// WebsiteReasonImageUnavailable means that an image cannot be pulled.
 	WebsiteReasonImageUnavailable = "ImageUnavailable"
-	// WebsiteReasonUnschedulable means that no node takes a pod.
+	// WebsiteReasonUnschedulable means that no node is suitable for a pod.
 	WebsiteReasonUnschedulable = "Unschedulable"
-	// WebsiteReasonContainerConfigError means that a container cannot be made,
-	// such as when its Secret lacks a key.
+	// WebsiteReasonContainerConfigError means that a container cannot be created,
+	// for example because its Secret lacks a key.
 	WebsiteReasonContainerConfigError = "ContainerConfigError"
-	// WebsiteReasonContainerFailing means that a container ends again and again.
+	// WebsiteReasonContainerFailing means that a container is crash-looping.
 	WebsiteReasonContainerFailing = "ContainerFailing"
-	// WebsiteReasonPodNotStarting means that a pod waits for its volumes or its
-	// network; most often its Secret does not exist.
+	// WebsiteReasonPodNotStarting means that a pod waits for its volumes or
+	// network, usually because its Secret does not exist.
 	WebsiteReasonPodNotStarting = "PodNotStarting"
 	// WebsiteReasonPodCreationFailed means that pods cannot be created.
 	WebsiteReasonPodCreationFailed = "PodCreationFailed"
@@ -64,40 +79,67 @@ const (
 	// the volume of a pod.
 	WebsiteReasonRepositoryTooLarge = "RepositoryTooLarge"
 
-	// WebsiteReasonCommitPublished means that all ready pods serve one commit and
-	// the last look at the repository worked.
+	// WebsiteReasonCommitPublished means that all ready pods serve the same commit
+	// and the last fetch succeeded.
 	WebsiteReasonCommitPublished = "CommitPublished"
 	// WebsiteReasonCommitsDiffer means that ready pods serve different commits.
 	WebsiteReasonCommitsDiffer = "CommitsDiffer"
 	// WebsiteReasonPathNotFound means that spec.source.path is not in the commit.
 	WebsiteReasonPathNotFound = "PathNotFound"
-	// WebsiteReasonRepositoryUnreachable means that the repository's host does
-	// not answer.
+	// WebsiteReasonRepositoryUnreachable means that the repository's host is
+	// unreachable.
 	WebsiteReasonRepositoryUnreachable = "RepositoryUnreachable"
-	// WebsiteReasonRepositoryNotFound means that there is no such repository.
+	// WebsiteReasonRepositoryNotFound means that the repository does not exist.
 	WebsiteReasonRepositoryNotFound = "RepositoryNotFound"
-	// WebsiteReasonAuthenticationFailed means that the repository's host asks for
-	// other credentials.
+	// WebsiteReasonAuthenticationFailed means that the repository's host rejects
+	// the credentials.
 	WebsiteReasonAuthenticationFailed = "AuthenticationFailed"
 	// WebsiteReasonRefNotFound means that spec.source.ref is not in the
 	// repository, or that the repository is empty.
 	WebsiteReasonRefNotFound = "RefNotFound"
-	// WebsiteReasonSyncFailing means that fetching fails for another reason.
+	// WebsiteReasonCommitRefused means that the repository's host does not send the
+	// commit of spec.source.ref: the repository lacks it, or none of its branches and
+	// tags contain it.
+	WebsiteReasonCommitRefused = "CommitRefused"
+	// WebsiteReasonHostKeyMismatch means that the repository's host has an ssh key
+	// that known_hosts does not have.
+	WebsiteReasonHostKeyMismatch = "HostKeyMismatch"
+	// WebsiteReasonObjectFormatMismatch means that git-sync does not support the
+	// repository's object format.
+	WebsiteReasonObjectFormatMismatch = "ObjectFormatMismatch"
+	// WebsiteReasonSubmoduleFailing means that a submodule cannot be fetched.
+	WebsiteReasonSubmoduleFailing = "SubmoduleFailing"
+	// WebsiteReasonRepositoryTimedOut means that the repository's host does not
+	// finish a fetch in time.
+	WebsiteReasonRepositoryTimedOut = "RepositoryTimedOut"
+	// WebsiteReasonLFSPointersPublished means that files of the repository are in Git
+	// LFS, and that their pointers are published.
+	WebsiteReasonLFSPointersPublished = "LFSPointersPublished"
+	// WebsiteReasonSyncFailing means that fetches fail for another reason.
 	WebsiteReasonSyncFailing = "SyncFailing"
-	// WebsiteReasonNotObserved means that nobody asks the pods what they serve.
+	// WebsiteReasonPinned means that all ready pods serve the commit of spec.pin. A
+	// request to sync fails with it if another commit was to be served.
+	WebsiteReasonPinned = "Pinned"
+	// WebsiteReasonRefElsewhere means that spec.source.ref does not lead to the commit
+	// of a request to sync.
+	WebsiteReasonRefElsewhere = "RefElsewhere"
+	// WebsiteReasonSyncTimedOut means that the ready pods have not answered a request
+	// to sync in time.
+	WebsiteReasonSyncTimedOut = "SyncTimedOut"
+	// WebsiteReasonNotObserved means that commit observation is disabled.
 	WebsiteReasonNotObserved = "NotObserved"
-	// WebsiteReasonObserving means that not all ready pods have said yet which
-	// commit they serve and whether they can fetch the next.
+	// WebsiteReasonObserving means that not all ready pods have reported their
+	// commit and the result of their last fetch yet.
 	WebsiteReasonObserving = "Observing"
-	// WebsiteReasonPodsUnreachable means that ready pods do not answer the
-	// controller.
+	// WebsiteReasonPodsUnreachable means that ready pods do not respond to
+	// website-controller.
 	WebsiteReasonPodsUnreachable = "PodsUnreachable"
-	// WebsiteReasonNoReadyPods means that there is no pod to ask.
+	// WebsiteReasonNoReadyPods means that no pod is ready.
 	WebsiteReasonNoReadyPods = "NoReadyPods"
-	// WebsiteReasonSuspended means that the site stays on a commit because
+	// WebsiteReasonSuspended means that the site is kept at its commit because
 	// spec.suspend is true.
 	WebsiteReasonSuspended = "Suspended"
-	// WebsiteReasonSuspending means that spec.suspend is true and it is not known
-	// yet which commit to stay on.
+	// WebsiteReasonSuspending means that spec.suspend is true and the commit to
+	// keep is not yet known.
 	WebsiteReasonSuspending = "Suspending"
 )

@@ -2,21 +2,21 @@ package v1beta1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// WebsiteService is the Service in front of the pods.
+// WebsiteService configures the Service of the pods.
 type WebsiteService struct {
-	// type is NodePort (reachable on every node), ClusterIP (only within the
-	// cluster) or LoadBalancer. Defaults to NodePort.
+	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
+	// Defaults to NodePort.
 	// +optional
 	// +default="NodePort"
 	// +k8s:optional
 	Type ServiceType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=ServiceType"`
 
-	// nodePort is the port on every node, from 1 to 65535 and within the range
-	// that the cluster is configured for. It can be given with the types
-	// NodePort and LoadBalancer only. By default the cluster chooses a free
-	// one.
+	// nodePort is the port on every node, from 1 to 65535 and within the node
+	// port range of the cluster. It may only be set with the types NodePort and
+	// LoadBalancer. By default the cluster allocates one.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
@@ -24,7 +24,7 @@ type WebsiteService struct {
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,2,opt,name=nodePort"`
 }
 
-// ServiceType says from where the site can be reached.
+// ServiceType is the type of the Service.
 // +enum
 // +k8s:enum
 type ServiceType string
@@ -34,33 +34,46 @@ const (
 	ServiceTypeNodePort ServiceType = "NodePort"
 	// ServiceTypeClusterIP makes the site reachable within the cluster only.
 	ServiceTypeClusterIP ServiceType = "ClusterIP"
-	// ServiceTypeLoadBalancer asks the cluster's provider for a load balancer.
+	// ServiceTypeLoadBalancer requests a load balancer from the cloud provider.
 	ServiceTypeLoadBalancer ServiceType = "LoadBalancer"
 )
 
-// WebsiteResources are the compute resources of the containers of each pod.
+// WebsiteResources are the resources of each pod.
 type WebsiteResources struct {
-	// server is for the container that serves the files. Of the resources,
-	// cpu, memory and ephemeral-storage can be given.
+	// server is for the container that serves the files. Requests and limits of
+	// cpu, memory and ephemeral-storage may be set; they are rounded up to
+	// thousandths. Defaults to requests of cpu 10m and memory 16Mi, and limits
+	// of cpu 1 and memory 128Mi.
 	// +optional
 	// +k8s:opaqueType
 	Server corev1.ResourceRequirements `json:"server,omitempty,omitzero" protobuf:"bytes,1,opt,name=server"`
 
-	// sync is for the container that fetches the repository. Of the resources,
-	// cpu, memory and ephemeral-storage can be given.
+	// sync is for the container that fetches the repository. Requests and limits
+	// of cpu, memory and ephemeral-storage may be set; they are rounded up to
+	// thousandths. Defaults to requests of cpu 10m and memory 32Mi, and limits
+	// of cpu 1 and memory 256Mi.
 	// +optional
 	// +k8s:opaqueType
 	Sync corev1.ResourceRequirements `json:"sync,omitempty,omitzero" protobuf:"bytes,2,opt,name=sync"`
+
+	// disk is the size limit of the volume with the repository and its releases, in
+	// bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit;
+	// earlier releases are removed to stay below. The container that fetches requests
+	// an eighth of it as ephemeral-storage, unless sync sets that. Defaults to 2Gi.
+	// +optional
+	// +k8s:optional
+	// +k8s:opaqueType
+	Disk *resource.Quantity `json:"disk,omitempty" protobuf:"bytes,3,opt,name=disk"`
 }
 
-// WebsiteScheduling says on which nodes the pods may run.
+// WebsiteScheduling restricts the nodes of the pods.
 type WebsiteScheduling struct {
-	// nodeSelector holds labels that a node must have.
+	// nodeSelector contains the labels that a node must have. Defaults to none.
 	// +optional
 	// +mapType=atomic
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" protobuf:"bytes,1,rep,name=nodeSelector"`
 
-	// tolerations let the pods run on nodes whose taints match.
+	// tolerations allow nodes with matching taints. Defaults to none.
 	// +optional
 	// +listType=atomic
 	// +k8s:eachVal=+k8s:opaqueType

@@ -1,87 +1,95 @@
 package v1beta1
 
-// WebsiteSource says what is published.
+// WebsiteSource is the repository content to publish.
 type WebsiteSource struct {
-	// repository is the git repository to publish: an https://, http:// or
-	// ssh:// URL, or user@host:path. At most 2048 characters, without white
-	// space, control characters, '$', a query string or a fragment, and
-	// without a user name or password in an http(s) URL: credentials belong in
-	// the Secret of secretRef. A repository over ssh requires secretRef.
+	// repository is the address of the git repository: an https://, http:// or
+	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
+	// contain white space, control characters, '$', a query string or a
+	// fragment, nor, in an http(s) URL, a user name or password. An ssh address
+	// requires secretRef.
 	// +required
 	Repository string `json:"repository" protobuf:"bytes,1,opt,name=repository"`
 
-	// ref is what to publish of the repository: at most one of branch, tag,
-	// commit and name. Without it the branch that the remote's HEAD names is
-	// followed.
+	// ref is the reference to publish: at most one of branch, tag, commit and
+	// name. Defaults to the branch of the remote's HEAD.
 	// +optional
 	// +k8s:optional
 	Ref *GitReference `json:"ref,omitempty" protobuf:"bytes,2,opt,name=ref"`
 
-	// path is the directory of the repository to publish, relative to its
-	// root: segments of letters, digits, '.', '_' and '-', separated by '/'.
-	// No segment may be "..", ".git" or begin with '-'. Defaults to the root.
+	// path is the directory to publish, relative to the root of the
+	// repository, of at most 1024 characters: segments of letters, digits,
+	// '.', '_' and '-', separated by '/'. No segment may be ".", ".." or
+	// ".git", or begin with '-'. Defaults to the root.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=1024
 	Path string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
 
-	// submodules says whether git submodules are fetched: Off, Shallow (those
-	// of the repository itself) or Recursive (theirs as well). Defaults to
-	// Off.
+	// submodules selects the git submodules to fetch: Off (none), Shallow
+	// (those of the repository) or Recursive (also those of submodules).
+	// Defaults to Off.
 	// +optional
 	// +default="Off"
 	// +k8s:optional
 	Submodules SubmodulePolicy `json:"submodules,omitempty" protobuf:"bytes,4,opt,name=submodules,casttype=SubmodulePolicy"`
 
-	// secretRef names the Secret that holds the credentials for the
-	// repository: username and password for https://, ssh-privatekey and
-	// known_hosts for ssh. It cannot be used with http://. Setting it requires
-	// get on that Secret, and so does changing repository, ref, submodules or
-	// credentialScope beside it. When the Secret changes, running pods fetch
-	// with the new password, key and known_hosts as soon as their node has
-	// them, which by default takes up to a minute and a half; a new user name
-	// takes new pods.
+	// secretRef names the Secret with the credentials for the repository:
+	// username and password for https://, ssh-privatekey and known_hosts for
+	// ssh. It must not be set for http://. Setting it, or changing repository,
+	// ref, submodules or credentialScope while it is set, requires get on the
+	// Secret. Running pods use a changed password, key or known_hosts when the
+	// kubelet has updated the volume, by default within 90 seconds; a changed
+	// username requires new pods.
 	// +optional
 	// +k8s:optional
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
 
-	// credentialScope says where the credentials of secretRef may be used when
-	// submodules are fetched: Repository (at the path of repository only) or
-	// Host (for every repository of its host, or of the hosts in known_hosts).
-	// A key for ssh cannot be limited to one repository, so that submodules
-	// with such a key require Host. Defaults to Repository.
+	// credentialScope limits where the credentials of secretRef are sent:
+	// Repository (to the path of repository only) or Host (to every repository
+	// of its host or, over ssh, of the hosts in known_hosts). Submodules with
+	// ssh credentials require Host, because an ssh key cannot be limited to one
+	// repository. Defaults to Repository.
 	// +optional
 	// +default="Repository"
 	// +k8s:optional
 	CredentialScope CredentialScope `json:"credentialScope,omitempty" protobuf:"bytes,6,opt,name=credentialScope,casttype=CredentialScope"`
+
+	// caRef names the bundle of CA certificates for an https:// repository whose
+	// server has a certificate of a private CA. It must not be set for other
+	// repositories. Setting or changing it requires get on the ConfigMap or
+	// Secret. Defaults to the public CAs.
+	// +optional
+	// +k8s:optional
+	CARef *CAReference `json:"caRef,omitempty" protobuf:"bytes,7,opt,name=caRef"`
 }
 
 // GitReference selects a commit of a repository. At most one of its fields may
 // be set.
 type GitReference struct {
-	// branch is the branch to follow, without refs/heads/.
+	// branch is the branch to follow, without refs/heads/, of at most 255
+	// characters.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
 	// +k8s:maxLength=255
 	Branch string `json:"branch,omitempty" protobuf:"bytes,1,opt,name=branch"`
 
-	// tag is the tag to publish, without refs/tags/.
+	// tag is the tag to publish, without refs/tags/, of at most 255 characters.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
 	// +k8s:maxLength=255
 	Tag string `json:"tag,omitempty" protobuf:"bytes,2,opt,name=tag"`
 
-	// commit pins the site to one commit: its full name of 40 or 64
-	// hexadecimal digits in lower case.
+	// commit is the full name of the commit to publish: 40 or 64 hexadecimal
+	// digits in lower case.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
 	Commit string `json:"commit,omitempty" protobuf:"bytes,3,opt,name=commit"`
 
 	// name is the full name of a reference of any kind, such as
-	// refs/pull/1/head.
+	// refs/pull/1/head, of at most 255 characters.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
@@ -89,7 +97,7 @@ type GitReference struct {
 	Name string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name"`
 }
 
-// SubmodulePolicy says whether git submodules are fetched.
+// SubmodulePolicy selects the git submodules to fetch.
 // +enum
 // +k8s:enum
 type SubmodulePolicy string
@@ -99,11 +107,11 @@ const (
 	SubmodulesOff SubmodulePolicy = "Off"
 	// SubmodulesShallow fetches the submodules of the repository itself.
 	SubmodulesShallow SubmodulePolicy = "Shallow"
-	// SubmodulesRecursive fetches submodules of submodules as well.
+	// SubmodulesRecursive also fetches the submodules of submodules.
 	SubmodulesRecursive SubmodulePolicy = "Recursive"
 )
 
-// CredentialScope says where credentials may be used.
+// CredentialScope limits where credentials are sent.
 // +enum
 // +k8s:enum
 type CredentialScope string
@@ -116,19 +124,43 @@ const (
 	CredentialScopeHost CredentialScope = "Host"
 )
 
+// CAReference names a bundle of CA certificates in the namespace of the Website.
+// Exactly one of configMapName and secretName must be set.
+type CAReference struct {
+	// configMapName is the name of a ConfigMap.
+	// +optional
+	// +k8s:optional
+	// +k8s:unionMember
+	// +k8s:format=k8s-long-name
+	ConfigMapName string `json:"configMapName,omitempty" protobuf:"bytes,1,opt,name=configMapName"`
+
+	// secretName is the name of a Secret.
+	// +optional
+	// +k8s:optional
+	// +k8s:unionMember
+	// +k8s:format=k8s-long-name
+	SecretName string `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`
+
+	// key is the key of the bundle, one or more certificates in PEM: at most 253
+	// letters, digits, '.', '_' and '-'. Defaults to ca.crt.
+	// +optional
+	// +default="ca.crt"
+	Key string `json:"key,omitempty" protobuf:"bytes,3,opt,name=key"`
+}
+
 // SecretReference names a Secret in the namespace of the Website.
 type SecretReference struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	// +required
 	// +k8s:required
 	// +k8s:format=k8s-long-name
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 }
 
-// WebsiteSync says how the pods follow the source.
+// WebsiteSync configures polling of the repository.
 type WebsiteSync struct {
-	// periodSeconds is the time between two looks at the repository, from 10
-	// to 86400. Defaults to 60.
+	// periodSeconds is the polling interval in seconds, from 10 to 86400.
+	// Defaults to 60.
 	// +optional
 	// +default=60
 	// +k8s:optional
@@ -136,8 +168,8 @@ type WebsiteSync struct {
 	// +k8s:maximum=86400
 	PeriodSeconds int32 `json:"periodSeconds,omitempty" protobuf:"varint,1,opt,name=periodSeconds"`
 
-	// timeoutSeconds is the time after which a fetch is given up, from 10 to
-	// 3600. Defaults to 120.
+	// timeoutSeconds is the timeout of a fetch in seconds, from 10 to 3600.
+	// Defaults to 120.
 	// +optional
 	// +default=120
 	// +k8s:optional
@@ -146,45 +178,47 @@ type WebsiteSync struct {
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,2,opt,name=timeoutSeconds"`
 }
 
-// WebsiteServing says how the files are served. A path is answered with the file
-// of that name, or else with the file of that name and the extension .html, or
-// else with the index of that directory.
+// WebsiteServing configures the web server. For a path it serves the file of
+// that name, or else the file of that name with the extension .html, or else the
+// index of that directory.
 type WebsiteServing struct {
-	// index is the file that is served for a directory. Letters, digits, '.',
-	// '_' and '-'; it must not begin with '-' or '.'. Defaults to index.html.
+	// index is the name of the file served for a directory, of at most 255
+	// letters, digits, '.', '_' and '-', not beginning with '-' or '.'.
+	// Defaults to index.html.
 	// +optional
 	// +default="index.html"
 	// +k8s:optional
 	// +k8s:maxLength=255
 	Index string `json:"index,omitempty" protobuf:"bytes,1,opt,name=index"`
 
-	// notFoundPath is the page that is served, with status 404, for what does
-	// not exist: an absolute path below the published directory. Defaults to
-	// /404.html.
+	// notFoundPath is the page served with status 404: an absolute path in the
+	// published directory, of at most 1024 characters. Defaults to /404.html.
 	// +optional
 	// +default="/404.html"
 	// +k8s:optional
 	// +k8s:maxLength=1024
 	NotFoundPath string `json:"notFoundPath,omitempty" protobuf:"bytes,2,opt,name=notFoundPath"`
 
-	// fallback says what is served for a path that does not exist: None is the
-	// page of notFoundPath, SPA the index of the site with status 200, as
-	// applications need that route in the browser. Defaults to None.
+	// fallback is the response for a path that does not exist: None is the page
+	// of notFoundPath, SPA is the index of the site with status 200, for
+	// single-page applications. Defaults to None.
 	// +optional
 	// +default="None"
 	// +k8s:optional
 	Fallback FallbackPolicy `json:"fallback,omitempty" protobuf:"bytes,3,opt,name=fallback,casttype=FallbackPolicy"`
 
-	// redirects send requests for one path to another address. At most 2000,
-	// no two from the same path.
+	// redirects redirect paths, before files are looked up. At most 2000, no two
+	// from the same path, and at most 100 from a path that ends in "/*". A
+	// redirect from the exact path takes precedence, then the one with the
+	// longest prefix, in any order.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
 	// +k8s:maxItems=2000
 	Redirects []Redirect `json:"redirects,omitempty" protobuf:"bytes,4,rep,name=redirects"`
 
-	// headers are added to responses. At most 100, no two of the same name for
-	// the same path.
+	// headers are added to responses. At most 100, no two with the same path
+	// and name.
 	// +optional
 	// +listType=map
 	// +listMapKey=path
@@ -194,62 +228,65 @@ type WebsiteServing struct {
 	Headers []ResponseHeader `json:"headers,omitempty" protobuf:"bytes,5,rep,name=headers"`
 }
 
-// FallbackPolicy says what is served for a path that does not exist.
+// FallbackPolicy is the response for a path that does not exist.
 // +enum
 // +k8s:enum
 type FallbackPolicy string
 
 const (
-	// FallbackNone answers with status 404.
+	// FallbackNone responds with status 404.
 	FallbackNone FallbackPolicy = "None"
-	// FallbackSPA serves the index of the site.
+	// FallbackSPA serves the index of the site with status 200.
 	FallbackSPA FallbackPolicy = "SPA"
 )
 
-// Redirect sends requests for one path to another address.
+// Redirect redirects a path.
 type Redirect struct {
-	// from is the path that is redirected, exactly, as it is after decoding
-	// and without a query. It must begin with '/'. What counts is the path
-	// that is asked for, not that of a file: a redirect from /index.html is
-	// not for /.
+	// from is the decoded path to redirect, without a query string. It must
+	// begin with '/' and match the requested path exactly: a redirect from
+	// /index.html does not apply to /. If it ends in "/*", it matches all paths
+	// with the prefix before '*', but /blog/* does not match /blog. '*'
+	// elsewhere and placeholders such as :year are not supported. At most 1024
+	// characters.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=1024
 	From string `json:"from" protobuf:"bytes,1,opt,name=from"`
 
-	// to is where the request is sent: an absolute path of the site, or an
-	// https:// or http:// URL.
+	// to is the target: an absolute path of the site, or an https:// or http://
+	// URL. In the path, query string or fragment, :splat stands for the part of
+	// the requested path that '*' matched. The query string of the request is
+	// added, unless the target has its own. At most 2048 characters.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=2048
 	To string `json:"to" protobuf:"bytes,2,opt,name=to"`
 
-	// code is the HTTP status: 301, 302, 303, 307 or 308. Defaults to 301.
+	// code is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.
 	// +optional
-	// +default=301
 	Code int32 `json:"code,omitempty" protobuf:"varint,3,opt,name=code"`
 }
 
-// ResponseHeader is a header that is added to responses.
+// ResponseHeader is a header added to responses.
 type ResponseHeader struct {
-	// path is the beginning of the paths for which the header is sent: of
-	// those that are asked for, or, for a header that says how long an answer
-	// may be kept, of the files that are served. Defaults to /, which is all
-	// of them.
+	// path is a URL path prefix, of at most 1024 characters. It is compared with
+	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
+	// Surrogate-Control, with the path of the served file. The longest matching
+	// prefix applies. Defaults to /.
 	// +optional
-	// +default="/"
 	// +k8s:optional
 	// +k8s:maxLength=1024
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
 
-	// name of the header: letters, digits and '-'. Headers that belong to the
-	// connection, or that the server writes itself, are refused.
+	// name is the name of the header: at most 128 letters, digits and '-'.
+	// Connection headers and headers that the web server sets are rejected.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=128
 	Name string `json:"name" protobuf:"bytes,2,opt,name=name"`
 
-	// value of the header: printable ASCII characters except '$' and '\'.
+	// value is the value of the header: at most 4096 printable ASCII characters
+	// except '$' and '\'.
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=4096

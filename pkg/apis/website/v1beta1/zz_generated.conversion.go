@@ -6,6 +6,7 @@
 package v1beta1
 
 import (
+	url "net/url"
 	unsafe "unsafe"
 
 	website "github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -20,6 +21,16 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*CAReference)(nil), (*website.CAReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_CAReference_To_website_CAReference(a.(*CAReference), b.(*website.CAReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.CAReference)(nil), (*CAReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_CAReference_To_v1beta1_CAReference(a.(*website.CAReference), b.(*CAReference), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*GitReference)(nil), (*website.GitReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_GitReference_To_website_GitReference(a.(*GitReference), b.(*website.GitReference), scope)
 	}); err != nil {
@@ -80,6 +91,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteRelease)(nil), (*website.WebsiteRelease)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteRelease_To_website_WebsiteRelease(a.(*WebsiteRelease), b.(*website.WebsiteRelease), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteRelease)(nil), (*WebsiteRelease)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteRelease_To_v1beta1_WebsiteRelease(a.(*website.WebsiteRelease), b.(*WebsiteRelease), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*WebsiteResources)(nil), (*website.WebsiteResources)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_WebsiteResources_To_website_WebsiteResources(a.(*WebsiteResources), b.(*website.WebsiteResources), scope)
 	}); err != nil {
@@ -87,6 +108,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.WebsiteResources)(nil), (*WebsiteResources)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_WebsiteResources_To_v1beta1_WebsiteResources(a.(*website.WebsiteResources), b.(*WebsiteResources), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteRollback)(nil), (*website.WebsiteRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteRollback_To_website_WebsiteRollback(a.(*WebsiteRollback), b.(*website.WebsiteRollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteRollback)(nil), (*WebsiteRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteRollback_To_v1beta1_WebsiteRollback(a.(*website.WebsiteRollback), b.(*WebsiteRollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteRollbackOptions)(nil), (*website.WebsiteRollbackOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteRollbackOptions_To_website_WebsiteRollbackOptions(a.(*WebsiteRollbackOptions), b.(*website.WebsiteRollbackOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteRollbackOptions)(nil), (*WebsiteRollbackOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteRollbackOptions_To_v1beta1_WebsiteRollbackOptions(a.(*website.WebsiteRollbackOptions), b.(*WebsiteRollbackOptions), scope)
 	}); err != nil {
 		return err
 	}
@@ -160,7 +201,77 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteSyncCompletion)(nil), (*website.WebsiteSyncCompletion)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteSyncCompletion_To_website_WebsiteSyncCompletion(a.(*WebsiteSyncCompletion), b.(*website.WebsiteSyncCompletion), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteSyncCompletion)(nil), (*WebsiteSyncCompletion)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteSyncCompletion_To_v1beta1_WebsiteSyncCompletion(a.(*website.WebsiteSyncCompletion), b.(*WebsiteSyncCompletion), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteSyncOptions)(nil), (*website.WebsiteSyncOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteSyncOptions_To_website_WebsiteSyncOptions(a.(*WebsiteSyncOptions), b.(*website.WebsiteSyncOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteSyncOptions)(nil), (*WebsiteSyncOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteSyncOptions_To_v1beta1_WebsiteSyncOptions(a.(*website.WebsiteSyncOptions), b.(*WebsiteSyncOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteSyncRequest)(nil), (*website.WebsiteSyncRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteSyncRequest_To_website_WebsiteSyncRequest(a.(*WebsiteSyncRequest), b.(*website.WebsiteSyncRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteSyncRequest)(nil), (*WebsiteSyncRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteSyncRequest_To_v1beta1_WebsiteSyncRequest(a.(*website.WebsiteSyncRequest), b.(*WebsiteSyncRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteSyncStatus)(nil), (*website.WebsiteSyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteSyncStatus_To_website_WebsiteSyncStatus(a.(*WebsiteSyncStatus), b.(*website.WebsiteSyncStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteSyncStatus)(nil), (*WebsiteSyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(a.(*website.WebsiteSyncStatus), b.(*WebsiteSyncStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*WebsiteRollbackOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_url_Values_To_v1beta1_WebsiteRollbackOptions(a.(*url.Values), b.(*WebsiteRollbackOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*WebsiteSyncOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_url_Values_To_v1beta1_WebsiteSyncOptions(a.(*url.Values), b.(*WebsiteSyncOptions), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
+}
+
+func autoConvert_v1beta1_CAReference_To_website_CAReference(in *CAReference, out *website.CAReference, s conversion.Scope) error {
+	*out = *(*website.CAReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_CAReference_To_website_CAReference is an autogenerated conversion function.
+func Convert_v1beta1_CAReference_To_website_CAReference(in *CAReference, out *website.CAReference, s conversion.Scope) error {
+	return autoConvert_v1beta1_CAReference_To_website_CAReference(in, out, s)
+}
+
+func autoConvert_website_CAReference_To_v1beta1_CAReference(in *website.CAReference, out *CAReference, s conversion.Scope) error {
+	*out = *(*CAReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_CAReference_To_v1beta1_CAReference is an autogenerated conversion function.
+func Convert_website_CAReference_To_v1beta1_CAReference(in *website.CAReference, out *CAReference, s conversion.Scope) error {
+	return autoConvert_website_CAReference_To_v1beta1_CAReference(in, out, s)
 }
 
 func autoConvert_v1beta1_GitReference_To_website_GitReference(in *GitReference, out *website.GitReference, s conversion.Scope) error {
@@ -277,7 +388,17 @@ func Convert_website_Website_To_v1beta1_Website(in *website.Website, out *Websit
 
 func autoConvert_v1beta1_WebsiteList_To_website_WebsiteList(in *WebsiteList, out *website.WebsiteList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
-	out.Items = *(*[]website.Website)(unsafe.Pointer(&in.Items))
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]website.Website, len(*in))
+		for i := range *in {
+			if err := Convert_v1beta1_Website_To_website_Website(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
 	return nil
 }
 
@@ -288,13 +409,43 @@ func Convert_v1beta1_WebsiteList_To_website_WebsiteList(in *WebsiteList, out *we
 
 func autoConvert_website_WebsiteList_To_v1beta1_WebsiteList(in *website.WebsiteList, out *WebsiteList, s conversion.Scope) error {
 	out.ListMeta = in.ListMeta
-	out.Items = *(*[]Website)(unsafe.Pointer(&in.Items))
+	if in.Items != nil {
+		in, out := &in.Items, &out.Items
+		*out = make([]Website, len(*in))
+		for i := range *in {
+			if err := Convert_website_Website_To_v1beta1_Website(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Items = nil
+	}
 	return nil
 }
 
 // Convert_website_WebsiteList_To_v1beta1_WebsiteList is an autogenerated conversion function.
 func Convert_website_WebsiteList_To_v1beta1_WebsiteList(in *website.WebsiteList, out *WebsiteList, s conversion.Scope) error {
 	return autoConvert_website_WebsiteList_To_v1beta1_WebsiteList(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteRelease_To_website_WebsiteRelease(in *WebsiteRelease, out *website.WebsiteRelease, s conversion.Scope) error {
+	*out = *(*website.WebsiteRelease)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteRelease_To_website_WebsiteRelease is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteRelease_To_website_WebsiteRelease(in *WebsiteRelease, out *website.WebsiteRelease, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteRelease_To_website_WebsiteRelease(in, out, s)
+}
+
+func autoConvert_website_WebsiteRelease_To_v1beta1_WebsiteRelease(in *website.WebsiteRelease, out *WebsiteRelease, s conversion.Scope) error {
+	*out = *(*WebsiteRelease)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteRelease_To_v1beta1_WebsiteRelease is an autogenerated conversion function.
+func Convert_website_WebsiteRelease_To_v1beta1_WebsiteRelease(in *website.WebsiteRelease, out *WebsiteRelease, s conversion.Scope) error {
+	return autoConvert_website_WebsiteRelease_To_v1beta1_WebsiteRelease(in, out, s)
 }
 
 func autoConvert_v1beta1_WebsiteResources_To_website_WebsiteResources(in *WebsiteResources, out *website.WebsiteResources, s conversion.Scope) error {
@@ -315,6 +466,75 @@ func autoConvert_website_WebsiteResources_To_v1beta1_WebsiteResources(in *websit
 // Convert_website_WebsiteResources_To_v1beta1_WebsiteResources is an autogenerated conversion function.
 func Convert_website_WebsiteResources_To_v1beta1_WebsiteResources(in *website.WebsiteResources, out *WebsiteResources, s conversion.Scope) error {
 	return autoConvert_website_WebsiteResources_To_v1beta1_WebsiteResources(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteRollback_To_website_WebsiteRollback(in *WebsiteRollback, out *website.WebsiteRollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Commit = in.Commit
+	out.ReplacedCommit = in.ReplacedCommit
+	return nil
+}
+
+// Convert_v1beta1_WebsiteRollback_To_website_WebsiteRollback is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteRollback_To_website_WebsiteRollback(in *WebsiteRollback, out *website.WebsiteRollback, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteRollback_To_website_WebsiteRollback(in, out, s)
+}
+
+func autoConvert_website_WebsiteRollback_To_v1beta1_WebsiteRollback(in *website.WebsiteRollback, out *WebsiteRollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.Commit = in.Commit
+	out.ReplacedCommit = in.ReplacedCommit
+	return nil
+}
+
+// Convert_website_WebsiteRollback_To_v1beta1_WebsiteRollback is an autogenerated conversion function.
+func Convert_website_WebsiteRollback_To_v1beta1_WebsiteRollback(in *website.WebsiteRollback, out *WebsiteRollback, s conversion.Scope) error {
+	return autoConvert_website_WebsiteRollback_To_v1beta1_WebsiteRollback(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteRollbackOptions_To_website_WebsiteRollbackOptions(in *WebsiteRollbackOptions, out *website.WebsiteRollbackOptions, s conversion.Scope) error {
+	out.DryRun = *(*[]string)(unsafe.Pointer(&in.DryRun))
+	out.FieldManager = in.FieldManager
+	return nil
+}
+
+// Convert_v1beta1_WebsiteRollbackOptions_To_website_WebsiteRollbackOptions is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteRollbackOptions_To_website_WebsiteRollbackOptions(in *WebsiteRollbackOptions, out *website.WebsiteRollbackOptions, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteRollbackOptions_To_website_WebsiteRollbackOptions(in, out, s)
+}
+
+func autoConvert_website_WebsiteRollbackOptions_To_v1beta1_WebsiteRollbackOptions(in *website.WebsiteRollbackOptions, out *WebsiteRollbackOptions, s conversion.Scope) error {
+	out.DryRun = *(*[]string)(unsafe.Pointer(&in.DryRun))
+	out.FieldManager = in.FieldManager
+	return nil
+}
+
+// Convert_website_WebsiteRollbackOptions_To_v1beta1_WebsiteRollbackOptions is an autogenerated conversion function.
+func Convert_website_WebsiteRollbackOptions_To_v1beta1_WebsiteRollbackOptions(in *website.WebsiteRollbackOptions, out *WebsiteRollbackOptions, s conversion.Scope) error {
+	return autoConvert_website_WebsiteRollbackOptions_To_v1beta1_WebsiteRollbackOptions(in, out, s)
+}
+
+func autoConvert_url_Values_To_v1beta1_WebsiteRollbackOptions(in *url.Values, out *WebsiteRollbackOptions, s conversion.Scope) error {
+	// WARNING: Field TypeMeta does not have json tag, skipping.
+
+	if values, ok := map[string][]string(*in)["dryRun"]; ok && len(values) > 0 {
+		out.DryRun = *(*[]string)(unsafe.Pointer(&values))
+	} else {
+		out.DryRun = nil
+	}
+	if values, ok := map[string][]string(*in)["fieldManager"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.FieldManager, s); err != nil {
+			return err
+		}
+	} else {
+		out.FieldManager = ""
+	}
+	return nil
+}
+
+// Convert_url_Values_To_v1beta1_WebsiteRollbackOptions is an autogenerated conversion function.
+func Convert_url_Values_To_v1beta1_WebsiteRollbackOptions(in *url.Values, out *WebsiteRollbackOptions, s conversion.Scope) error {
+	return autoConvert_url_Values_To_v1beta1_WebsiteRollbackOptions(in, out, s)
 }
 
 func autoConvert_v1beta1_WebsiteScheduling_To_website_WebsiteScheduling(in *WebsiteScheduling, out *website.WebsiteScheduling, s conversion.Scope) error {
@@ -398,7 +618,28 @@ func Convert_website_WebsiteSource_To_v1beta1_WebsiteSource(in *website.WebsiteS
 }
 
 func autoConvert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *website.WebsiteSpec, s conversion.Scope) error {
-	*out = *(*website.WebsiteSpec)(unsafe.Pointer(in))
+	out.DeploymentName = in.DeploymentName
+	out.Replicas = (*int32)(unsafe.Pointer(in.Replicas))
+	out.Suspend = in.Suspend
+	if err := Convert_v1beta1_WebsiteSource_To_website_WebsiteSource(&in.Source, &out.Source, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_WebsiteSync_To_website_WebsiteSync(&in.Sync, &out.Sync, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_WebsiteServing_To_website_WebsiteServing(&in.Serving, &out.Serving, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_WebsiteService_To_website_WebsiteService(&in.Service, &out.Service, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_WebsiteResources_To_website_WebsiteResources(&in.Resources, &out.Resources, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_WebsiteScheduling_To_website_WebsiteScheduling(&in.Scheduling, &out.Scheduling, s); err != nil {
+		return err
+	}
+	out.Pin = in.Pin
 	return nil
 }
 
@@ -408,7 +649,28 @@ func Convert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *we
 }
 
 func autoConvert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(in *website.WebsiteSpec, out *WebsiteSpec, s conversion.Scope) error {
-	*out = *(*WebsiteSpec)(unsafe.Pointer(in))
+	out.DeploymentName = in.DeploymentName
+	out.Replicas = (*int32)(unsafe.Pointer(in.Replicas))
+	out.Suspend = in.Suspend
+	if err := Convert_website_WebsiteSource_To_v1beta1_WebsiteSource(&in.Source, &out.Source, s); err != nil {
+		return err
+	}
+	out.Pin = in.Pin
+	if err := Convert_website_WebsiteSync_To_v1beta1_WebsiteSync(&in.Sync, &out.Sync, s); err != nil {
+		return err
+	}
+	if err := Convert_website_WebsiteServing_To_v1beta1_WebsiteServing(&in.Serving, &out.Serving, s); err != nil {
+		return err
+	}
+	if err := Convert_website_WebsiteService_To_v1beta1_WebsiteService(&in.Service, &out.Service, s); err != nil {
+		return err
+	}
+	if err := Convert_website_WebsiteResources_To_v1beta1_WebsiteResources(&in.Resources, &out.Resources, s); err != nil {
+		return err
+	}
+	if err := Convert_website_WebsiteScheduling_To_v1beta1_WebsiteScheduling(&in.Scheduling, &out.Scheduling, s); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -455,4 +717,113 @@ func autoConvert_website_WebsiteSync_To_v1beta1_WebsiteSync(in *website.WebsiteS
 // Convert_website_WebsiteSync_To_v1beta1_WebsiteSync is an autogenerated conversion function.
 func Convert_website_WebsiteSync_To_v1beta1_WebsiteSync(in *website.WebsiteSync, out *WebsiteSync, s conversion.Scope) error {
 	return autoConvert_website_WebsiteSync_To_v1beta1_WebsiteSync(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteSyncCompletion_To_website_WebsiteSyncCompletion(in *WebsiteSyncCompletion, out *website.WebsiteSyncCompletion, s conversion.Scope) error {
+	*out = *(*website.WebsiteSyncCompletion)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteSyncCompletion_To_website_WebsiteSyncCompletion is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteSyncCompletion_To_website_WebsiteSyncCompletion(in *WebsiteSyncCompletion, out *website.WebsiteSyncCompletion, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteSyncCompletion_To_website_WebsiteSyncCompletion(in, out, s)
+}
+
+func autoConvert_website_WebsiteSyncCompletion_To_v1beta1_WebsiteSyncCompletion(in *website.WebsiteSyncCompletion, out *WebsiteSyncCompletion, s conversion.Scope) error {
+	*out = *(*WebsiteSyncCompletion)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteSyncCompletion_To_v1beta1_WebsiteSyncCompletion is an autogenerated conversion function.
+func Convert_website_WebsiteSyncCompletion_To_v1beta1_WebsiteSyncCompletion(in *website.WebsiteSyncCompletion, out *WebsiteSyncCompletion, s conversion.Scope) error {
+	return autoConvert_website_WebsiteSyncCompletion_To_v1beta1_WebsiteSyncCompletion(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteSyncOptions_To_website_WebsiteSyncOptions(in *WebsiteSyncOptions, out *website.WebsiteSyncOptions, s conversion.Scope) error {
+	out.Wait = in.Wait
+	out.DryRun = *(*[]string)(unsafe.Pointer(&in.DryRun))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteSyncOptions_To_website_WebsiteSyncOptions is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteSyncOptions_To_website_WebsiteSyncOptions(in *WebsiteSyncOptions, out *website.WebsiteSyncOptions, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteSyncOptions_To_website_WebsiteSyncOptions(in, out, s)
+}
+
+func autoConvert_website_WebsiteSyncOptions_To_v1beta1_WebsiteSyncOptions(in *website.WebsiteSyncOptions, out *WebsiteSyncOptions, s conversion.Scope) error {
+	out.Wait = in.Wait
+	out.DryRun = *(*[]string)(unsafe.Pointer(&in.DryRun))
+	return nil
+}
+
+// Convert_website_WebsiteSyncOptions_To_v1beta1_WebsiteSyncOptions is an autogenerated conversion function.
+func Convert_website_WebsiteSyncOptions_To_v1beta1_WebsiteSyncOptions(in *website.WebsiteSyncOptions, out *WebsiteSyncOptions, s conversion.Scope) error {
+	return autoConvert_website_WebsiteSyncOptions_To_v1beta1_WebsiteSyncOptions(in, out, s)
+}
+
+func autoConvert_url_Values_To_v1beta1_WebsiteSyncOptions(in *url.Values, out *WebsiteSyncOptions, s conversion.Scope) error {
+	// WARNING: Field TypeMeta does not have json tag, skipping.
+
+	if values, ok := map[string][]string(*in)["wait"]; ok && len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_string(&values, &out.Wait, s); err != nil {
+			return err
+		}
+	} else {
+		out.Wait = ""
+	}
+	if values, ok := map[string][]string(*in)["dryRun"]; ok && len(values) > 0 {
+		out.DryRun = *(*[]string)(unsafe.Pointer(&values))
+	} else {
+		out.DryRun = nil
+	}
+	return nil
+}
+
+// Convert_url_Values_To_v1beta1_WebsiteSyncOptions is an autogenerated conversion function.
+func Convert_url_Values_To_v1beta1_WebsiteSyncOptions(in *url.Values, out *WebsiteSyncOptions, s conversion.Scope) error {
+	return autoConvert_url_Values_To_v1beta1_WebsiteSyncOptions(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteSyncRequest_To_website_WebsiteSyncRequest(in *WebsiteSyncRequest, out *website.WebsiteSyncRequest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.State = website.SyncState(in.State)
+	out.Request = (*website.WebsiteSyncStatus)(unsafe.Pointer(in.Request))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteSyncRequest_To_website_WebsiteSyncRequest is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteSyncRequest_To_website_WebsiteSyncRequest(in *WebsiteSyncRequest, out *website.WebsiteSyncRequest, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteSyncRequest_To_website_WebsiteSyncRequest(in, out, s)
+}
+
+func autoConvert_website_WebsiteSyncRequest_To_v1beta1_WebsiteSyncRequest(in *website.WebsiteSyncRequest, out *WebsiteSyncRequest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	out.State = SyncState(in.State)
+	out.Request = (*WebsiteSyncStatus)(unsafe.Pointer(in.Request))
+	return nil
+}
+
+// Convert_website_WebsiteSyncRequest_To_v1beta1_WebsiteSyncRequest is an autogenerated conversion function.
+func Convert_website_WebsiteSyncRequest_To_v1beta1_WebsiteSyncRequest(in *website.WebsiteSyncRequest, out *WebsiteSyncRequest, s conversion.Scope) error {
+	return autoConvert_website_WebsiteSyncRequest_To_v1beta1_WebsiteSyncRequest(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteSyncStatus_To_website_WebsiteSyncStatus(in *WebsiteSyncStatus, out *website.WebsiteSyncStatus, s conversion.Scope) error {
+	*out = *(*website.WebsiteSyncStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteSyncStatus_To_website_WebsiteSyncStatus is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteSyncStatus_To_website_WebsiteSyncStatus(in *WebsiteSyncStatus, out *website.WebsiteSyncStatus, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteSyncStatus_To_website_WebsiteSyncStatus(in, out, s)
+}
+
+func autoConvert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(in *website.WebsiteSyncStatus, out *WebsiteSyncStatus, s conversion.Scope) error {
+	*out = *(*WebsiteSyncStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus is an autogenerated conversion function.
+func Convert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(in *website.WebsiteSyncStatus, out *WebsiteSyncStatus, s conversion.Scope) error {
+	return autoConvert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(in, out, s)
 }

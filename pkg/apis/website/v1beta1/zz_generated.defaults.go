@@ -19,7 +19,6 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 }
 
 func SetObjectDefaults_Website(in *Website) {
-	SetDefaults_Website(in)
 	if in.Spec.Replicas == nil {
 		var ptrVar1 int32 = 1
 		in.Spec.Replicas = &ptrVar1
@@ -29,6 +28,11 @@ func SetObjectDefaults_Website(in *Website) {
 	}
 	if in.Spec.Source.CredentialScope == "" {
 		in.Spec.Source.CredentialScope = "Repository"
+	}
+	if in.Spec.Source.CARef != nil {
+		if in.Spec.Source.CARef.Key == "" {
+			in.Spec.Source.CARef.Key = "ca.crt"
+		}
 	}
 	if in.Spec.Sync.PeriodSeconds == 0 {
 		in.Spec.Sync.PeriodSeconds = 60
@@ -45,21 +49,10 @@ func SetObjectDefaults_Website(in *Website) {
 	if in.Spec.Serving.Fallback == "" {
 		in.Spec.Serving.Fallback = "None"
 	}
-	for i := range in.Spec.Serving.Redirects {
-		a := &in.Spec.Serving.Redirects[i]
-		if a.Code == 0 {
-			a.Code = 301
-		}
-	}
-	for i := range in.Spec.Serving.Headers {
-		a := &in.Spec.Serving.Headers[i]
-		if a.Path == "" {
-			a.Path = "/"
-		}
-	}
 	if in.Spec.Service.Type == "" {
 		in.Spec.Service.Type = "NodePort"
 	}
+	SetDefaults_WebsiteResources(&in.Spec.Resources)
 }
 
 func SetObjectDefaults_WebsiteList(in *WebsiteList) {

@@ -6,6 +6,11 @@
 package v1beta1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CAReference) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.CAReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitReference) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.GitReference"
 }
@@ -36,8 +41,23 @@ func (in WebsiteList) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteRelease) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteRelease"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteResources) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteResources"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteRollback) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteRollback"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteRollbackOptions) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteRollbackOptions"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -73,4 +93,24 @@ func (in WebsiteStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteSync) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteSyncCompletion) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteSyncOptions) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteSyncRequest) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteSyncStatus) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus"
 }

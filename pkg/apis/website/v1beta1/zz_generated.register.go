@@ -48,6 +48,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&Website{},
 		&WebsiteList{},
+		&WebsiteRollback{},
+		&WebsiteRollbackOptions{},
+		&WebsiteSyncOptions{},
+		&WebsiteSyncRequest{},
 	)
 	// AddToGroupVersion allows the serialization of client types like ListOptions.
 	v1.AddToGroupVersion(scheme, SchemeGroupVersion)

@@ -11,6 +11,7 @@ import (
 
 	equality "k8s.io/apimachinery/pkg/api/equality"
 	operation "k8s.io/apimachinery/pkg/api/operation"
+	resource "k8s.io/apimachinery/pkg/api/resource"
 	safe "k8s.io/apimachinery/pkg/api/safe"
 	validate "k8s.io/apimachinery/pkg/api/validate"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,114 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
 			}
 		})
+	// type WebsiteSyncRequest
+	scheme.AddValidationFunc(
+		(*WebsiteSyncRequest)(nil),
+		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
+			switch op.Request.SubresourcePath() {
+			case "/":
+				return Validate_WebsiteSyncRequest(
+					ctx, op, nil, /* fldPath */
+					obj.(*WebsiteSyncRequest),
+					safe.Cast[*WebsiteSyncRequest](oldObj))
+			}
+			return field.ErrorList{
+				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
+			}
+		})
 	return nil
+}
+
+var unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_CAReference_ = validate.NewUnionMembership(validate.NewUnionMember("configMapName"), validate.NewUnionMember("secretName"))
+
+// Validate_CAReference validates an instance of CAReference according
+// to declarative validation rules in the API schema.
+func Validate_CAReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *CAReference) (errs field.ErrorList) {
+
+	if e := validate.Union(ctx, op, fldPath, obj, oldObj, unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_CAReference_,
+		func(obj *CAReference) bool {
+			if obj == nil {
+				return false
+			}
+			var z string
+			return obj.ConfigMapName != z
+		},
+		func(obj *CAReference) bool {
+			if obj == nil {
+				return false
+			}
+			var z string
+			return obj.SecretName != z
+		}); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	{ // field CAReference.ConfigMapName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CAReference) *string {
+				return &oldObj.ConfigMapName
+			})
+		errs = append(errs, fn(fldPath.Child("configMapName"), &obj.ConfigMapName, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CAReference.SecretName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CAReference) *string {
+				return &oldObj.SecretName
+			})
+		errs = append(errs, fn(fldPath.Child("secretName"), &obj.SecretName, oldVal, oldObj != nil)...)
+	}
+
+	// field CAReference.Key has no validation
+	return errs
 }
 
 var symbolsForCredentialScope = sets.New(CredentialScopeHost, CredentialScopeRepository)
@@ -310,6 +418,21 @@ func Validate_Redirect(
 	return errs
 }
 
+var symbolsForReleaseCause = sets.New(ReleaseCausePoll, ReleaseCauseRollback, ReleaseCauseSpec, ReleaseCauseSync)
+
+// Validate_ReleaseCause validates an instance of ReleaseCause according
+// to declarative validation rules in the API schema.
+func Validate_ReleaseCause(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ReleaseCause) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForReleaseCause, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 // Validate_ResponseHeader validates an instance of ResponseHeader according
 // to declarative validation rules in the API schema.
 func Validate_ResponseHeader(
@@ -329,9 +452,7 @@ func Validate_ResponseHeader(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			// optional fields with default values are effectively required
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
 				earlyReturn = true
 			}
 			if earlyReturn {
@@ -487,6 +608,21 @@ func Validate_SubmodulePolicy(
 	return errs
 }
 
+var symbolsForSyncResult = sets.New(SyncFailed, SyncSucceeded)
+
+// Validate_SyncResult validates an instance of SyncResult according
+// to declarative validation rules in the API schema.
+func Validate_SyncResult(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *SyncResult) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForSyncResult, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 // Validate_Website validates an instance of Website according
 // to declarative validation rules in the API schema.
 func Validate_Website(
@@ -538,6 +674,183 @@ func Validate_Website(
 				return &oldObj.Status
 			})
 		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteRelease validates an instance of WebsiteRelease according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteRelease(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteRelease) (errs field.ErrorList) {
+
+	// field WebsiteRelease.Commit has no validation
+
+	{ // field WebsiteRelease.Subject
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 200); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteRelease) *string {
+				return &oldObj.Subject
+			})
+		errs = append(errs, fn(fldPath.Child("subject"), &obj.Subject, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteRelease.Author
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 100); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteRelease) *string {
+				return &oldObj.Author
+			})
+		errs = append(errs, fn(fldPath.Child("author"), &obj.Author, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteRelease.PublishedTime has no validation
+
+	{ // field WebsiteRelease.DelayMilliseconds
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteRelease) *int64 {
+				return oldObj.DelayMilliseconds
+			})
+		errs = append(errs, fn(fldPath.Child("delayMilliseconds"), obj.DelayMilliseconds, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteRelease.Cause
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *ReleaseCause,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_ReleaseCause(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteRelease) *ReleaseCause {
+				return &oldObj.Cause
+			})
+		errs = append(errs, fn(fldPath.Child("cause"), &obj.Cause, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteResources validates an instance of WebsiteResources according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteResources(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteResources) (errs field.ErrorList) {
+
+	// field WebsiteResources.Server has no validation
+	// field WebsiteResources.Sync has no validation
+
+	{ // field WebsiteResources.Disk
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *resource.Quantity,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteResources) *resource.Quantity {
+				return oldObj.Disk
+			})
+		errs = append(errs, fn(fldPath.Child("disk"), obj.Disk, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -960,6 +1273,36 @@ func Validate_WebsiteSource(
 		errs = append(errs, fn(fldPath.Child("credentialScope"), &obj.CredentialScope, oldVal, oldObj != nil)...)
 	}
 
+	{ // field WebsiteSource.CARef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *CAReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_CAReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSource) *CAReference {
+				return oldObj.CARef
+			})
+		errs = append(errs, fn(fldPath.Child("caRef"), obj.CARef, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1123,8 +1466,30 @@ func Validate_WebsiteSpec(
 		errs = append(errs, fn(fldPath.Child("service"), &obj.Service, oldVal, oldObj != nil)...)
 	}
 
-	// field WebsiteSpec.Resources has no validation
+	{ // field WebsiteSpec.Resources
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteResources,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteResources(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *WebsiteResources {
+				return &oldObj.Resources
+			})
+		errs = append(errs, fn(fldPath.Child("resources"), &obj.Resources, oldVal, oldObj != nil)...)
+	}
+
 	// field WebsiteSpec.Scheduling has no validation
+	// field WebsiteSpec.Pin has no validation
 	return errs
 }
 
@@ -1420,6 +1785,72 @@ func Validate_WebsiteStatus(
 		errs = append(errs, fn(fldPath.Child("conditions"), obj.Conditions, oldVal, oldObj != nil)...)
 	}
 
+	{ // field WebsiteStatus.Sync
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteSyncStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteSyncStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteStatus) *WebsiteSyncStatus {
+				return oldObj.Sync
+			})
+		errs = append(errs, fn(fldPath.Child("sync"), obj.Sync, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteStatus.History
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []WebsiteRelease,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 10).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_WebsiteRelease); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteStatus) []WebsiteRelease {
+				return oldObj.History
+			})
+		errs = append(errs, fn(fldPath.Child("history"), obj.History, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1499,6 +1930,230 @@ func Validate_WebsiteSync(
 				return &oldObj.TimeoutSeconds
 			})
 		errs = append(errs, fn(fldPath.Child("timeoutSeconds"), &obj.TimeoutSeconds, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteSyncCompletion validates an instance of WebsiteSyncCompletion according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteSyncCompletion(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteSyncCompletion) (errs field.ErrorList) {
+
+	// field WebsiteSyncCompletion.RequestedTime has no validation
+	// field WebsiteSyncCompletion.CompletedTime has no validation
+
+	{ // field WebsiteSyncCompletion.Result
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SyncResult,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SyncResult(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncCompletion) *SyncResult {
+				return &oldObj.Result
+			})
+		errs = append(errs, fn(fldPath.Child("result"), &obj.Result, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSyncCompletion.Reason
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 128); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncCompletion) *string {
+				return &oldObj.Reason
+			})
+		errs = append(errs, fn(fldPath.Child("reason"), &obj.Reason, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSyncCompletion.Message
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 1024); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncCompletion) *string {
+				return &oldObj.Message
+			})
+		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteSyncCompletion.Commit has no validation
+	return errs
+}
+
+// Validate_WebsiteSyncRequest validates an instance of WebsiteSyncRequest according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteSyncRequest(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteSyncRequest) (errs field.ErrorList) {
+
+	// field WebsiteSyncRequest.TypeMeta has no validation
+	// field WebsiteSyncRequest.ObjectMeta has no validation
+	// field WebsiteSyncRequest.State has no validation
+
+	{ // field WebsiteSyncRequest.Request
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteSyncStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteSyncStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncRequest) *WebsiteSyncStatus {
+				return oldObj.Request
+			})
+		errs = append(errs, fn(fldPath.Child("request"), obj.Request, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteSyncStatus validates an instance of WebsiteSyncStatus according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteSyncStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteSyncStatus) (errs field.ErrorList) {
+
+	// field WebsiteSyncStatus.RequestedTime has no validation
+
+	{ // field WebsiteSyncStatus.RequestedBy
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 1024); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncStatus) *string {
+				return &oldObj.RequestedBy
+			})
+		errs = append(errs, fn(fldPath.Child("requestedBy"), &obj.RequestedBy, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteSyncStatus.Commit has no validation
+	// field WebsiteSyncStatus.StartedTime has no validation
+
+	{ // field WebsiteSyncStatus.Completed
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteSyncCompletion,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteSyncCompletion(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncStatus) *WebsiteSyncCompletion {
+				return oldObj.Completed
+			})
+		errs = append(errs, fn(fldPath.Child("completed"), obj.Completed, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -3,12 +3,14 @@ package validation
 import (
 	"strings"
 
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// transport is what decides whether credentials are required or refused.
+// transport contains the fields that decide whether credentials are required or
+// forbidden.
 type transport struct {
 	Repository string
 	SecretRef  *website.SecretReference
@@ -18,8 +20,8 @@ func transportOf(source *website.WebsiteSource) transport {
 	return transport{Repository: source.Repository, SecretRef: source.SecretRef}
 }
 
-// validateTransport checks that credentials are there for ssh, which fetches
-// nothing without a key, and that none are sent unencrypted.
+// validateTransport checks that there are credentials for ssh, and that none are
+// sent unencrypted.
 func validateTransport(source *website.WebsiteSource, path *field.Path) field.ErrorList {
 	switch {
 	case source.SecretRef == nil && usesSSH(source.Repository):
@@ -30,7 +32,7 @@ func validateTransport(source *website.WebsiteSource, path *field.Path) field.Er
 	return nil
 }
 
-// credentialUse is what decides where credentials are used.
+// credentialUse contains the fields that decide where credentials are sent.
 type credentialUse struct {
 	transport
 	Submodules website.SubmodulePolicy
@@ -41,8 +43,8 @@ func credentialUseOf(source *website.WebsiteSource) credentialUse {
 	return credentialUse{transport: transportOf(source), Submodules: source.Submodules, Scope: source.CredentialScope}
 }
 
-// validateCredentialScope checks that the scope can be kept: ssh offers its key
-// to every repository of the hosts that it knows.
+// validateCredentialScope checks that the scope can be enforced: ssh offers its
+// key to every repository of the known hosts.
 func validateCredentialScope(source *website.WebsiteSource, path *field.Path) field.ErrorList {
 	fetchesSubmodules := source.Submodules == website.SubmodulesShallow || source.Submodules == website.SubmodulesRecursive
 	if source.SecretRef == nil || !fetchesSubmodules || !usesSSH(source.Repository) || source.CredentialScope != website.CredentialScopeRepository {
@@ -51,7 +53,33 @@ func validateCredentialScope(source *website.WebsiteSource, path *field.Path) fi
 	return field.ErrorList{field.Invalid(path, source.CredentialScope, "must be Host to fetch submodules with a key for ssh, which cannot be limited to one repository")}
 }
 
-// usesSSH tells of an address that is accepted whether git fetches it over ssh.
+// caUse contains the fields that decide whether a bundle of CA certificates is used.
+type caUse struct {
+	Repository string
+	CARef      *website.CAReference
+}
+
+func caUseOf(source *website.WebsiteSource) caUse {
+	return caUse{Repository: source.Repository, CARef: source.CARef}
+}
+
+// validateCARef checks the key, and that the repository has a certificate to verify. The
+// type declares that exactly one of the names must be set.
+func validateCARef(source *website.WebsiteSource, path *field.Path) field.ErrorList {
+	if source.CARef == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, msg := range utilvalidation.IsConfigMapKey(source.CARef.Key) {
+		errs = append(errs, field.Invalid(path.Child("key"), source.CARef.Key, msg))
+	}
+	if !strings.HasPrefix(source.Repository, "https://") {
+		errs = append(errs, field.Forbidden(path, "may only be set for an https:// repository"))
+	}
+	return errs
+}
+
+// usesSSH reports whether git fetches a valid address over ssh.
 func usesSSH(repo string) bool {
 	return strings.HasPrefix(repo, "ssh://") || scpAddress.MatchString(repo)
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The rules in this file are those of pods: what they refuse would be accepted
-// here and fail later, when the controller writes the Deployment.
+// These are the rules of pods, without which the Deployment would be rejected
+// later.
 
 var (
-	// resourceNames are what serving and fetching files can need.
+	// resourceNames are the supported resources.
 	resourceNames     = []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
 	tolerationOps     = []string{string(corev1.TolerationOpExists), string(corev1.TolerationOpEqual)}
 	tolerationEffects = []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
@@ -32,7 +32,7 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 		}
 	}
 	if len(resources.Claims) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("claims"), "the pods of a Website have no resource claims"))
+		errs = append(errs, field.Forbidden(path.Child("claims"), "resource claims are not supported"))
 	}
 	return errs
 }
@@ -51,7 +51,18 @@ func validateQuantities(quantities corev1.ResourceList, path *field.Path) field.
 	return errs
 }
 
-// sortedNames makes the order of errors the same every time.
+// The limits of the volume of a pod. git-sync and git take some megabytes of it for an empty
+// repository.
+var minDisk, maxDisk = resource.MustParse("64Mi"), resource.MustParse("16Ti")
+
+func validateDisk(disk *resource.Quantity, path *field.Path) field.ErrorList {
+	if disk == nil || disk.Cmp(minDisk) >= 0 && disk.Cmp(maxDisk) <= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, disk.String(), fmt.Sprintf("must be between %s and %s", minDisk.String(), maxDisk.String()))}
+}
+
+// sortedNames makes the order of errors deterministic.
 func sortedNames(quantities corev1.ResourceList) []corev1.ResourceName {
 	names := make([]corev1.ResourceName, 0, len(quantities))
 	for name := range quantities {

@@ -13,7 +13,7 @@ import (
 var (
 	// refCharacters are those that git allows in a reference and that mean
 	// nothing to a shell or to git's revision syntax. Names of branches beyond
-	// ASCII are refused: no part of the pipeline normalizes them.
+	// ASCII are rejected: no component normalizes them.
 	refCharacters = regexp.MustCompile(`^[A-Za-z0-9._/@+#=-]+$`)
 	// commitName is a full SHA-1 or SHA-256.
 	commitName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -24,8 +24,8 @@ var (
 // fullRefPrefix begins the full name of every reference.
 const fullRefPrefix = "refs/"
 
-// validateReference checks the forms of a reference's members; that there is
-// one at most is declared by the type.
+// validateReference checks the members of a reference. The type declares that at
+// most one may be set.
 func validateReference(ref *website.GitReference, path *field.Path) field.ErrorList {
 	if ref == nil {
 		return nil
@@ -51,8 +51,8 @@ func validateReference(ref *website.GitReference, path *field.Path) field.ErrorL
 	return errs
 }
 
-// validateRefName applies the rules of git check-ref-format and refuses what
-// git could take for an option.
+// validateRefName applies the rules of git check-ref-format, and rejects names
+// that git could interpret as an option.
 func validateRefName(name string, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, name, msg)} }
 	switch {
@@ -77,6 +77,14 @@ func validateRefName(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
+// validateOptionalCommit is as validateCommit, for fields that may be empty.
+func validateOptionalCommit(commit string, path *field.Path) field.ErrorList {
+	if commit == "" {
+		return nil
+	}
+	return validateCommit(commit, path)
+}
+
 func validateCommit(commit string, path *field.Path) field.ErrorList {
 	if commitName.MatchString(commit) {
 		return nil
@@ -84,8 +92,8 @@ func validateCommit(commit string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, commit, "must be the full name of a commit: 40 or 64 hexadecimal digits in lower case")}
 }
 
-// validatePath checks a directory of a repository. It ends up in nginx's
-// configuration and must not lead out of the repository or to its metadata.
+// validatePath checks a directory of a repository, which is written into nginx's
+// configuration and must not lead out of the repository or into its metadata.
 func validatePath(dir string, path *field.Path) field.ErrorList {
 	if dir == "" {
 		return nil

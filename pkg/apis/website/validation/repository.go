@@ -10,36 +10,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxRepositoryLength bounds the address, in characters, of which all are
-// ASCII. Longer URLs exceed what git servers and proxies accept.
+// maxRepositoryLength is the maximum length in ASCII characters. Git servers and
+// proxies do not accept longer URLs.
 const maxRepositoryLength = 2048
 
-// The repository ends up on git's command line, so only characters that can
-// appear in a URL are let through, and nothing that git, ssh or a shell could
-// take for an option or a command.
+// The repository is an argument of git, so only characters of URLs are allowed,
+// and nothing that git, ssh or a shell could interpret as an option or a command.
 var (
-	// urlCharacters are those of RFC 3986, section 2, without quotes,
-	// backquotes and those that have an error of their own.
+	// urlCharacters are those of RFC 3986, section 2, without quotes and those
+	// with an error message of their own.
 	urlCharacters = regexp.MustCompile(`^[A-Za-z0-9._~:/\[\]@!&()*+,;=%-]+$`)
-	// scpAddress is git's user@host:path form. Neither part may begin with a
-	// dash: ssh would read it as an option.
+	// scpAddress is git's user@host:path form. No part may begin with '-', which
+	// ssh interprets as an option.
 	scpAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+@%-]*$`)
 	// hostname is a DNS name or an IP address without brackets.
 	hostname = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:-]*$`)
 	// sshUser is the user part of an ssh URL.
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	// schemePrefix is what a URL, or a reference without its scheme, begins with.
+	// schemePrefix is the beginning of a URL, with or without its scheme.
 	schemePrefix = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:)?//`)
 )
 
-// tokenMarker in the place of a password tells GitHub that the user name is a
-// token.
+// tokenMarker is the password with which GitHub takes the user name for a token.
 const tokenMarker = "x-oauth-basic"
 
 const repositoryForms = "must be an https://, http:// or ssh:// URL, or user@host:path"
 
-// validateRepository checks that repo is an address that git can fetch from, and
-// nothing else: git's other transports (file, ext, fd) and options are refused.
+// validateRepository checks that repo is an address to fetch from. Other
+// transports of git (file, ext, fd) and options are rejected.
 func validateRepository(repo string, path *field.Path) field.ErrorList {
 	switch {
 	case repo == "":
@@ -49,7 +47,8 @@ func validateRepository(repo string, path *field.Path) field.ErrorList {
 	case strings.HasPrefix(repo, "-"):
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not begin with '-'")}
 	case strings.ContainsAny(repo, queryMarks):
-		// They often carry a token, and the address is shown to whoever may list Websites.
+		// They often contain a token, and users with list on websites can read
+		// the address.
 		return field.ErrorList{field.Invalid(path, withoutCredentials(repo), "must not contain a query string ('?') or a fragment ('#')")}
 	case strings.Contains(repo, "$"):
 		// The kubelet expands $(NAME) in the arguments of containers.
@@ -110,11 +109,11 @@ func validateGitURL(repo string, parsed *url.URL, path *field.Path) field.ErrorL
 	return errs
 }
 
-// withoutCredentials returns the address as error messages may show it: they
-// end up in logs, events and terminals. It goes by the text alone, since an
-// address that is refused need not be one that a parser understands, and up to
-// the last '@', since a password may contain any character, unescaped by mistake.
-// Query strings and fragments, which often carry tokens, are hidden as well.
+// withoutCredentials returns the address for error messages, which appear in
+// logs, events and terminals. It does not parse the address, which may be
+// invalid, and takes everything up to the last '@' for user information, since
+// an unescaped password may contain any character. Query strings and fragments,
+// which often contain tokens, are hidden as well.
 func withoutCredentials(address string) string {
 	at := strings.LastIndex(address, "@")
 	if at < 0 {
@@ -124,7 +123,7 @@ func withoutCredentials(address string) string {
 	userinfo, host := address[len(scheme):at], withoutQuery(address[at:])
 	user, password, _ := strings.Cut(userinfo, ":")
 	if strings.ContainsAny(userinfo, queryMarks) {
-		// The '@' may be one of the query string, and what follows it as well.
+		// The '@' and the rest may belong to the query string.
 		host = ""
 	}
 	switch {
@@ -134,7 +133,7 @@ func withoutCredentials(address string) string {
 		return scheme + user + ":" + hidden + host
 	case user == userinfo && strings.EqualFold(scheme, "ssh://"),
 		user == userinfo && scheme == "" && strings.Contains(host, ":"):
-		// The user is a login name. Elsewhere it can be a token.
+		// In an ssh address the user is a login name, elsewhere it may be a token.
 		return scheme + user + host
 	}
 	return scheme + hidden + host
@@ -143,10 +142,10 @@ func withoutCredentials(address string) string {
 // queryMarks begin a query string and a fragment.
 const queryMarks = "?#"
 
-// hidden stands for what is not shown.
+// hidden replaces parts of an address that may be secret.
 const hidden = "xxxxx"
 
-// withoutQuery hides what follows the first mark of a query string or fragment.
+// withoutQuery hides the query string and the fragment.
 func withoutQuery(address string) string {
 	if i := strings.IndexAny(address, queryMarks); i >= 0 {
 		return address[:i+1] + hidden
@@ -154,13 +153,13 @@ func withoutQuery(address string) string {
 	return address
 }
 
-// parseFailure says why address is not a URL. The parser repeats what it does
-// not understand, which can be a part of a password or token.
+// parseFailure returns why address is not a URL. The parser's error repeats part
+// of the address, which can be part of a password or token.
 func parseFailure(address string, err error) string {
 	if strings.ContainsAny(address, "@"+queryMarks) {
 		return "must be a valid URL"
 	}
-	// url.Error repeats the whole URL, which the field error shows already.
+	// url.Error repeats the URL, which the field error contains already.
 	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		err = urlErr.Err
 	}

@@ -1,7 +1,7 @@
 package validation
 
 import (
-	"fmt"
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -13,15 +13,15 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// All of this ends up in nginx's configuration, so only characters without a
-// meaning there are let through: none that ends a directive or a string, and
-// no '$', which begins a variable.
+// These fields are written into nginx's configuration, so only characters
+// without a meaning there are allowed: none that ends a directive or a string,
+// and no '$', which begins a variable.
 var (
 	// fileName is a name without a path.
 	fileName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 	// urlPath is an absolute path as nginx compares it, that is, decoded.
 	urlPath = regexp.MustCompile(`^/[A-Za-z0-9._~/+,=:@&!()*-]*$`)
-	// redirectTarget is what remains of RFC 3986, section 2.
+	// redirectTarget are the remaining characters of RFC 3986, section 2.
 	redirectTarget = regexp.MustCompile(`^[A-Za-z0-9._~:/?#\[\]@!&()*+,=%-]+$`)
 	// headerName is a token of RFC 9110 in its usual characters.
 	headerName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$`)
@@ -29,11 +29,9 @@ var (
 	headerValue = regexp.MustCompile(`^[ !"#%-\[\]-~]*$`)
 )
 
-var redirectCodes = []int32{301, 302, 303, 307, 308}
-
-// refusedHeaders, in lower case, would break the connection or its framing, or
-// contradict what the server writes itself.
-var refusedHeaders = sets.New(
+// rejectedHeaders, in lower case, would break the connection or its framing, or
+// contradict headers that nginx sets.
+var rejectedHeaders = sets.New(
 	"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 	"content-length", "content-encoding", "content-range", "content-type",
 	"accept-ranges", "allow", "date", "etag", "last-modified", "location", "server", "website-commit",
@@ -60,7 +58,7 @@ func validateURLPath(p string, path *field.Path) field.ErrorList {
 	case !urlPath.MatchString(p):
 		return invalid("must consist of letters, digits and the characters . _ ~ / + , = : @ & ! ( ) * -")
 	}
-	// The server resolves these before it compares, so they would never match.
+	// nginx normalizes paths before it compares them, so these never match.
 	if strings.Contains(p, "//") {
 		return invalid("must not contain '//'")
 	}
@@ -72,64 +70,12 @@ func validateURLPath(p string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateRedirects checks the redirects that are not in old, and that no two
-// are from the same path.
-func validateRedirects(redirects, old []website.Redirect, path *field.Path) field.ErrorList {
-	if slices.Equal(redirects, old) {
-		return nil
-	}
-	var errs field.ErrorList
-	kept := sets.New(old...)
-	seen := sets.New[string]()
-	for i, redirect := range redirects {
-		at := path.Index(i)
-		if redirect.From != "" && seen.Has(redirect.From) {
-			errs = append(errs, field.Duplicate(at.Child("from"), redirect.From))
-			continue
-		}
-		seen.Insert(redirect.From)
-		if !kept.Has(redirect) {
-			errs = append(errs, validateRedirect(&redirect, at)...)
-		}
-	}
-	return errs
-}
-
-func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	// Nothing is said of what is missing: the type declares what is required.
-	if redirect.From != "" {
-		errs = append(errs, validateURLPath(redirect.From, path.Child("from"))...)
-	}
-	switch to := path.Child("to"); {
-	case redirect.To == "":
-	case redirect.To == redirect.From:
-		errs = append(errs, field.Invalid(to, withoutCredentials(redirect.To), "must not redirect to itself"))
-	case strings.HasPrefix(redirect.To, "/"):
-		errs = append(errs, validateLocalTarget(redirect.To, to)...)
-	default:
-		errs = append(errs, validateURL(redirect.To, "must be an absolute path, or an https:// or http:// URL", to)...)
-	}
-	if !sets.New(redirectCodes...).Has(redirect.Code) {
-		errs = append(errs, field.NotSupported(path.Child("code"), redirect.Code, codeNames()))
-	}
-	return errs
-}
-
-func codeNames() []string {
-	var names []string
-	for _, code := range redirectCodes {
-		names = append(names, fmt.Sprint(code))
-	}
-	return names
-}
-
 const targetCharacters = "must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'"
 
 func validateLocalTarget(target string, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, target, msg)} }
 	if strings.HasPrefix(target, "//") {
-		return field.ErrorList{field.Invalid(path, withoutCredentials(target), "must not begin with '//', which browsers take for another host")}
+		return field.ErrorList{field.Invalid(path, withoutCredentials(target), "must not begin with '//', which browsers read as another host")}
 	}
 	if !redirectTarget.MatchString(target) {
 		return invalid(targetCharacters)
@@ -140,8 +86,8 @@ func validateLocalTarget(target string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateURL checks an absolute http(s) URL; forms says what else is legal
-// there.
+// validateURL checks an absolute http(s) URL; forms describes all valid forms of
+// the field.
 func validateURL(target, forms string, path *field.Path) field.ErrorList {
 	invalid := func(msg string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, withoutCredentials(target), msg)}
@@ -166,7 +112,7 @@ func validateURL(target, forms string, path *field.Path) field.ErrorList {
 }
 
 // validateHeaders checks the headers that are not in old, and that no two have
-// the same name, in whatever case, for the same path.
+// the same path and the same name, ignoring case.
 func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) field.ErrorList {
 	if slices.Equal(headers, old) {
 		return nil
@@ -176,7 +122,7 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 	seen := sets.New[website.ResponseHeader]()
 	for i, header := range headers {
 		at := path.Index(i)
-		key := website.ResponseHeader{Path: header.Path, Name: strings.ToLower(header.Name)}
+		key := website.ResponseHeader{Path: cmp.Or(header.Path, "/"), Name: strings.ToLower(header.Name)}
 		if key.Name != "" && seen.Has(key) {
 			errs = append(errs, field.Duplicate(at.Child("name"), header.Name))
 			continue
@@ -198,8 +144,8 @@ func validateHeader(header *website.ResponseHeader, path *field.Path) field.Erro
 	case header.Name == "":
 	case !headerName.MatchString(header.Name):
 		errs = append(errs, field.Invalid(name, header.Name, "must consist of letters, digits and '-', and begin and end with a letter or digit"))
-	case refusedHeaders.Has(strings.ToLower(header.Name)):
-		errs = append(errs, field.Invalid(name, header.Name, "must not be a header of the connection, or one that the server writes itself"))
+	case rejectedHeaders.Has(strings.ToLower(header.Name)):
+		errs = append(errs, field.Invalid(name, header.Name, "must not be a connection header, or a header that nginx sets"))
 	}
 	switch value := path.Child("value"); {
 	case !headerValue.MatchString(header.Value):

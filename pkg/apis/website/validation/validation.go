@@ -1,7 +1,6 @@
-// Package validation holds the rules that every Website must meet, whichever
-// version it was sent in, and that the markers on the types of v1beta1 cannot
-// express. A rule is in one of the two places only, so that a mistake is
-// reported once.
+// Package validation contains the rules for Websites of all versions that the
+// markers on the types of v1beta1 cannot express. Each rule is in one of the two
+// places only, so that an error is reported once.
 package validation
 
 import (
@@ -17,24 +16,26 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// ValidateWebsite checks a Website that is to be created.
+// ValidateWebsite checks a new Website.
 func ValidateWebsite(w *website.Website) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	// The name becomes a label value of every child, hence a label and not a subdomain.
 	errs := apivalidation.ValidateObjectMeta(&w.ObjectMeta, true, apivalidation.NameIsDNSLabel, metadata)
 	errs = append(errs, validateAnnotations(w.Annotations, metadata.Child("annotations"))...)
+	errs = append(errs, validateObjectSize(w, nil)...)
 	return append(errs, validateSpec(&w.Spec, nil, field.NewPath("spec"))...)
 }
 
-// ValidateWebsiteUpdate checks a change of a Website's metadata and spec. What
-// has not changed is not checked, so that an object stored under older rules
-// can still be updated elsewhere.
+// ValidateWebsiteUpdate checks a change of a Website's metadata and spec.
+// Unchanged fields are not checked, so that an object stored under older rules
+// can still be updated.
 func ValidateWebsiteUpdate(updated, old *website.Website) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, metadata)
 	if updated.Annotations[website.AnnotationV1beta1Fields] != old.Annotations[website.AnnotationV1beta1Fields] {
 		errs = append(errs, validateAnnotations(updated.Annotations, metadata.Child("annotations"))...)
 	}
+	errs = append(errs, validateObjectSize(updated, old)...)
 	return append(errs, validateSpec(&updated.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
@@ -44,20 +45,23 @@ func ValidateWebsiteStatusUpdate(updated, old *website.Website) field.ErrorList 
 	return append(errs, validateStatus(&updated.Status, &old.Status, field.NewPath("status"))...)
 }
 
-// validateAnnotations refuses the annotation that carries fields for v1alpha1:
-// conversion from that version has removed it, so here it comes from a manifest
-// of v1alpha1 sent as another version, and its fields would be ignored.
+// validateAnnotations rejects the annotation of v1alpha1. Conversion from that
+// version removes it, so here it comes from a request in another version, which
+// would ignore its fields.
 func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
 	if _, present := annotations[website.AnnotationV1beta1Fields]; !present {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationV1beta1Fields), "it has a meaning in version v1alpha1 only; set the fields that it carries instead")}
+	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationV1beta1Fields), "only supported in v1alpha1: set the fields that it contains instead")}
 }
 
 // validateSpec checks what differs from old, which is nil on creation.
 func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	creating := old == nil
+	if creating || !apiequality.Semantic.DeepEqual(spec, old) {
+		errs = append(errs, validateSize(spec, old, path)...)
+	}
 	if creating {
 		old = &website.WebsiteSpec{}
 	}
@@ -77,16 +81,22 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	check(credentialUseOf(&spec.Source), credentialUseOf(&old.Source), func() field.ErrorList {
 		return validateCredentialScope(&spec.Source, source.Child("credentialScope"))
 	})
+	check(caUseOf(&spec.Source), caUseOf(&old.Source), func() field.ErrorList {
+		return validateCARef(&spec.Source, source.Child("caRef"))
+	})
+	check(spec.Pin, old.Pin, func() field.ErrorList {
+		return validateOptionalCommit(spec.Pin, path.Child("pin"))
+	})
 	check(spec.Source.Ref, old.Source.Ref, func() field.ErrorList {
 		return validateReference(spec.Source.Ref, source.Child("ref"))
 	})
 	check(spec.Source.Path, old.Source.Path, func() field.ErrorList {
 		return validatePath(spec.Source.Path, source.Child("path"))
 	})
-	if creating {
+	if creating || spec.DeploymentName == "" {
 		errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)
 	} else {
-		// The value is one that was accepted, or the change is the mistake.
+		// The stored value is valid, so a changed value needs no other check.
 		errs = append(errs, apivalidation.ValidateImmutableField(spec.DeploymentName, old.DeploymentName, path.Child("deploymentName"))...)
 	}
 	errs = append(errs, validateServing(&spec.Serving, &old.Serving, path.Child("serving"))...)
@@ -99,6 +109,9 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	check(spec.Resources.Sync, old.Resources.Sync, func() field.ErrorList {
 		return validateResources(&spec.Resources.Sync, path.Child("resources", "sync"))
 	})
+	check(spec.Resources.Disk, old.Resources.Disk, func() field.ErrorList {
+		return validateDisk(spec.Resources.Disk, path.Child("resources", "disk"))
+	})
 	check(spec.Scheduling.NodeSelector, old.Scheduling.NodeSelector, func() field.ErrorList {
 		return metav1validation.ValidateLabels(spec.Scheduling.NodeSelector, path.Child("scheduling", "nodeSelector"))
 	})
@@ -110,12 +123,12 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 
 func validateDeploymentName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
-		// v1beta1 defaults it; in v1alpha1 it is for the user to say.
-		return field.ErrorList{field.Required(path, "the name of the Deployment that serves the site")}
+		// v1beta1 has a default, v1alpha1 has none.
+		return field.ErrorList{field.Required(path, "the name of the Deployment")}
 	}
 	var errs field.ErrorList
-	// A DNS-1035 label, because the name is the stem of a Service's name. Its
-	// own limit of 63 characters would only repeat that of the type.
+	// The name of the Service, a DNS-1035 label, begins with this name. The
+	// limit of 63 characters would only repeat that of the type.
 	if len(name) <= utilvalidation.DNS1035LabelMaxLength {
 		for _, msg := range utilvalidation.IsDNS1035Label(name) {
 			errs = append(errs, field.Invalid(path, name, msg))
@@ -134,8 +147,8 @@ func validateService(service *website.WebsiteService, path *field.Path) field.Er
 // validateStatus checks what differs from old.
 func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if status.Commit != old.Commit && status.Commit != "" {
-		errs = append(errs, validateCommit(status.Commit, path.Child("commit"))...)
+	if status.Commit != old.Commit {
+		errs = append(errs, validateOptionalCommit(status.Commit, path.Child("commit"))...)
 	}
 	if status.Selector != old.Selector {
 		if _, err := labels.Parse(status.Selector); err != nil {
@@ -149,6 +162,12 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 	}
 	if !apiequality.Semantic.DeepEqual(status.Conditions, old.Conditions) {
 		errs = append(errs, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
+	}
+	if !apiequality.Semantic.DeepEqual(status.Sync, old.Sync) {
+		errs = append(errs, validateSync(status.Sync, path.Child("sync"))...)
+	}
+	if !apiequality.Semantic.DeepEqual(status.History, old.History) {
+		errs = append(errs, validateHistory(status.History, path.Child("history"))...)
 	}
 	return errs
 }

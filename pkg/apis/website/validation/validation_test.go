@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -45,6 +46,9 @@ func replicas(n int32) func(*website.Website) {
 func repo(repo string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Repository = repo }
 }
+func disk(size string) func(*website.Website) {
+	return func(w *website.Website) { w.Spec.Resources.Disk = ptr.To(resource.MustParse(size)) }
+}
 func secret(name string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: name} }
 }
@@ -82,20 +86,20 @@ func TestValidateWebsite(t *testing.T) {
 		"name in upper case":  {website: newWebsite(named("Kubia")), want: []string{`metadata.name: Invalid value: "Kubia": ` + utilvalidation.IsDNS1123Label("Kubia")[0]}},
 		"name too long":       {website: newWebsite(named(strings.Repeat("a", 64))), want: []string{`metadata.name: Invalid value: "` + strings.Repeat("a", 64) + `": must be no more than 63 characters`}},
 		"no namespace":        {website: newWebsite(func(w *website.Website) { w.Namespace = "" }), want: []string{"metadata.namespace: Required value"}},
-		"no deployment name":  {website: newWebsite(deployment("")), want: []string{"spec.deploymentName: Required value: the name of the Deployment that serves the site"}},
+		"no deployment name":  {website: newWebsite(deployment("")), want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
 		"deployment with dot": {website: newWebsite(deployment("a.b")), want: []string{`spec.deploymentName: Invalid value: "a.b": ` + utilvalidation.IsDNS1035Label("a.b")[0]}},
 		"deployment with a digit first": {
 			website: newWebsite(deployment("1a")), want: []string{`spec.deploymentName: Invalid value: "1a": ` + utilvalidation.IsDNS1035Label("1a")[0]},
 		},
 		"annotation that only v1alpha1 has": {
 			website: newWebsite(func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"} }),
-			want:    []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: it has a meaning in version v1alpha1 only; set the fields that it carries instead"},
+			want:    []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"},
 		},
 		"everything missing": {
 			website: &website.Website{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}},
 			want: []string{
 				"spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path",
-				"spec.deploymentName: Required value: the name of the Deployment that serves the site",
+				"spec.deploymentName: Required value: the name of the Deployment",
 			},
 		},
 	}
@@ -125,6 +129,7 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 				NodeSelector: map[string]string{"-": ""}, Tolerations: []corev1.Toleration{{}},
 			},
 		}
+		w.Spec.Resources.Disk = ptr.To(resource.MustParse("1"))
 	}
 	tests := map[string]struct {
 		tweak func(*website.Website)
@@ -138,7 +143,7 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		"branch made worse":     {tweak: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Branch: "-y"} }, want: []string{`spec.source.ref.branch: Invalid value: "-y": must not begin with '-'`}},
 		"path made worse":       {tweak: func(w *website.Website) { w.Spec.Source.Path = "../y" }, want: []string{`spec.source.path: Invalid value: "../y": must not contain the segment '.' or '..'`}},
 		"deployment renamed":    {tweak: deployment("other"), want: []string{`spec.deploymentName: Invalid value: "other": field is immutable`}},
-		"deployment removed":    {tweak: deployment(""), want: []string{`spec.deploymentName: Invalid value: "": field is immutable`}},
+		"deployment removed":    {tweak: deployment(""), want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
 		"index made worse":      {tweak: func(w *website.Website) { w.Spec.Serving.Index = "-y" }, want: []string{`spec.serving.index: Invalid value: "-y": must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'`}},
 		"not found made worse":  {tweak: func(w *website.Website) { w.Spec.Serving.NotFoundPath = "y" }, want: []string{`spec.serving.notFoundPath: Invalid value: "y": must begin with '/'`}},
 		"good redirect added": {tweak: func(w *website.Website) {
@@ -152,15 +157,17 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		}},
 		"header that names the commit added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "Website-Commit", Value: "y"})
-		}, want: []string{`spec.serving.headers[1].name: Invalid value: "Website-Commit": must not be a header of the connection, or one that the server writes itself`}},
+		}, want: []string{`spec.serving.headers[1].name: Invalid value: "Website-Commit": must not be a connection header, or a header that nginx sets`}},
 		"bad header added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "TE", Value: "y"})
-		}, want: []string{`spec.serving.headers[1].name: Invalid value: "TE": must not be a header of the connection, or one that the server writes itself`}},
+		}, want: []string{`spec.serving.headers[1].name: Invalid value: "TE": must not be a connection header, or a header that nginx sets`}},
 		"service made worse":     {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30001 }, want: []string{"spec.service.nodePort: Forbidden: may only be set when the type is NodePort or LoadBalancer"}},
-		"resources made worse":   {tweak: func(w *website.Website) { w.Spec.Resources.Sync.Claims = []corev1.ResourceClaim{{Name: "y"}} }, want: []string{"spec.resources.sync.claims: Forbidden: the pods of a Website have no resource claims"}},
+		"resources made worse":   {tweak: func(w *website.Website) { w.Spec.Resources.Sync.Claims = []corev1.ResourceClaim{{Name: "y"}} }, want: []string{"spec.resources.sync.claims: Forbidden: resource claims are not supported"}},
+		"disk made worse":        {tweak: disk("2"), want: []string{`spec.resources.disk: Invalid value: "2": must be between 64Mi and 16Ti`}},
+		"disk mended":            {tweak: disk("64Mi")},
 		"selector made worse":    {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"--": ""} }, want: []string{`spec.scheduling.nodeSelector: Invalid value: "--": ` + utilvalidation.IsQualifiedName("--")[0]}},
 		"tolerations made worse": {tweak: func(w *website.Website) { w.Spec.Scheduling.Tolerations = []corev1.Toleration{{}, {}} }, want: []string{`spec.scheduling.tolerations[0].operator: Invalid value: "": must be Exists when there is no key`, `spec.scheduling.tolerations[1].operator: Invalid value: "": must be Exists when there is no key`}},
-		"annotation made worse":  {tweak: func(w *website.Website) { w.Annotations[website.AnnotationV1beta1Fields] = "{} " }, want: []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: it has a meaning in version v1alpha1 only; set the fields that it carries instead"}},
+		"annotation made worse":  {tweak: func(w *website.Website) { w.Annotations[website.AnnotationV1beta1Fields] = "{} " }, want: []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"}},
 		"annotation removed":     {tweak: func(w *website.Website) { w.Annotations = nil }},
 		"Website renamed":        {tweak: named("other"), want: []string{`metadata.name: Invalid value: "other": field is immutable`}},
 	}

@@ -1,0 +1,52 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+func TestObjectSize(t *testing.T) {
+	labels := func(w *website.Website) {
+		w.Labels = map[string]string{}
+		for i := range 700 {
+			w.Labels[fmt.Sprintf("l%d-%s", i, strings.Repeat("l", 50))] = strings.Repeat("v", 60)
+		}
+	}
+	managedFields := func(w *website.Website) {
+		w.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", MaxBytes))}}
+	}
+	tests := map[string]struct {
+		change func(*website.Website)
+		want   string
+	}{
+		"ordinary":    {change: func(*website.Website) {}},
+		"many labels": {change: labels, want: "labels, finalizers and ownerReferences as JSON, together, may not be more than 65536 bytes"},
+		"many owners": {change: func(w *website.Website) {
+			w.OwnerReferences = make([]metav1.OwnerReference, 2000)
+		}, want: "labels, finalizers and ownerReferences"},
+		"many tolerations": {change: func(w *website.Website) {
+			w.Spec.Scheduling.Tolerations = make([]corev1.Toleration, 30000)
+		}, want: "scheduling and resources as JSON, together, may not be more than 65536 bytes"},
+		"managed fields": {change: managedFields, want: "the Website, with the managed fields of all its field managers, may not be more than 1048576 bytes"},
+		"a large status": {change: func(w *website.Website) { w.Status.Urls = []string{strings.Repeat("u", MaxBytes)} }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &website.Website{}
+			test.change(w)
+			got := fmt.Sprint(validateObjectSize(w, nil))
+			if test.want == "" && got != "[]" || !strings.Contains(got, test.want) {
+				t.Errorf("errors = %s, want %q", got, test.want)
+			}
+			if errs := validateObjectSize(w, w.DeepCopy()); len(errs) > 0 {
+				t.Errorf("a Website that was as large cannot be updated: %v", errs)
+			}
+		})
+	}
+}
