@@ -26,6 +26,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1alpha1.WebsiteStatusApplyConfiguration{}
 
 		// Group=mycontroller.nevermosby.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithKind("CAReference"):
+		return &websitev1beta1.CAReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitReference"):
 		return &websitev1beta1.GitReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Redirect"):
@@ -36,6 +38,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.SecretReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Website"):
 		return &websitev1beta1.WebsiteApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteRelease"):
+		return &websitev1beta1.WebsiteReleaseApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteResources"):
 		return &websitev1beta1.WebsiteResourcesApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteScheduling"):
@@ -52,6 +56,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteStatusApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSync"):
 		return &websitev1beta1.WebsiteSyncApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncCompletion"):
+		return &websitev1beta1.WebsiteSyncCompletionApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncStatus"):
+		return &websitev1beta1.WebsiteSyncStatusApplyConfiguration{}
 
 	}
 	return nil

@@ -24,13 +24,17 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.WebsiteList{}.OpenAPIModelName():                      schema_pkg_apis_website_v1alpha1_WebsiteList(ref),
 		v1alpha1.WebsiteSpec{}.OpenAPIModelName():                      schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref),
 		v1alpha1.WebsiteStatus{}.OpenAPIModelName():                    schema_pkg_apis_website_v1alpha1_WebsiteStatus(ref),
+		v1beta1.CAReference{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_CAReference(ref),
 		v1beta1.GitReference{}.OpenAPIModelName():                      schema_pkg_apis_website_v1beta1_GitReference(ref),
 		v1beta1.Redirect{}.OpenAPIModelName():                          schema_pkg_apis_website_v1beta1_Redirect(ref),
 		v1beta1.ResponseHeader{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_ResponseHeader(ref),
 		v1beta1.SecretReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_SecretReference(ref),
 		v1beta1.Website{}.OpenAPIModelName():                           schema_pkg_apis_website_v1beta1_Website(ref),
 		v1beta1.WebsiteList{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteList(ref),
+		v1beta1.WebsiteRelease{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRelease(ref),
 		v1beta1.WebsiteResources{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_WebsiteResources(ref),
+		v1beta1.WebsiteRollback{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsiteRollback(ref),
+		v1beta1.WebsiteRollbackOptions{}.OpenAPIModelName():            schema_pkg_apis_website_v1beta1_WebsiteRollbackOptions(ref),
 		v1beta1.WebsiteScheduling{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref),
 		v1beta1.WebsiteService{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteService(ref),
 		v1beta1.WebsiteServing{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteServing(ref),
@@ -38,6 +42,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteSpec{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteSpec(ref),
 		v1beta1.WebsiteStatus{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteStatus(ref),
 		v1beta1.WebsiteSync{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteSync(ref),
+		v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName():             schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref),
+		v1beta1.WebsiteSyncOptions{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref),
+		v1beta1.WebsiteSyncRequest{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncRequest(ref),
+		v1beta1.WebsiteSyncStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref),
 		v1.ContainerResourceMetricSource{}.OpenAPIModelName():          schema_k8sio_api_autoscaling_v1_ContainerResourceMetricSource(ref),
 		v1.ContainerResourceMetricStatus{}.OpenAPIModelName():          schema_k8sio_api_autoscaling_v1_ContainerResourceMetricStatus(ref),
 		v1.CrossVersionObjectReference{}.OpenAPIModelName():            schema_k8sio_api_autoscaling_v1_CrossVersionObjectReference(ref),
@@ -367,7 +375,7 @@ func schema_pkg_apis_website_v1alpha1_Website(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Website publishes the files of a git repository as a website. For each Website there is a Deployment, whose pods fetch the repository and serve it, and a Service of type NodePort in front of them.",
+				Description: "Website publishes the files of a git repository as a website. The pods of a Deployment fetch and serve the repository, behind a Service of type NodePort.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -386,21 +394,21 @@ func schema_pkg_apis_website_v1alpha1_Website(ref common.ReferenceCallback) comm
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object's metadata. The name of a Website must be a DNS-1123 label (at most 63 characters), because it becomes a label value of the children. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Description: "metadata is the standard object metadata. The name must be a DNS-1123 label of at most 63 characters. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state of the website.",
+							Description: "spec is the desired state of the Website.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.WebsiteSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the most recently observed state of the website. It is written by website-controller and can only be changed through the status subresource.",
+							Description: "status is the observed state of the Website, written by website-controller through the status subresource.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.WebsiteStatus{}.OpenAPIModelName()),
 						},
@@ -436,14 +444,14 @@ func schema_pkg_apis_website_v1alpha1_WebsiteList(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Description: "metadata is the standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
 						},
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the Websites of the list.",
+							Description: "items are the Websites.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -472,7 +480,7 @@ func schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"gitRepo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "gitRepo is the git repository whose files are served: an https://, http:// or ssh:// URL, or user@host:path. At most 2048 characters, without white space, control characters, '$', a query string or a fragment, and without a user name or password in an http(s) URL. The branch that the remote's HEAD names is followed. Required.",
+							Description: "gitRepo is the address of the git repository: an https://, http:// or ssh:// URL, or user@host:path, of at most 2048 characters. It must not contain white space, control characters, '$', a query string or a fragment, nor, in an http(s) URL, a user name or password. The branch of the remote's HEAD is published.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -480,7 +488,7 @@ func schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref common.ReferenceCallback) 
 					},
 					"deploymentName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deploymentName is the name of the Deployment that serves the site. The Service is called <deploymentName>-npsvc. It must be a DNS-1035 label of at most 57 characters and cannot be changed after creation. When a Deployment of this name exists that belongs to something else, it is left alone and an event on the Website says so. Required.",
+							Description: "deploymentName is the name of the Deployment; the Service is called <deploymentName>-npsvc. It must be a DNS-1035 label of at most 57 characters, and is immutable. An existing Deployment of this name that the Website does not control is not changed; an event reports it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -488,7 +496,7 @@ func schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref common.ReferenceCallback) 
 					},
 					"replicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicas is the number of pods that serve the site. It must not be negative; 0 takes the site offline. Defaults to 1.",
+							Description: "replicas is the number of pods, at least 0. With 0 the site is offline. Defaults to 1.",
 							Default:     1,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -510,10 +518,45 @@ func schema_pkg_apis_website_v1alpha1_WebsiteStatus(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"availableReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "availableReplicas is the number of pods that are ready to serve the site.",
+							Description: "availableReplicas is the number of available pods.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_CAReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CAReference names a bundle of CA certificates in the namespace of the Website. Exactly one of configMapName and secretName must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"configMapName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "configMapName is the name of a ConfigMap.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secretName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretName is the name of a Secret.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "key is the key of the bundle, one or more certificates in PEM: at most 253 letters, digits, '.', '_' and '-'. Defaults to ca.crt.",
+							Default:     "ca.crt",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},
@@ -531,28 +574,28 @@ func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"branch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "branch is the branch to follow, without refs/heads/.",
+							Description: "branch is the branch to follow, without refs/heads/, of at most 255 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"tag": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tag is the tag to publish, without refs/tags/.",
+							Description: "tag is the tag to publish, without refs/tags/, of at most 255 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"commit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "commit pins the site to one commit: its full name of 40 or 64 hexadecimal digits in lower case.",
+							Description: "commit is the full name of the commit to publish: 40 or 64 hexadecimal digits in lower case.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the full name of a reference of any kind, such as refs/pull/1/head.",
+							Description: "name is the full name of a reference of any kind, such as refs/pull/1/head, of at most 255 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -567,12 +610,12 @@ func schema_pkg_apis_website_v1beta1_Redirect(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Redirect sends requests for one path to another address.",
+				Description: "Redirect redirects a path.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the path that is redirected, exactly, as it is after decoding and without a query. It must begin with '/'. What counts is the path that is asked for, not that of a file: a redirect from /index.html is not for /.",
+							Description: "from is the decoded path to redirect, without a query string. It must begin with '/' and match the requested path exactly: a redirect from /index.html does not apply to /. If it ends in \"/*\", it matches all paths with the prefix before '*', but /blog/* does not match /blog. '*' elsewhere and placeholders such as :year are not supported. At most 1024 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -580,7 +623,7 @@ func schema_pkg_apis_website_v1beta1_Redirect(ref common.ReferenceCallback) comm
 					},
 					"to": {
 						SchemaProps: spec.SchemaProps{
-							Description: "to is where the request is sent: an absolute path of the site, or an https:// or http:// URL.",
+							Description: "to is the target: an absolute path of the site, or an https:// or http:// URL. In the path, query string or fragment, :splat stands for the part of the requested path that '*' matched. The query string of the request is added, unless the target has its own. At most 2048 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -588,8 +631,7 @@ func schema_pkg_apis_website_v1beta1_Redirect(ref common.ReferenceCallback) comm
 					},
 					"code": {
 						SchemaProps: spec.SchemaProps{
-							Description: "code is the HTTP status: 301, 302, 303, 307 or 308. Defaults to 301.",
-							Default:     301,
+							Description: "code is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -605,20 +647,19 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResponseHeader is a header that is added to responses.",
+				Description: "ResponseHeader is a header added to responses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the beginning of the paths for which the header is sent: of those that are asked for, or, for a header that says how long an answer may be kept, of the files that are served. Defaults to /, which is all of them.",
-							Default:     "/",
+							Description: "path is a URL path prefix, of at most 1024 characters. It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file. The longest matching prefix applies. Defaults to /.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the header: letters, digits and '-'. Headers that belong to the connection, or that the server writes itself, are refused.",
+							Description: "name is the name of the header: at most 128 letters, digits and '-'. Connection headers and headers that the web server sets are rejected.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -626,7 +667,7 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value of the header: printable ASCII characters except '$' and '\\'.",
+							Description: "value is the value of the header: at most 4096 printable ASCII characters except '$' and '\\'.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -648,7 +689,7 @@ func schema_pkg_apis_website_v1beta1_SecretReference(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret.",
+							Description: "name is the name of the Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -665,7 +706,7 @@ func schema_pkg_apis_website_v1beta1_Website(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Website publishes a directory of a git repository as a website. For each Website there is a Deployment, whose pods fetch the repository and serve it, and a Service in front of them.",
+				Description: "Website publishes a directory of a git repository as a website. The pods of a Deployment fetch and serve the repository, behind a Service.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -684,21 +725,21 @@ func schema_pkg_apis_website_v1beta1_Website(ref common.ReferenceCallback) commo
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object's metadata. The name of a Website must be a DNS-1123 label (at most 63 characters), because it becomes a label value of the children. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Description: "metadata is the standard object metadata. The name must be a DNS-1123 label of at most 63 characters. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state of the website.",
+							Description: "spec is the desired state of the Website.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the most recently observed state of the website. It is written by website-controller and can only be changed through the status subresource.",
+							Description: "status is the observed state of the Website, written by website-controller through the status subresource.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteStatus{}.OpenAPIModelName()),
 						},
@@ -735,14 +776,14 @@ func schema_pkg_apis_website_v1beta1_WebsiteList(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Description: "metadata is the standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
 						},
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the Websites of the list.",
+							Description: "items are the Websites.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -762,32 +803,201 @@ func schema_pkg_apis_website_v1beta1_WebsiteList(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_WebsiteRelease(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteRelease is a published commit.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the git commit: 40 or 64 hexadecimal digits.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"subject": {
+						SchemaProps: spec.SchemaProps{
+							Description: "subject is the first line of the commit message, of at most 200 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"author": {
+						SchemaProps: spec.SchemaProps{
+							Description: "author is the name of the author, of at most 100 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"publishedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "publishedTime is when all ready pods served the commit.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"delayMilliseconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "delayMilliseconds is the time from the request, or from the first observation of the commit, until all ready pods served it, in milliseconds.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is why the commit was published: Poll (a fetch at the polling interval), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback).\n\nPossible enum values:\n - `\"Poll\"` is a fetch at the polling interval.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Poll", "Rollback", "Spec", "Sync"},
+						},
+					},
+				},
+				Required: []string{"commit", "publishedTime", "cause"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_WebsiteResources(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteResources are the compute resources of the containers of each pod.",
+				Description: "WebsiteResources are the resources of each pod.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"server": {
 						SchemaProps: spec.SchemaProps{
-							Description: "server is for the container that serves the files. Of the resources, cpu, memory and ephemeral-storage can be given.",
+							Description: "server is for the container that serves the files. Requests and limits of cpu, memory and ephemeral-storage may be set; they are rounded up to thousandths. Defaults to requests of cpu 10m and memory 16Mi, and limits of cpu 1 and memory 128Mi.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(corev1.ResourceRequirements{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is for the container that fetches the repository. Of the resources, cpu, memory and ephemeral-storage can be given.",
+							Description: "sync is for the container that fetches the repository. Requests and limits of cpu, memory and ephemeral-storage may be set; they are rounded up to thousandths. Defaults to requests of cpu 10m and memory 32Mi, and limits of cpu 1 and memory 256Mi.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(corev1.ResourceRequirements{}.OpenAPIModelName()),
+						},
+					},
+					"disk": {
+						SchemaProps: spec.SchemaProps{
+							Description: "disk is the size limit of the volume with the repository and its releases, in bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases are removed to stay below. The container that fetches requests an eighth of it as ephemeral-storage, unless sync sets that. Defaults to 2Gi.",
+							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			corev1.ResourceRequirements{}.OpenAPIModelName()},
+			corev1.ResourceRequirements{}.OpenAPIModelName(), resource.Quantity{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteRollback(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteRollback is the request and the response of the subresource rollback, which sets spec.pin.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata identifies the Website, in responses. Its generation is that of the changed spec. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the commit to serve: 40 or 64 hexadecimal digits in lower case. Defaults to the newest commit in status.history that is not being served.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replacedCommit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replacedCommit is the commit that was served before, in responses.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteRollbackOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteRollbackOptions are the query parameters of the subresource rollback.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dryRun": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "dryRun is All to check the request without changing the Website. Defaults to none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"fieldManager": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fieldManager is the name of the manager of spec.pin, of at most 128 printable characters. Defaults to the name in the User-Agent header.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
 	}
 }
 
@@ -795,7 +1005,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteScheduling says on which nodes the pods may run.",
+				Description: "WebsiteScheduling restricts the nodes of the pods.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"nodeSelector": {
@@ -805,7 +1015,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "nodeSelector holds labels that a node must have.",
+							Description: "nodeSelector contains the labels that a node must have. Defaults to none.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -825,7 +1035,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "tolerations let the pods run on nodes whose taints match.",
+							Description: "tolerations allow nodes with matching taints. Defaults to none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -848,12 +1058,12 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteService is the Service in front of the pods.",
+				Description: "WebsiteService configures the Service of the pods.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is NodePort (reachable on every node), ClusterIP (only within the cluster) or LoadBalancer. Defaults to NodePort.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` asks the cluster's provider for a load balancer.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
+							Description: "type is the type of the Service: NodePort, ClusterIP or LoadBalancer. Defaults to NodePort.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
 							Default:     "NodePort",
 							Type:        []string{"string"},
 							Format:      "",
@@ -862,7 +1072,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 					},
 					"nodePort": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodePort is the port on every node, from 1 to 65535 and within the range that the cluster is configured for. It can be given with the types NodePort and LoadBalancer only. By default the cluster chooses a free one.",
+							Description: "nodePort is the port on every node, from 1 to 65535 and within the node port range of the cluster. It may only be set with the types NodePort and LoadBalancer. By default the cluster allocates one.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -877,12 +1087,12 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteServing says how the files are served. A path is answered with the file of that name, or else with the file of that name and the extension .html, or else with the index of that directory.",
+				Description: "WebsiteServing configures the web server. For a path it serves the file of that name, or else the file of that name with the extension .html, or else the index of that directory.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"index": {
 						SchemaProps: spec.SchemaProps{
-							Description: "index is the file that is served for a directory. Letters, digits, '.', '_' and '-'; it must not begin with '-' or '.'. Defaults to index.html.",
+							Description: "index is the name of the file served for a directory, of at most 255 letters, digits, '.', '_' and '-', not beginning with '-' or '.'. Defaults to index.html.",
 							Default:     "index.html",
 							Type:        []string{"string"},
 							Format:      "",
@@ -890,7 +1100,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 					},
 					"notFoundPath": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notFoundPath is the page that is served, with status 404, for what does not exist: an absolute path below the published directory. Defaults to /404.html.",
+							Description: "notFoundPath is the page served with status 404: an absolute path in the published directory, of at most 1024 characters. Defaults to /404.html.",
 							Default:     "/404.html",
 							Type:        []string{"string"},
 							Format:      "",
@@ -898,7 +1108,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 					},
 					"fallback": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fallback says what is served for a path that does not exist: None is the page of notFoundPath, SPA the index of the site with status 200, as applications need that route in the browser. Defaults to None.\n\nPossible enum values:\n - `\"None\"` answers with status 404.\n - `\"SPA\"` serves the index of the site.",
+							Description: "fallback is the response for a path that does not exist: None is the page of notFoundPath, SPA is the index of the site with status 200, for single-page applications. Defaults to None.\n\nPossible enum values:\n - `\"None\"` responds with status 404.\n - `\"SPA\"` serves the index of the site with status 200.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",
@@ -912,7 +1122,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "redirects send requests for one path to another address. At most 2000, no two from the same path.",
+							Description: "redirects redirect paths, before files are looked up. At most 2000, no two from the same path, and at most 100 from a path that ends in \"/*\". A redirect from the exact path takes precedence, then the one with the longest prefix, in any order.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -934,7 +1144,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteServing(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "headers are added to responses. At most 100, no two of the same name for the same path.",
+							Description: "headers are added to responses. At most 100, no two with the same path and name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -957,12 +1167,12 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSource says what is published.",
+				Description: "WebsiteSource is the repository content to publish.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"repository": {
 						SchemaProps: spec.SchemaProps{
-							Description: "repository is the git repository to publish: an https://, http:// or ssh:// URL, or user@host:path. At most 2048 characters, without white space, control characters, '$', a query string or a fragment, and without a user name or password in an http(s) URL: credentials belong in the Secret of secretRef. A repository over ssh requires secretRef.",
+							Description: "repository is the address of the git repository: an https://, http:// or ssh:// URL, or user@host:path, of at most 2048 characters. It must not contain white space, control characters, '$', a query string or a fragment, nor, in an http(s) URL, a user name or password. An ssh address requires secretRef.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -970,20 +1180,20 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"ref": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ref is what to publish of the repository: at most one of branch, tag, commit and name. Without it the branch that the remote's HEAD names is followed.",
+							Description: "ref is the reference to publish: at most one of branch, tag, commit and name. Defaults to the branch of the remote's HEAD.",
 							Ref:         ref(v1beta1.GitReference{}.OpenAPIModelName()),
 						},
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the directory of the repository to publish, relative to its root: segments of letters, digits, '.', '_' and '-', separated by '/'. No segment may be \"..\", \".git\" or begin with '-'. Defaults to the root.",
+							Description: "path is the directory to publish, relative to the root of the repository, of at most 1024 characters: segments of letters, digits, '.', '_' and '-', separated by '/'. No segment may be \".\", \"..\" or \".git\", or begin with '-'. Defaults to the root.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"submodules": {
 						SchemaProps: spec.SchemaProps{
-							Description: "submodules says whether git submodules are fetched: Off, Shallow (those of the repository itself) or Recursive (theirs as well). Defaults to Off.\n\nPossible enum values:\n - `\"Off\"` fetches no submodules.\n - `\"Recursive\"` fetches submodules of submodules as well.\n - `\"Shallow\"` fetches the submodules of the repository itself.",
+							Description: "submodules selects the git submodules to fetch: Off (none), Shallow (those of the repository) or Recursive (also those of submodules). Defaults to Off.\n\nPossible enum values:\n - `\"Off\"` fetches no submodules.\n - `\"Recursive\"` also fetches the submodules of submodules.\n - `\"Shallow\"` fetches the submodules of the repository itself.",
 							Default:     "Off",
 							Type:        []string{"string"},
 							Format:      "",
@@ -992,17 +1202,23 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret that holds the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It cannot be used with http://. Setting it requires get on that Secret, and so does changing repository, ref, submodules or credentialScope beside it. When the Secret changes, running pods fetch with the new password, key and known_hosts as soon as their node has them, which by default takes up to a minute and a half; a new user name takes new pods.",
+							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules or credentialScope while it is set, requires get on the Secret. Running pods use a changed password, key or known_hosts when the kubelet has updated the volume, by default within 90 seconds; a changed username requires new pods.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
 					"credentialScope": {
 						SchemaProps: spec.SchemaProps{
-							Description: "credentialScope says where the credentials of secretRef may be used when submodules are fetched: Repository (at the path of repository only) or Host (for every repository of its host, or of the hosts in known_hosts). A key for ssh cannot be limited to one repository, so that submodules with such a key require Host. Defaults to Repository.\n\nPossible enum values:\n - `\"Host\"` sends credentials to every repository of the host.\n - `\"Repository\"` sends credentials to the path of the repository only.",
+							Description: "credentialScope limits where the credentials of secretRef are sent: Repository (to the path of repository only) or Host (to every repository of its host or, over ssh, of the hosts in known_hosts). Submodules with ssh credentials require Host, because an ssh key cannot be limited to one repository. Defaults to Repository.\n\nPossible enum values:\n - `\"Host\"` sends credentials to every repository of the host.\n - `\"Repository\"` sends credentials to the path of the repository only.",
 							Default:     "Repository",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Host", "Repository"},
+						},
+					},
+					"caRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caRef names the bundle of CA certificates for an https:// repository whose server has a certificate of a private CA. It must not be set for other repositories. Setting or changing it requires get on the ConfigMap or Secret. Defaults to the public CAs.",
+							Ref:         ref(v1beta1.CAReference{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1010,7 +1226,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1beta1.GitReference{}.OpenAPIModelName(), v1beta1.SecretReference{}.OpenAPIModelName()},
+			v1beta1.CAReference{}.OpenAPIModelName(), v1beta1.GitReference{}.OpenAPIModelName(), v1beta1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -1023,14 +1239,14 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"deploymentName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deploymentName is the name of the Deployment that serves the site; the names of the other children derive from it. It must be a DNS-1035 label of at most 57 characters and cannot be changed after creation. When a Deployment of this name exists that belongs to something else, it is left alone and a condition of the Website says so. Defaults to the name of the Website.",
+							Description: "deploymentName is the name of the Deployment, from which the names of the other children are derived. It must be a DNS-1035 label of at most 57 characters, and is immutable. An existing Deployment of this name that the Website does not control is not changed; a condition reports it. Defaults to metadata.name on creation; an update without it keeps the name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"replicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicas is the number of pods that serve the site. It must not be negative; 0 takes the site offline. Defaults to 1.",
+							Description: "replicas is the number of pods, at least 0. With 0 the site is offline. Defaults to 1.",
 							Default:     1,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1038,51 +1254,58 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend keeps the site on the commit that it serves: its pods go on, and stop following the repository until suspend is false again. Pods that are added or replaced meanwhile fetch that commit. Changes of the rest of the spec are acted on, except for those of source.ref. Defaults to false.",
+							Description: "suspend stops following the repository. The pods keep serving their commit, and new pods fetch the same commit. Changes of source.ref take effect when suspend is false again, other changes of the spec at once. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source says what is published.",
+							Description: "source is the repository content to publish.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteSource{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync says how the pods follow the source.",
+							Description: "sync configures polling of the repository.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteSync{}.OpenAPIModelName()),
 						},
 					},
 					"serving": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serving says how the files are served.",
+							Description: "serving configures the web server. Its redirects and headers are limited by the size of the spec, at most 512 KiB as JSON.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteServing{}.OpenAPIModelName()),
 						},
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is the Service in front of the pods.",
+							Description: "service configures the Service of the pods.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteService{}.OpenAPIModelName()),
 						},
 					},
 					"resources": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are the compute resources of the containers of each pod. Whatever is not set here is chosen by website-controller.",
+							Description: "resources are the compute resources of the containers of each pod. Each request and limit of cpu and memory that is not set has its own default, adjusted so that no request exceeds its limit.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteResources{}.OpenAPIModelName()),
 						},
 					},
 					"scheduling": {
 						SchemaProps: spec.SchemaProps{
-							Description: "scheduling says on which nodes the pods may run.",
+							Description: "scheduling restricts the nodes of the pods.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteScheduling{}.OpenAPIModelName()),
+						},
+					},
+					"pin": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pin is the full name of a commit to serve instead of the newest one: 40 or 64 hexadecimal digits in lower case. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it. Defaults to none.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},
@@ -1103,56 +1326,56 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Description: "observedGeneration is the metadata.generation of this status.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"replicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicas is the number of pods that exist for the site.",
+							Description: "replicas is the number of existing pods.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"updatedReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updatedReplicas is the number of those pods that have the shape that the spec asks for.",
+							Description: "updatedReplicas is the number of pods with the current pod template.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"readyReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "readyReplicas is the number of those pods that are ready to serve.",
+							Description: "readyReplicas is the number of ready pods.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"availableReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "availableReplicas is the number of those pods that have been ready for at least the Deployment's minReadySeconds.",
+							Description: "availableReplicas is the number of pods that have been ready for at least the Deployment's minReadySeconds.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector selects the pods of the site, in the form of a label selector query. Autoscalers find by it what they measure.",
+							Description: "selector is the label selector of the pods, as a string, for autoscalers.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"commit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "commit is the git commit that every ready pod serves: 40 or 64 hexadecimal digits. It is empty while they differ, and what they served last while the condition Synced is Unknown because they do not answer.",
+							Description: "commit is the git commit that every ready pod serves: 40 or 64 hexadecimal digits. It is empty while the pods serve different commits. While pods are unreachable (condition Synced is Unknown), it is the last observed commit.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"nodePort": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodePort is the port on which every node of the cluster serves the site, where the Service has one.",
+							Description: "nodePort is the port of the Service on every node, from 1 to 65535, if it has one.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1164,7 +1387,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "urls are addresses under which the site can be reached, best first.",
+							Description: "urls are the addresses of the site, at most 16, preferred first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1188,7 +1411,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are the latest observations of the site's state: Ready, which sums up the others, Available, Progressing and Synced.",
+							Description: "conditions are Ready, which summarizes the others, Available, Progressing and Synced.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1199,11 +1422,35 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 					},
+					"sync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sync is the last request to the subresource sync.",
+							Ref:         ref(v1beta1.WebsiteSyncStatus{}.OpenAPIModelName()),
+						},
+					},
+					"history": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "history contains the last published commits, at most 10, newest first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.WebsiteRelease{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			metav1.Condition{}.OpenAPIModelName()},
+			v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1211,12 +1458,12 @@ func schema_pkg_apis_website_v1beta1_WebsiteSync(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSync says how the pods follow the source.",
+				Description: "WebsiteSync configures polling of the repository.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"periodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "periodSeconds is the time between two looks at the repository, from 10 to 86400. Defaults to 60.",
+							Description: "periodSeconds is the polling interval in seconds, from 10 to 86400. Defaults to 60.",
 							Default:     60,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1224,7 +1471,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSync(ref common.ReferenceCallback) c
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is the time after which a fetch is given up, from 10 to 3600. Defaults to 120.",
+							Description: "timeoutSeconds is the timeout of a fetch in seconds, from 10 to 3600. Defaults to 120.",
 							Default:     120,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1233,6 +1480,217 @@ func schema_pkg_apis_website_v1beta1_WebsiteSync(ref common.ReferenceCallback) c
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteSyncCompletion is the outcome of a request to fetch the repository at once. It also answers all earlier requests.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"requestedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedTime is the requestedTime of the completed request.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"completedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "completedTime is when the outcome was observed.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is Succeeded if all ready pods served the requested commit, else Failed.\n\nPossible enum values:\n - `\"Failed\"` means that they did not.\n - `\"Succeeded\"` means that all ready pods served the requested commit.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failed", "Succeeded"},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is the reason of a failure, in CamelCase, of at most 128 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message describes the outcome, in at most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the commit that all ready pods served then: 40 or 64 hexadecimal digits. Empty if they did not serve the same one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"requestedTime", "completedTime", "result"},
+			},
+		},
+		Dependencies: []string{
+			metav1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteSyncOptions are the query parameters of the subresource sync.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"wait": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wait is how long to wait until all ready pods serve the requested commit, as a duration such as 50s, at most 5m. kube-apiserver ends requests after its --request-timeout, by default 60s. Defaults to no waiting.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dryRun": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "dryRun is All to check the request without recording it. Defaults to none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteSyncRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteSyncRequest is the response of the subresource sync: the last request to fetch the repository at once, and its state.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata identifies the Website. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is None (there was no request), Pending (not started), Running, Succeeded or Failed.\n\nPossible enum values:\n - `\"Failed\"` means that they did not.\n - `\"None\"` means that there was no request.\n - `\"Pending\"` means that website-controller has not started the request.\n - `\"Running\"` means that the pods fetch the repository.\n - `\"Succeeded\"` means that all ready pods served the requested commit.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failed", "None", "Pending", "Running", "Succeeded"},
+						},
+					},
+					"request": {
+						SchemaProps: spec.SchemaProps{
+							Description: "request is the last request, as in status.sync of the Website.",
+							Ref:         ref(v1beta1.WebsiteSyncStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"state"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteSyncStatus is the last request to fetch the repository at once. It is pending while startedTime is before requestedTime, and answered when completed.requestedTime is not before its own requestedTime.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"requestedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedTime is the time of the request. Written by the server only.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"requestedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy is the name of the user who made the request, of at most 1024 characters. Written by the server only.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the commit to publish: 40 or 64 hexadecimal digits. Empty for the newest commit of the reference. Written by the server only.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"startedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedTime is the requestedTime of the last request that website-controller has started. It is written before the pods are requested to fetch, because later requests join a pending one.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"completed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "completed is the outcome of the last completed request.",
+							Ref:         ref(v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"requestedTime"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
 	}
 }
 

@@ -177,6 +177,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:
@@ -290,6 +292,19 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+- name: io.nevermosby.mycontroller.v1beta1.CAReference
+  map:
+    fields:
+    - name: configMapName
+      type:
+        scalar: string
+    - name: key
+      type:
+        scalar: string
+      default: ca.crt
+    - name: secretName
+      type:
+        scalar: string
 - name: io.nevermosby.mycontroller.v1beta1.GitReference
   map:
     fields:
@@ -311,7 +326,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: code
       type:
         scalar: numeric
-      default: 301
     - name: from
       type:
         scalar: string
@@ -342,9 +356,35 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteRelease
+  map:
+    fields:
+    - name: author
+      type:
+        scalar: string
+    - name: cause
+      type:
+        scalar: string
+      default: ""
+    - name: commit
+      type:
+        scalar: string
+      default: ""
+    - name: delayMilliseconds
+      type:
+        scalar: numeric
+    - name: publishedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: subject
+      type:
+        scalar: string
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteResources
   map:
     fields:
+    - name: disk
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
     - name: server
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
@@ -411,6 +451,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSource
   map:
     fields:
+    - name: caRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.CAReference
     - name: credentialScope
       type:
         scalar: string
@@ -436,6 +479,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: deploymentName
+      type:
+        scalar: string
+    - name: pin
       type:
         scalar: string
     - name: replicas
@@ -486,6 +532,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.WebsiteRelease
+          elementRelationship: atomic
     - name: nodePort
       type:
         scalar: numeric
@@ -501,6 +553,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: selector
       type:
         scalar: string
+    - name: sync
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus
     - name: updatedReplicas
       type:
         scalar: numeric
@@ -521,6 +576,46 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 120
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion
+  map:
+    fields:
+    - name: commit
+      type:
+        scalar: string
+    - name: completedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: requestedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: result
+      type:
+        scalar: string
+      default: ""
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus
+  map:
+    fields:
+    - name: commit
+      type:
+        scalar: string
+    - name: completed
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion
+    - name: requestedBy
+      type:
+        scalar: string
+    - name: requestedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: startedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -14,21 +14,18 @@ import (
 // WebsiteApplyConfiguration represents a declarative configuration of the Website type for use
 // with apply.
 //
-// Website publishes the files of a git repository as a website. For each
-// Website there is a Deployment, whose pods fetch the repository and serve it,
-// and a Service of type NodePort in front of them.
+// Website publishes the files of a git repository as a website. The pods of a
+// Deployment fetch and serve the repository, behind a Service of type NodePort.
 type WebsiteApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object's metadata. The name of a Website must be a DNS-1123
-	// label (at most 63 characters), because it becomes a label value of the
-	// children.
+	// metadata is the standard object metadata. The name must be a DNS-1123
+	// label of at most 63 characters.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state of the website.
+	// spec is the desired state of the Website.
 	Spec *WebsiteSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the most recently observed state of the website. It is
-	// written by website-controller and can only be changed through the status
-	// subresource.
+	// status is the observed state of the Website, written by
+	// website-controller through the status subresource.
 	Status *WebsiteStatusApplyConfiguration `json:"status,omitempty"`
 }
 

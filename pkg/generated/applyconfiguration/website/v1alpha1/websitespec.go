@@ -7,20 +7,19 @@ package v1alpha1
 //
 // WebsiteSpec is the desired state of a Website.
 type WebsiteSpecApplyConfiguration struct {
-	// gitRepo is the git repository whose files are served: an https://,
-	// http:// or ssh:// URL, or user@host:path. At most 2048 characters,
-	// without white space, control characters, '$', a query string or a
-	// fragment, and without a user name or password in an http(s) URL. The
-	// branch that the remote's HEAD names is followed. Required.
+	// gitRepo is the address of the git repository: an https://, http:// or
+	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
+	// contain white space, control characters, '$', a query string or a
+	// fragment, nor, in an http(s) URL, a user name or password. The branch of
+	// the remote's HEAD is published.
 	GitRepo *string `json:"gitRepo,omitempty"`
-	// deploymentName is the name of the Deployment that serves the site. The
-	// Service is called <deploymentName>-npsvc. It must be a DNS-1035 label of
-	// at most 57 characters and cannot be changed after creation. When a
-	// Deployment of this name exists that belongs to something else, it is
-	// left alone and an event on the Website says so. Required.
+	// deploymentName is the name of the Deployment; the Service is called
+	// <deploymentName>-npsvc. It must be a DNS-1035 label of at most 57
+	// characters, and is immutable. An existing Deployment of this name that
+	// the Website does not control is not changed; an event reports it.
 	DeploymentName *string `json:"deploymentName,omitempty"`
-	// replicas is the number of pods that serve the site. It must not be
-	// negative; 0 takes the site offline. Defaults to 1.
+	// replicas is the number of pods, at least 0. With 0 the site is offline.
+	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
 }
 

@@ -7,8 +7,7 @@ package v1alpha1
 //
 // WebsiteStatus is the most recently observed state of a Website.
 type WebsiteStatusApplyConfiguration struct {
-	// availableReplicas is the number of pods that are ready to serve the
-	// site.
+	// availableReplicas is the number of available pods.
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
 }
 

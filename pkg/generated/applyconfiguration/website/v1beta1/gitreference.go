@@ -8,15 +8,16 @@ package v1beta1
 // GitReference selects a commit of a repository. At most one of its fields may
 // be set.
 type GitReferenceApplyConfiguration struct {
-	// branch is the branch to follow, without refs/heads/.
+	// branch is the branch to follow, without refs/heads/, of at most 255
+	// characters.
 	Branch *string `json:"branch,omitempty"`
-	// tag is the tag to publish, without refs/tags/.
+	// tag is the tag to publish, without refs/tags/, of at most 255 characters.
 	Tag *string `json:"tag,omitempty"`
-	// commit pins the site to one commit: its full name of 40 or 64
-	// hexadecimal digits in lower case.
+	// commit is the full name of the commit to publish: 40 or 64 hexadecimal
+	// digits in lower case.
 	Commit *string `json:"commit,omitempty"`
 	// name is the full name of a reference of any kind, such as
-	// refs/pull/1/head.
+	// refs/pull/1/head, of at most 255 characters.
 	Name *string `json:"name,omitempty"`
 }
 

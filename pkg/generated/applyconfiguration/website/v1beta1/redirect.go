@@ -5,17 +5,21 @@ package v1beta1
 // RedirectApplyConfiguration represents a declarative configuration of the Redirect type for use
 // with apply.
 //
-// Redirect sends requests for one path to another address.
+// Redirect redirects a path.
 type RedirectApplyConfiguration struct {
-	// from is the path that is redirected, exactly, as it is after decoding
-	// and without a query. It must begin with '/'. What counts is the path
-	// that is asked for, not that of a file: a redirect from /index.html is
-	// not for /.
+	// from is the decoded path to redirect, without a query string. It must
+	// begin with '/' and match the requested path exactly: a redirect from
+	// /index.html does not apply to /. If it ends in "/*", it matches all paths
+	// with the prefix before '*', but /blog/* does not match /blog. '*'
+	// elsewhere and placeholders such as :year are not supported. At most 1024
+	// characters.
 	From *string `json:"from,omitempty"`
-	// to is where the request is sent: an absolute path of the site, or an
-	// https:// or http:// URL.
+	// to is the target: an absolute path of the site, or an https:// or http://
+	// URL. In the path, query string or fragment, :splat stands for the part of
+	// the requested path that '*' matched. The query string of the request is
+	// added, unless the target has its own. At most 2048 characters.
 	To *string `json:"to,omitempty"`
-	// code is the HTTP status: 301, 302, 303, 307 or 308. Defaults to 301.
+	// code is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.
 	Code *int32 `json:"code,omitempty"`
 }
 

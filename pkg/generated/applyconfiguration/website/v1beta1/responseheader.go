@@ -5,17 +5,18 @@ package v1beta1
 // ResponseHeaderApplyConfiguration represents a declarative configuration of the ResponseHeader type for use
 // with apply.
 //
-// ResponseHeader is a header that is added to responses.
+// ResponseHeader is a header added to responses.
 type ResponseHeaderApplyConfiguration struct {
-	// path is the beginning of the paths for which the header is sent: of
-	// those that are asked for, or, for a header that says how long an answer
-	// may be kept, of the files that are served. Defaults to /, which is all
-	// of them.
+	// path is a URL path prefix, of at most 1024 characters. It is compared with
+	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
+	// Surrogate-Control, with the path of the served file. The longest matching
+	// prefix applies. Defaults to /.
 	Path *string `json:"path,omitempty"`
-	// name of the header: letters, digits and '-'. Headers that belong to the
-	// connection, or that the server writes itself, are refused.
+	// name is the name of the header: at most 128 letters, digits and '-'.
+	// Connection headers and headers that the web server sets are rejected.
 	Name *string `json:"name,omitempty"`
-	// value of the header: printable ASCII characters except '$' and '\'.
+	// value is the value of the header: at most 4096 printable ASCII characters
+	// except '$' and '\'.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -7,7 +7,7 @@ package v1beta1
 //
 // SecretReference names a Secret in the namespace of the Website.
 type SecretReferenceApplyConfiguration struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -9,11 +9,11 @@ import (
 // WebsiteSchedulingApplyConfiguration represents a declarative configuration of the WebsiteScheduling type for use
 // with apply.
 //
-// WebsiteScheduling says on which nodes the pods may run.
+// WebsiteScheduling restricts the nodes of the pods.
 type WebsiteSchedulingApplyConfiguration struct {
-	// nodeSelector holds labels that a node must have.
+	// nodeSelector contains the labels that a node must have. Defaults to none.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// tolerations let the pods run on nodes whose taints match.
+	// tolerations allow nodes with matching taints. Defaults to none.
 	Tolerations []v1.TolerationApplyConfiguration `json:"tolerations,omitempty"`
 }
 

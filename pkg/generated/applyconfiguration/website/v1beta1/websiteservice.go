@@ -9,15 +9,14 @@ import (
 // WebsiteServiceApplyConfiguration represents a declarative configuration of the WebsiteService type for use
 // with apply.
 //
-// WebsiteService is the Service in front of the pods.
+// WebsiteService configures the Service of the pods.
 type WebsiteServiceApplyConfiguration struct {
-	// type is NodePort (reachable on every node), ClusterIP (only within the
-	// cluster) or LoadBalancer. Defaults to NodePort.
+	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
+	// Defaults to NodePort.
 	Type *websitev1beta1.ServiceType `json:"type,omitempty"`
-	// nodePort is the port on every node, from 1 to 65535 and within the range
-	// that the cluster is configured for. It can be given with the types
-	// NodePort and LoadBalancer only. By default the cluster chooses a free
-	// one.
+	// nodePort is the port on every node, from 1 to 65535 and within the node
+	// port range of the cluster. It may only be set with the types NodePort and
+	// LoadBalancer. By default the cluster allocates one.
 	NodePort *int32 `json:"nodePort,omitempty"`
 }
 

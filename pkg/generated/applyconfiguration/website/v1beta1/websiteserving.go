@@ -9,26 +9,28 @@ import (
 // WebsiteServingApplyConfiguration represents a declarative configuration of the WebsiteServing type for use
 // with apply.
 //
-// WebsiteServing says how the files are served. A path is answered with the file
-// of that name, or else with the file of that name and the extension .html, or
-// else with the index of that directory.
+// WebsiteServing configures the web server. For a path it serves the file of
+// that name, or else the file of that name with the extension .html, or else the
+// index of that directory.
 type WebsiteServingApplyConfiguration struct {
-	// index is the file that is served for a directory. Letters, digits, '.',
-	// '_' and '-'; it must not begin with '-' or '.'. Defaults to index.html.
+	// index is the name of the file served for a directory, of at most 255
+	// letters, digits, '.', '_' and '-', not beginning with '-' or '.'.
+	// Defaults to index.html.
 	Index *string `json:"index,omitempty"`
-	// notFoundPath is the page that is served, with status 404, for what does
-	// not exist: an absolute path below the published directory. Defaults to
-	// /404.html.
+	// notFoundPath is the page served with status 404: an absolute path in the
+	// published directory, of at most 1024 characters. Defaults to /404.html.
 	NotFoundPath *string `json:"notFoundPath,omitempty"`
-	// fallback says what is served for a path that does not exist: None is the
-	// page of notFoundPath, SPA the index of the site with status 200, as
-	// applications need that route in the browser. Defaults to None.
+	// fallback is the response for a path that does not exist: None is the page
+	// of notFoundPath, SPA is the index of the site with status 200, for
+	// single-page applications. Defaults to None.
 	Fallback *websitev1beta1.FallbackPolicy `json:"fallback,omitempty"`
-	// redirects send requests for one path to another address. At most 2000,
-	// no two from the same path.
+	// redirects redirect paths, before files are looked up. At most 2000, no two
+	// from the same path, and at most 100 from a path that ends in "/*". A
+	// redirect from the exact path takes precedence, then the one with the
+	// longest prefix, in any order.
 	Redirects []RedirectApplyConfiguration `json:"redirects,omitempty"`
-	// headers are added to responses. At most 100, no two of the same name for
-	// the same path.
+	// headers are added to responses. At most 100, no two with the same path
+	// and name.
 	Headers []ResponseHeaderApplyConfiguration `json:"headers,omitempty"`
 }
 

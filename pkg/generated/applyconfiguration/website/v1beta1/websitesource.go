@@ -9,41 +9,45 @@ import (
 // WebsiteSourceApplyConfiguration represents a declarative configuration of the WebsiteSource type for use
 // with apply.
 //
-// WebsiteSource says what is published.
+// WebsiteSource is the repository content to publish.
 type WebsiteSourceApplyConfiguration struct {
-	// repository is the git repository to publish: an https://, http:// or
-	// ssh:// URL, or user@host:path. At most 2048 characters, without white
-	// space, control characters, '$', a query string or a fragment, and
-	// without a user name or password in an http(s) URL: credentials belong in
-	// the Secret of secretRef. A repository over ssh requires secretRef.
+	// repository is the address of the git repository: an https://, http:// or
+	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
+	// contain white space, control characters, '$', a query string or a
+	// fragment, nor, in an http(s) URL, a user name or password. An ssh address
+	// requires secretRef.
 	Repository *string `json:"repository,omitempty"`
-	// ref is what to publish of the repository: at most one of branch, tag,
-	// commit and name. Without it the branch that the remote's HEAD names is
-	// followed.
+	// ref is the reference to publish: at most one of branch, tag, commit and
+	// name. Defaults to the branch of the remote's HEAD.
 	Ref *GitReferenceApplyConfiguration `json:"ref,omitempty"`
-	// path is the directory of the repository to publish, relative to its
-	// root: segments of letters, digits, '.', '_' and '-', separated by '/'.
-	// No segment may be "..", ".git" or begin with '-'. Defaults to the root.
+	// path is the directory to publish, relative to the root of the
+	// repository, of at most 1024 characters: segments of letters, digits,
+	// '.', '_' and '-', separated by '/'. No segment may be ".", ".." or
+	// ".git", or begin with '-'. Defaults to the root.
 	Path *string `json:"path,omitempty"`
-	// submodules says whether git submodules are fetched: Off, Shallow (those
-	// of the repository itself) or Recursive (theirs as well). Defaults to
-	// Off.
+	// submodules selects the git submodules to fetch: Off (none), Shallow
+	// (those of the repository) or Recursive (also those of submodules).
+	// Defaults to Off.
 	Submodules *websitev1beta1.SubmodulePolicy `json:"submodules,omitempty"`
-	// secretRef names the Secret that holds the credentials for the
-	// repository: username and password for https://, ssh-privatekey and
-	// known_hosts for ssh. It cannot be used with http://. Setting it requires
-	// get on that Secret, and so does changing repository, ref, submodules or
-	// credentialScope beside it. When the Secret changes, running pods fetch
-	// with the new password, key and known_hosts as soon as their node has
-	// them, which by default takes up to a minute and a half; a new user name
-	// takes new pods.
+	// secretRef names the Secret with the credentials for the repository:
+	// username and password for https://, ssh-privatekey and known_hosts for
+	// ssh. It must not be set for http://. Setting it, or changing repository,
+	// ref, submodules or credentialScope while it is set, requires get on the
+	// Secret. Running pods use a changed password, key or known_hosts when the
+	// kubelet has updated the volume, by default within 90 seconds; a changed
+	// username requires new pods.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// credentialScope says where the credentials of secretRef may be used when
-	// submodules are fetched: Repository (at the path of repository only) or
-	// Host (for every repository of its host, or of the hosts in known_hosts).
-	// A key for ssh cannot be limited to one repository, so that submodules
-	// with such a key require Host. Defaults to Repository.
+	// credentialScope limits where the credentials of secretRef are sent:
+	// Repository (to the path of repository only) or Host (to every repository
+	// of its host or, over ssh, of the hosts in known_hosts). Submodules with
+	// ssh credentials require Host, because an ssh key cannot be limited to one
+	// repository. Defaults to Repository.
 	CredentialScope *websitev1beta1.CredentialScope `json:"credentialScope,omitempty"`
+	// caRef names the bundle of CA certificates for an https:// repository whose
+	// server has a certificate of a private CA. It must not be set for other
+	// repositories. Setting or changing it requires get on the ConfigMap or
+	// Secret. Defaults to the public CAs.
+	CARef *CAReferenceApplyConfiguration `json:"caRef,omitempty"`
 }
 
 // WebsiteSourceApplyConfiguration constructs a declarative configuration of the WebsiteSource type for use with
@@ -97,5 +101,13 @@ func (b *WebsiteSourceApplyConfiguration) WithSecretRef(value *SecretReferenceAp
 // If called multiple times, the CredentialScope field is set to the value of the last call.
 func (b *WebsiteSourceApplyConfiguration) WithCredentialScope(value websitev1beta1.CredentialScope) *WebsiteSourceApplyConfiguration {
 	b.CredentialScope = &value
+	return b
+}
+
+// WithCARef sets the CARef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CARef field is set to the value of the last call.
+func (b *WebsiteSourceApplyConfiguration) WithCARef(value *CAReferenceApplyConfiguration) *WebsiteSourceApplyConfiguration {
+	b.CARef = value
 	return b
 }

@@ -7,34 +7,41 @@ package v1beta1
 //
 // WebsiteSpec is the desired state of a Website.
 type WebsiteSpecApplyConfiguration struct {
-	// deploymentName is the name of the Deployment that serves the site; the
-	// names of the other children derive from it. It must be a DNS-1035 label
-	// of at most 57 characters and cannot be changed after creation. When a
-	// Deployment of this name exists that belongs to something else, it is
-	// left alone and a condition of the Website says so. Defaults to the name
-	// of the Website.
+	// deploymentName is the name of the Deployment, from which the names of the
+	// other children are derived. It must be a DNS-1035 label of at most 57
+	// characters, and is immutable. An existing Deployment of this name that
+	// the Website does not control is not changed; a condition reports it.
+	// Defaults to metadata.name on creation; an update without it keeps the
+	// name.
 	DeploymentName *string `json:"deploymentName,omitempty"`
-	// replicas is the number of pods that serve the site. It must not be
-	// negative; 0 takes the site offline. Defaults to 1.
+	// replicas is the number of pods, at least 0. With 0 the site is offline.
+	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// suspend keeps the site on the commit that it serves: its pods go on, and
-	// stop following the repository until suspend is false again. Pods that are
-	// added or replaced meanwhile fetch that commit. Changes of the rest of the
-	// spec are acted on, except for those of source.ref. Defaults to false.
+	// suspend stops following the repository. The pods keep serving their
+	// commit, and new pods fetch the same commit. Changes of source.ref take
+	// effect when suspend is false again, other changes of the spec at once.
+	// Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
-	// source says what is published.
+	// source is the repository content to publish.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`
-	// sync says how the pods follow the source.
+	// sync configures polling of the repository.
 	Sync *WebsiteSyncApplyConfiguration `json:"sync,omitempty"`
-	// serving says how the files are served.
+	// serving configures the web server. Its redirects and headers are limited
+	// by the size of the spec, at most 512 KiB as JSON.
 	Serving *WebsiteServingApplyConfiguration `json:"serving,omitempty"`
-	// service is the Service in front of the pods.
+	// service configures the Service of the pods.
 	Service *WebsiteServiceApplyConfiguration `json:"service,omitempty"`
-	// resources are the compute resources of the containers of each pod.
-	// Whatever is not set here is chosen by website-controller.
+	// resources are the compute resources of the containers of each pod. Each
+	// request and limit of cpu and memory that is not set has its own default,
+	// adjusted so that no request exceeds its limit.
 	Resources *WebsiteResourcesApplyConfiguration `json:"resources,omitempty"`
-	// scheduling says on which nodes the pods may run.
+	// scheduling restricts the nodes of the pods.
 	Scheduling *WebsiteSchedulingApplyConfiguration `json:"scheduling,omitempty"`
+	// pin is the full name of a commit to serve instead of the newest one: 40 or
+	// 64 hexadecimal digits in lower case. The repository is still fetched, and
+	// removing pin publishes the newest commit at once. POST to the subresource
+	// rollback sets it. Defaults to none.
+	Pin *string `json:"pin,omitempty"`
 }
 
 // WebsiteSpecApplyConfiguration constructs a declarative configuration of the WebsiteSpec type for use with
@@ -112,5 +119,13 @@ func (b *WebsiteSpecApplyConfiguration) WithResources(value *WebsiteResourcesApp
 // If called multiple times, the Scheduling field is set to the value of the last call.
 func (b *WebsiteSpecApplyConfiguration) WithScheduling(value *WebsiteSchedulingApplyConfiguration) *WebsiteSpecApplyConfiguration {
 	b.Scheduling = value
+	return b
+}
+
+// WithPin sets the Pin field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pin field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithPin(value string) *WebsiteSpecApplyConfiguration {
+	b.Pin = &value
 	return b
 }

@@ -11,33 +11,36 @@ import (
 //
 // WebsiteStatus is the most recently observed state of a Website.
 type WebsiteStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation of this status.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// replicas is the number of pods that exist for the site.
+	// replicas is the number of existing pods.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// updatedReplicas is the number of those pods that have the shape that the
-	// spec asks for.
+	// updatedReplicas is the number of pods with the current pod template.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// readyReplicas is the number of those pods that are ready to serve.
+	// readyReplicas is the number of ready pods.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// availableReplicas is the number of those pods that have been ready for
-	// at least the Deployment's minReadySeconds.
+	// availableReplicas is the number of pods that have been ready for at least
+	// the Deployment's minReadySeconds.
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// selector selects the pods of the site, in the form of a label selector
-	// query. Autoscalers find by it what they measure.
+	// selector is the label selector of the pods, as a string, for autoscalers.
 	Selector *string `json:"selector,omitempty"`
 	// commit is the git commit that every ready pod serves: 40 or 64
-	// hexadecimal digits. It is empty while they differ, and what they served
-	// last while the condition Synced is Unknown because they do not answer.
+	// hexadecimal digits. It is empty while the pods serve different commits.
+	// While pods are unreachable (condition Synced is Unknown), it is the last
+	// observed commit.
 	Commit *string `json:"commit,omitempty"`
-	// nodePort is the port on which every node of the cluster serves the site,
-	// where the Service has one.
+	// nodePort is the port of the Service on every node, from 1 to 65535, if it
+	// has one.
 	NodePort *int32 `json:"nodePort,omitempty"`
-	// urls are addresses under which the site can be reached, best first.
+	// urls are the addresses of the site, at most 16, preferred first.
 	Urls []string `json:"urls,omitempty"`
-	// conditions are the latest observations of the site's state: Ready, which
-	// sums up the others, Available, Progressing and Synced.
+	// conditions are Ready, which summarizes the others, Available,
+	// Progressing and Synced.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// sync is the last request to the subresource sync.
+	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`
+	// history contains the last published commits, at most 10, newest first.
+	History []WebsiteReleaseApplyConfiguration `json:"history,omitempty"`
 }
 
 // WebsiteStatusApplyConfiguration constructs a declarative configuration of the WebsiteStatus type for use with
@@ -129,6 +132,27 @@ func (b *WebsiteStatusApplyConfiguration) WithConditions(values ...*v1.Condition
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithSync sets the Sync field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Sync field is set to the value of the last call.
+func (b *WebsiteStatusApplyConfiguration) WithSync(value *WebsiteSyncStatusApplyConfiguration) *WebsiteStatusApplyConfiguration {
+	b.Sync = value
+	return b
+}
+
+// WithHistory adds the given value to the History field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the History field.
+func (b *WebsiteStatusApplyConfiguration) WithHistory(values ...*WebsiteReleaseApplyConfiguration) *WebsiteStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHistory")
+		}
+		b.History = append(b.History, *values[i])
 	}
 	return b
 }

@@ -5,13 +5,13 @@ package v1beta1
 // WebsiteSyncApplyConfiguration represents a declarative configuration of the WebsiteSync type for use
 // with apply.
 //
-// WebsiteSync says how the pods follow the source.
+// WebsiteSync configures polling of the repository.
 type WebsiteSyncApplyConfiguration struct {
-	// periodSeconds is the time between two looks at the repository, from 10
-	// to 86400. Defaults to 60.
+	// periodSeconds is the polling interval in seconds, from 10 to 86400.
+	// Defaults to 60.
 	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
-	// timeoutSeconds is the time after which a fetch is given up, from 10 to
-	// 3600. Defaults to 120.
+	// timeoutSeconds is the timeout of a fetch in seconds, from 10 to 3600.
+	// Defaults to 120.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
 
