@@ -17,75 +17,84 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// ReferenceAuthorizer refuses Websites that refer to what the requesting user
-// may not read: a pod would read it for them and send it where they say.
-type ReferenceAuthorizer struct {
+// FieldAuthorizer rejects values of fields that take more than the permission to
+// write Websites: references to Secrets that the requesting user cannot read, which a
+// pod would send to a server of the user's choice, exposure, and tolerations.
+type FieldAuthorizer struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// NewReferenceAuthorizer returns one that asks authorizer. It returns an error
-// when there is none, since nothing would be refused.
-func NewReferenceAuthorizer(authorizer authorizer.UnconditionalAuthorizer) (*ReferenceAuthorizer, error) {
+// NewFieldAuthorizer returns one that uses authorizer. It returns an error if
+// authorizer is nil, since nothing would be rejected.
+func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer) (*FieldAuthorizer, error) {
 	if authorizer == nil {
-		return nil, errors.New("there is no authorizer to ask whether users may read what Websites refer to: configure authorization")
+		return nil, errors.New("no authorizer is configured, so fields of Websites cannot be authorized: configure authorization")
 	}
-	return &ReferenceAuthorizer{authorizer: authorizer}, nil
+	return &FieldAuthorizer{authorizer: authorizer}, nil
 }
 
-// OnCreate returns a validation of new Websites that authorizes their references
-// and then runs validate, which may be nil. It is for objects that the strategy
-// has accepted and that admission changes no more.
-func (a *ReferenceAuthorizer) OnCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+// OnCreate returns a validation of new Websites that authorizes their fields and
+// then runs validate, which may be nil. It is for objects that the strategy has
+// accepted and that admission changes no more.
+func (a *FieldAuthorizer) OnCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
-		if err := a.authorize(ctx, obj, nil); err != nil || validate == nil {
+		w, err := toWebsite(obj)
+		if err != nil {
+			return err
+		}
+		if err := a.authorize(ctx, w, nil); err != nil || validate == nil {
 			return err
 		}
 		return validate(ctx, obj)
 	}
 }
 
-// OnUpdate is as OnCreate for changes. References that stay as they were pass,
-// so that the permission is that of the user who has set them.
-func (a *ReferenceAuthorizer) OnUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+// OnUpdate is as OnCreate for changes. Unchanged values are accepted, so that only
+// the user who sets them needs the permission.
+func (a *FieldAuthorizer) OnUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
-		if err := a.authorize(ctx, obj, old); err != nil || validate == nil {
+		w, err := toWebsite(obj)
+		if err != nil {
+			return err
+		}
+		previous, err := toWebsite(old)
+		if err != nil {
+			return err
+		}
+		if err := a.authorize(ctx, w, previous); err != nil || validate == nil {
 			return err
 		}
 		return validate(ctx, obj, old)
 	}
 }
 
-// authorize checks the references of obj that old, which is nil on creation, does
-// not have.
-func (a *ReferenceAuthorizer) authorize(ctx context.Context, obj, old runtime.Object) error {
+func toWebsite(obj runtime.Object) (*website.Website, error) {
 	w, ok := obj.(*website.Website)
 	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("authorizing the references of Websites: got a %T", obj))
+		return nil, apierrors.NewInternalError(fmt.Errorf("authorizing the fields of Websites: got a %T", obj))
 	}
-	var oldSpec *website.WebsiteSpec
-	if old != nil {
-		previous, ok := old.(*website.Website)
-		if !ok {
-			return apierrors.NewInternalError(fmt.Errorf("authorizing the references of Websites: got a %T", old))
-		}
-		oldSpec = &previous.Spec
-	}
-	changed := changedReferences(&w.Spec, oldSpec)
-	if len(changed) == 0 {
+	return w, nil
+}
+
+// authorize checks the permissions for the fields of w that differ from old, which
+// is nil on creation.
+func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website) error {
+	required := requiredPermissions(w, old)
+	if len(required) == 0 {
 		return nil
 	}
 	requester, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
-		return apierrors.NewInternalError(errors.New("authorizing the references of Websites: the request has no user"))
+		return apierrors.NewInternalError(errors.New("authorizing the fields of Websites: the request has no user"))
 	}
 	var errs field.ErrorList
-	for _, r := range changed {
-		allowed, err := a.mayGet(ctx, requester, w.Namespace, r)
+	for _, p := range required {
+		allowed, err := a.allows(ctx, requester, w.Namespace, p)
 		if err != nil {
 			return err
 		}
 		if !allowed {
-			errs = append(errs, field.Forbidden(r.path, fmt.Sprintf("requires get on %s %q in namespace %q: ask for a role that grants it", r.resource.Resource, r.name, w.Namespace)))
+			errs = append(errs, field.Forbidden(p.path, fmt.Sprintf("requires %s on %s %q in namespace %q: ask for a role that grants it", p.verb, p.resource.Resource, p.name, w.Namespace)))
 		}
 	}
 	if len(errs) > 0 {
@@ -94,25 +103,25 @@ func (a *ReferenceAuthorizer) authorize(ctx context.Context, obj, old runtime.Ob
 	return nil
 }
 
-// mayGet asks without looking at the object, so that the answer does not tell
-// whether it exists. It returns an error when there is no answer.
-func (a *ReferenceAuthorizer) mayGet(ctx context.Context, requester user.Info, namespace string, r objectReference) (bool, error) {
+// allows does not read the object, so that the answer does not reveal whether it
+// exists. It returns an error if the authorizer does not answer.
+func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, namespace string, p permission) (bool, error) {
 	decision, _, err := a.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User:            requester,
-		Verb:            "get",
+		Verb:            p.verb,
 		Namespace:       namespace,
-		APIGroup:        r.resource.Group,
-		APIVersion:      r.resource.Version,
-		Resource:        r.resource.Resource,
-		Name:            r.name,
+		APIGroup:        p.resource.Group,
+		APIVersion:      p.resource.Version,
+		Resource:        p.resource.Resource,
+		Name:            p.name,
 		ResourceRequest: true,
 	})
 	switch {
 	case decision == authorizer.DecisionAllow:
-		// As in the authorization of requests, an error besides does not matter.
+		// As in the authorization of requests, an error is ignored then.
 		return true, nil
 	case err != nil:
-		unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("%s: whether the user may get %s %q in namespace %q is unknown, retry: %v", r.path, r.resource.Resource, r.name, namespace, err))
+		unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("%s: whether the user may %s %s %q in namespace %q is unknown, retry: %v", p.path, p.verb, p.resource.Resource, p.name, namespace, err))
 		unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 		return false, unavailable
 	}

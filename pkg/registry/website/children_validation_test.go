@@ -24,6 +24,14 @@ func tolerating(toleration corev1.Toleration) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Scheduling.Tolerations = []corev1.Toleration{toleration} }
 }
 
+// disk limits the volume of a pod.
+func disk(size string) func(*website.Website) {
+	return func(w *website.Website) {
+		quantity := resource.MustParse(size)
+		w.Spec.Resources.Disk = &quantity
+	}
+}
+
 // childrenCases are about the Service and the pods.
 var childrenCases = map[string]specCase{
 	"service type":         {tweak: func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeClusterIP }},
@@ -40,6 +48,10 @@ var childrenCases = map[string]specCase{
 	"node port too high": {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 65536 }, want: []string{"spec.service.nodePort: Invalid value: 65536: must be less than or equal to 65535"}},
 
 	"resources":      {tweak: server("64Mi", "64Mi")},
+	"disk":           {tweak: disk("64Mi")},
+	"large disk":     {tweak: disk("16Ti")},
+	"disk too small": {tweak: disk("63Mi"), want: []string{`spec.resources.disk: Invalid value: "63Mi": must be between 64Mi and 16Ti`}},
+	"disk too large": {tweak: disk("17Ti"), want: []string{`spec.resources.disk: Invalid value: "17Ti": must be between 64Mi and 16Ti`}},
 	"sync resources": {tweak: func(w *website.Website) { w.Spec.Resources.Sync = memory("2", "1") }},
 	"negative limit": {tweak: func(w *website.Website) {
 		w.Spec.Resources.Server.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}
@@ -54,7 +66,7 @@ var childrenCases = map[string]specCase{
 		w.Spec.Resources.Sync.Requests = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 	}, want: []string{`spec.resources.sync.requests[example.com/gpu]: Unsupported value: "example.com/gpu": supported values: "cpu", "memory", "ephemeral-storage"`}},
 	"resource claims": {tweak: func(w *website.Website) { w.Spec.Resources.Server.Claims = []corev1.ResourceClaim{{Name: "x"}} },
-		want: []string{"spec.resources.server.claims: Forbidden: the pods of a Website have no resource claims"}},
+		want: []string{"spec.resources.server.claims: Forbidden: resource claims are not supported"}},
 
 	"node selector":         {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"example.com/zone": "a"} }},
 	"node selector illegal": {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"zone": "a b"} }, want: []string{`spec.scheduling.nodeSelector: Invalid value: "a b": ` + validation.IsValidLabelValue("a b")[0]}},

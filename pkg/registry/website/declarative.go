@@ -17,19 +17,25 @@ import (
 )
 
 // ValidateDeclaratively adds the errors of the declared rules to
-// validationErrs and tells all of them in the words of the version that the
-// client used. The rules are always those of v1beta1: the version that can
-// express everything, and into which what v1alpha1 carries in an annotation has
-// been unpacked by now.
+// validationErrs and returns all of them with the field paths of the requested
+// version. The rules are always those of v1beta1, which has all fields: those that
+// v1alpha1 carries in an annotation have been unpacked by now.
 func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime.Object, validationErrs field.ErrorList, opType operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
 	info := genericapirequest.RequestInfo{}
 	if given, ok := genericapirequest.RequestInfoFrom(ctx); ok {
 		info = *given
 	}
 	info.APIGroup, info.APIVersion = v1beta1.GroupName, v1beta1.SchemeGroupVersion.Version
+	// The rules are those of the part of the Website that the subresource changes.
+	switch info.Subresource {
+	case "sync":
+		info.Subresource = "status"
+	case rollbackSubresource:
+		info.Subresource = ""
+	}
 	for _, err := range validationErrs {
-		// Kubernetes' own types declare some rules twice while they migrate, and
-		// what they share with us marks its errors so. Here no rule is in both places.
+		// Kubernetes' own types have some rules twice while they migrate, and shared
+		// validation marks such errors. Here no rule is in both places.
 		err.CoveredByDeclarative = false
 	}
 	declared := genericapirequest.WithRequestInfo(ctx, &info)
@@ -37,8 +43,8 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime
 	return errorsForVersion(requestVersion(ctx), errs)
 }
 
-// requestVersion is the API version that the client used; empty where there is
-// no request, as in tests.
+// requestVersion returns the API version of the request, empty without a request, as
+// in tests.
 func requestVersion(ctx context.Context) string {
 	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok {
 		return info.APIVersion
@@ -46,7 +52,7 @@ func requestVersion(ctx context.Context) string {
 	return ""
 }
 
-// errorsForVersion renames the fields of errs as they are called in version.
+// errorsForVersion translates the field paths of errs to version.
 func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
 	if version != v1alpha1.SchemeGroupVersion.Version {
 		return errs

@@ -1,3 +1,3 @@
-// Package website holds the rules by which Websites are created, updated and
-// shown; package storage puts them into a store.
+// Package website contains the strategy of Websites: how they are created, updated,
+// selected and printed. Package storage applies it.
 package website

@@ -16,14 +16,17 @@ type objectReference struct {
 	name string
 	// path is the field that refers to it.
 	path *field.Path
-	// recipients is what decides who gets the content to see. It is compared as a whole.
+	// recipients are the fields that decide which content is used and where it is sent.
 	recipients any
 }
 
-var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+var (
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
 
-// gitRecipients is what decides where the credentials of a repository are sent:
-// to its server, and to those of the submodules that the reference names.
+// gitRecipients decide where the credentials of a repository are sent: to its server,
+// and to those of the submodules of the reference.
 type gitRecipients struct {
 	Repository string
 	Ref        *website.GitReference
@@ -43,17 +46,22 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 			recipients: gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope},
 		})
 	}
+	if ca := spec.Source.CARef; ca != nil {
+		reference := objectReference{resource: configMaps, name: ca.ConfigMapName, path: field.NewPath("spec", "source", "caRef"), recipients: ca.Key}
+		if ca.SecretName != "" {
+			reference.resource, reference.name = secrets, ca.SecretName
+		}
+		references = append(references, reference)
+	}
 	return references
 }
 
-// changedReferences lists the references of spec that old, which is nil on
+// changedReferences lists the references of spec that old, which is empty on
 // creation, does not have with the same recipients.
 func changedReferences(spec, old *website.WebsiteSpec) []objectReference {
 	known := map[string]objectReference{}
-	if old != nil {
-		for _, r := range referencesOf(old) {
-			known[r.path.String()] = r
-		}
+	for _, r := range referencesOf(old) {
+		known[r.path.String()] = r
 	}
 	var changed []objectReference
 	for _, r := range referencesOf(spec) {

@@ -2,7 +2,11 @@ package website
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,14 +15,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// The fields, beside name and namespace, by which Websites can be selected, as
-// they are called in the hub.
+// The fields, besides name and namespace, by which Websites can be selected, with
+// their paths in the hub.
 const (
-	deploymentNameField = "spec.deploymentName"
+	// DeploymentNameField selects by the name of the Deployment.
+	DeploymentNameField = "spec.deploymentName"
 	repositoryField     = "spec.source.repository"
+	// readyField is not a field of the type, but the status of its condition Ready.
+	readyField  = "status.ready"
+	commitField = "status.commit"
 )
+
+// selectable returns the values of the fields that have an index, by field.
+var selectable = map[string]func(*website.Website) string{
+	DeploymentNameField: func(w *website.Website) string { return w.Spec.DeploymentName },
+	repositoryField:     func(w *website.Website) string { return w.Spec.Source.Repository },
+	readyField:          ready,
+	commitField:         func(w *website.Website) string { return w.Status.Commit },
+}
+
+// ready returns the status of the condition Ready, Unknown without the condition.
+func ready(w *website.Website) string {
+	condition := meta.FindStatusCondition(w.Status.Conditions, v1beta1.WebsiteReady)
+	if condition == nil {
+		return string(metav1.ConditionUnknown)
+	}
+	return string(condition.Status)
+}
 
 // GetAttrs returns the labels and fields by which a Website can be selected.
 // It returns an error for any other type.
@@ -27,10 +53,11 @@ func GetAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("selecting Websites: got a %T", obj)
 	}
-	selectable := generic.ObjectMetaFieldsSet(&w.ObjectMeta, true)
-	selectable[deploymentNameField] = w.Spec.DeploymentName
-	selectable[repositoryField] = w.Spec.Source.Repository
-	return labels.Set(w.Labels), selectable, nil
+	set := generic.ObjectMetaFieldsSet(&w.ObjectMeta, true)
+	for field, value := range selectable {
+		set[field] = value(w)
+	}
+	return labels.Set(w.Labels), set, nil
 }
 
 // MatchWebsite selects Websites by labels and fields.
@@ -39,16 +66,17 @@ func MatchWebsite(label labels.Selector, field fields.Selector) storage.Selectio
 		Label:       label,
 		Field:       field,
 		GetAttrs:    GetAttrs,
-		IndexFields: []string{deploymentNameField, repositoryField},
+		IndexFields: slices.Sorted(maps.Keys(selectable)),
 	}
 }
 
-// Indexers keep lists by field from looking at every Website in the watch cache.
+// Indexers keep lists by field from reading every Website in the watch cache.
 func Indexers() *cache.Indexers {
-	return &cache.Indexers{
-		storage.FieldIndex(deploymentNameField): indexBy(func(w *website.Website) string { return w.Spec.DeploymentName }),
-		storage.FieldIndex(repositoryField):     indexBy(func(w *website.Website) string { return w.Spec.Source.Repository }),
+	indexers := cache.Indexers{}
+	for field, value := range selectable {
+		indexers[storage.FieldIndex(field)] = indexBy(value)
 	}
+	return &indexers
 }
 
 func indexBy(value func(*website.Website) string) cache.IndexFunc {
@@ -61,10 +89,10 @@ func indexBy(value func(*website.Website) string) cache.IndexFunc {
 	}
 }
 
-// Triggers keep watches by deployment name from being offered every event. The
-// watch cache takes one trigger per resource.
+// Triggers keep the watch cache from evaluating every event for watches by deployment
+// name. The watch cache takes one trigger per resource.
 func Triggers() storage.IndexerFuncs {
-	return storage.IndexerFuncs{deploymentNameField: func(obj runtime.Object) string {
+	return storage.IndexerFuncs{DeploymentNameField: func(obj runtime.Object) string {
 		w, ok := obj.(*website.Website)
 		if !ok {
 			return ""

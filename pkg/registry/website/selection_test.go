@@ -2,6 +2,7 @@ package website
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,10 @@ func TestSelection(t *testing.T) {
 		"another deployment":   {fields: "spec.deploymentName=other"},
 		"its repository":       {fields: "spec.source.repository=https://example.com/site.git", want: true},
 		"another repository":   {fields: "spec.source.repository!=https://example.com/site.git"},
+		"its readiness":        {fields: "status.ready=True", want: true},
+		"another readiness":    {fields: "status.ready!=True"},
+		"its commit":           {fields: "status.commit=0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", want: true},
+		"no commit":            {fields: "status.commit="},
 		"deployment and label": {labels: "team=blue", fields: "spec.deploymentName=kubia-website", want: true},
 	}
 	for name, test := range tests {
@@ -40,7 +45,7 @@ func TestSelection(t *testing.T) {
 				t.Fatal(err)
 			}
 			predicate := MatchWebsite(label, field)
-			got, err := predicate.Matches(newWebsite())
+			got, err := predicate.Matches(newWebsite(conditionReady, func(w *website.Website) { w.Status.Commit = strings.Repeat("0a", 20) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,6 +56,14 @@ func TestSelection(t *testing.T) {
 	}
 	if _, _, err := GetAttrs(&metav1.Status{}); err == nil {
 		t.Error("a Status was taken for a Website")
+	}
+}
+
+// TestReadinessWithoutACondition: an older Website may have none.
+func TestReadinessWithoutACondition(t *testing.T) {
+	_, selectable, err := GetAttrs(newWebsite())
+	if err != nil || selectable["status.ready"] != "Unknown" {
+		t.Errorf("status.ready = %q (%v), want Unknown", selectable["status.ready"], err)
 	}
 }
 

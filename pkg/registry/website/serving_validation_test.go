@@ -17,6 +17,24 @@ func redirect(from, to string, code int32) func(*website.Website) {
 	}
 }
 
+// prefixRedirects adds n redirects from all paths with a prefix.
+func prefixRedirects(n int) func(*website.Website) {
+	return func(w *website.Website) {
+		for i := range n {
+			redirect(fmt.Sprintf("/%d/*", i), "/", 301)(w)
+		}
+	}
+}
+
+// longRedirects adds n redirects of the maximum length.
+func longRedirects(n int) func(*website.Website) {
+	return func(w *website.Website) {
+		for i := range n {
+			redirect(fmt.Sprintf("/%04d%s", i, strings.Repeat("a", 1019)), "/"+strings.Repeat("b", 2047), 301)(w)
+		}
+	}
+}
+
 func redirects(n int) func(*website.Website) {
 	return func(w *website.Website) {
 		for i := range n {
@@ -68,7 +86,7 @@ var servingCases = map[string]specCase{
 	"redirect to itself":      {tweak: redirect("/a", "/a", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/a": must not redirect to itself`}},
 	"redirect to relative":    {tweak: redirect("/a", "b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "b": must be an absolute path, or an https:// or http:// URL`}},
 	"redirect to script":      {tweak: redirect("/a", "javascript:alert(1)", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "javascript:alert(1)": must be an absolute path, or an https:// or http:// URL`}},
-	"redirect to a host":      {tweak: redirect("/a", "//evil.example.com", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "//evil.example.com": must not begin with '//', which browsers take for another host`}},
+	"redirect to a host":      {tweak: redirect("/a", "//evil.example.com", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "//evil.example.com": must not begin with '//', which browsers read as another host`}},
 	"redirect to directive":   {tweak: redirect("/a", "/b;return", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/b;return": must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'`}},
 	"redirect to variable":    {tweak: redirect("/a", "https://$host/b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https://$host/b": must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'`}},
 	"redirect to no host":     {tweak: redirect("/a", "https:///b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https:///b": must name a host`}},
@@ -78,7 +96,29 @@ var servingCases = map[string]specCase{
 	"redirect code unknown":   {tweak: redirect("/a", "/b", 304), want: []string{`spec.serving.redirects[0].code: Unsupported value: 304: supported values: "301", "302", "303", "307", "308"`}},
 	"redirect twice":          {tweak: tweaks(redirect("/a", "/b", 301), redirect("/a", "/c", 301)), want: []string{`spec.serving.redirects[1].from: Duplicate value: "/a"`}},
 	"redirects at most":       {tweak: redirects(2000)},
-	"too many redirects":      {tweak: redirects(2001), want: []string{"spec.serving.redirects: Too many: 2001: must have at most 2000 items"}},
+
+	"prefix":                     {tweak: tweaks(redirect("/blog/*", "/news/:splat", 301), redirect("/blog/", "/news", 301))},
+	"prefix to a host":           {tweak: redirect("/*", "https://example.com/a/:splat?b=:splat#:splat", 301)},
+	"prefix to one path":         {tweak: redirect("/blog/*", "/", 301)},
+	"star within a segment":      {tweak: redirect("/blog*", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/blog*": must contain '*' only as the last segment`}},
+	"star before the end":        {tweak: redirect("/a/*/b", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/a/*/b": must contain '*' only as the last segment`}},
+	"two stars":                  {tweak: redirect("/a/*/*", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/a/*/*": must contain '*' only as the last segment`}},
+	"placeholder":                {tweak: redirect("/blog/:year", "/news", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/blog/:year": must not contain a placeholder: only '*' as the last segment is supported`}},
+	"placeholder in the target":  {tweak: redirect("/blog/*", "/news/:year/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/news/:year/:splat": must not contain a placeholder other than ':splat'`}},
+	"splat without star":         {tweak: redirect("/blog", "/news/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/news/:splat": must not contain ':splat' unless 'from' ends in '/*'`}},
+	"splat with more":            {tweak: redirect("/blog/*", "/news/a:splats", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/news/a:splats": must not contain a letter, digit or '_' after ':splat'`}},
+	"splat in the host":          {tweak: redirect("/blog/*", "https://example.com:splat/", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https://example.com:splat/": must not contain ':splat' in the host`, `spec.serving.redirects[0].to: Invalid value: "https://example.com:splat/": invalid port ":splat" after host`}},
+	"prefix to itself":           {tweak: redirect("/blog/*", "/blog/:splat", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/blog/:splat": must not be a path that 'from' matches, which redirects without end`}},
+	"prefix to below itself":     {tweak: redirect("/blog/*", "/blog/new?a=b", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/blog/new?xxxxx": must not be a path that 'from' matches, which redirects without end`}},
+	"all paths to one":           {tweak: redirect("/*", "/maintenance", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/maintenance": must not be a path that 'from' matches, which redirects without end`}},
+	"prefix that is reserved":    {tweak: redirect("/.error/*", "/a", 301), want: []string{`spec.serving.redirects[0].from: Invalid value: "/.error/*": must not begin with '/.error/', which is reserved`}},
+	"prefixes at most":           {tweak: prefixRedirects(100)},
+	"too many prefixes":          {tweak: prefixRedirects(101), want: []string{"spec.serving.redirects: Invalid value: 101: must have at most 100 redirects from a path that ends in '/*'"}},
+	"a colon within a segment":   {tweak: redirect("/wiki/Talk:Main", "/talk/Main:1", 301)},
+	"more than fits into a spec": {tweak: longRedirects(200), want: []string{"spec.serving.redirects: Too long: the spec may not be more than 524288 bytes as JSON: it has 620923, 620601 of them here"}},
+	"as much as fits":            {tweak: longRedirects(168)},
+
+	"too many redirects": {tweak: redirects(2001), want: []string{"spec.serving.redirects: Too many: 2001: must have at most 2000 items"}},
 
 	"headers":               {tweak: tweaks(header("/", "Content-Security-Policy", "default-src 'self'; img-src *"), header("/a/", "Link", `</a.css>; rel="preload"`))},
 	"header for two paths":  {tweak: tweaks(header("/", "X-A", "1"), header("/a/", "X-A", "2"))},
@@ -90,8 +130,8 @@ var servingCases = map[string]specCase{
 	"header without name":   {tweak: header("/", "", "1"), want: []string{"spec.serving.headers[0].name: Required value"}},
 	"header without value":  {tweak: header("/", "X-A", ""), want: []string{"spec.serving.headers[0].value: Required value"}},
 	"header with colon":     {tweak: header("/", "X:", "1"), want: []string{`spec.serving.headers[0].name: Invalid value: "X:": must consist of letters, digits and '-', and begin and end with a letter or digit`}},
-	"header of the hop":     {tweak: header("/", "Transfer-Encoding", "chunked"), want: []string{`spec.serving.headers[0].name: Invalid value: "Transfer-Encoding": must not be a header of the connection, or one that the server writes itself`}},
-	"header of the framing": {tweak: header("/", "content-length", "1"), want: []string{`spec.serving.headers[0].name: Invalid value: "content-length": must not be a header of the connection, or one that the server writes itself`}},
+	"header of the hop":     {tweak: header("/", "Transfer-Encoding", "chunked"), want: []string{`spec.serving.headers[0].name: Invalid value: "Transfer-Encoding": must not be a connection header, or a header that nginx sets`}},
+	"header of the framing": {tweak: header("/", "content-length", "1"), want: []string{`spec.serving.headers[0].name: Invalid value: "content-length": must not be a connection header, or a header that nginx sets`}},
 	"header split":          {tweak: header("/", "X-A", "1\r\nX-B: 2"), want: []string{`spec.serving.headers[0].value: Invalid value: "1\r\nX-B: 2": must consist of printable ASCII characters other than '$' and '\'`}},
 	"header with variable":  {tweak: header("/", "X-A", "$host"), want: []string{`spec.serving.headers[0].value: Invalid value: "$host": must consist of printable ASCII characters other than '$' and '\'`}},
 	"header with space":     {tweak: header("/", "X-A", " 1"), want: []string{`spec.serving.headers[0].value: Invalid value: " 1": must not begin or end with a space`}},

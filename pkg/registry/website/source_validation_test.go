@@ -20,6 +20,10 @@ func path(p string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Path = p }
 }
 
+func ca(r website.CAReference) func(*website.Website) {
+	return func(w *website.Website) { w.Spec.Source.CARef = &r }
+}
+
 // sourceCases are about what is published, and how it is followed.
 var sourceCases = map[string]specCase{
 	"no repository":       {tweak: repository(""), want: []string{"spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
@@ -68,6 +72,17 @@ var sourceCases = map[string]specCase{
 	"secret":                {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "git.key"} }},
 	"secret without name":   {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{} }, want: []string{"spec.source.secretRef.name: Required value"}},
 	"secret in upper case":  {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "Key"} }, want: []string{`spec.source.secretRef.name: Invalid value: "Key": ` + validation.IsDNS1123Subdomain("Key")[0]}},
+
+	"CA of a ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "ca", Key: "ca.crt"})},
+	"CA of a Secret":    {tweak: ca(website.CAReference{SecretName: "ca", Key: "tls.ca"})},
+	"CA of nothing":     {tweak: ca(website.CAReference{Key: "ca.crt"}), want: []string{`spec.source.caRef: Invalid value: "": must specify one of: ` + "`configMapName`, `secretName`"}},
+	"CA of both": {tweak: ca(website.CAReference{ConfigMapName: "ca", SecretName: "ca", Key: "ca.crt"}),
+		want: []string{`spec.source.caRef: Invalid value: "{configMapName, secretName}": must specify exactly one of: ` + "`configMapName`, `secretName`"}},
+	"CA of an upper-case ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "CA", Key: "ca.crt"}), want: []string{`spec.source.caRef.configMapName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
+	"CA of an upper-case Secret":    {tweak: ca(website.CAReference{SecretName: "CA", Key: "ca.crt"}), want: []string{`spec.source.caRef.secretName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
+	"CA of a path":                  {tweak: ca(website.CAReference{SecretName: "ca", Key: "x/y"}), want: []string{`spec.source.caRef.key: Invalid value: "x/y": ` + validation.IsConfigMapKey("x/y")[0]}},
+	"CA for http": {tweak: tweaks(repository("http://example.com/site.git"), ca(website.CAReference{SecretName: "ca", Key: "ca.crt"})),
+		want: []string{"spec.source.caRef: Forbidden: may only be set for an https:// repository"}},
 
 	"slowest sync": {tweak: func(w *website.Website) {
 		w.Spec.Sync = website.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}

@@ -10,10 +10,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
-// StatusStrategy is what applies to updates of the status subresource.
+// pendingStatus is the status of a Website until website-controller reports one.
+// Clients take an object without conditions for ready. The observed generations are
+// 0: the controller has observed none.
+func pendingStatus(created metav1.Time) website.WebsiteStatus {
+	return website.WebsiteStatus{Conditions: []metav1.Condition{{
+		Type:               v1beta1.WebsiteReady,
+		Status:             metav1.ConditionUnknown,
+		Reason:             v1beta1.WebsiteReasonPending,
+		Message:            "website-controller has not reported yet",
+		LastTransitionTime: created,
+	}}}
+}
+
+// StatusStrategy is the strategy of the status subresource.
 type StatusStrategy struct {
 	Strategy
 }
@@ -28,24 +42,50 @@ func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetInEveryVersion(fieldpath.NewSet(
 		fieldpath.MakePathOrDie("metadata"),
 		fieldpath.MakePathOrDie("spec"),
+		fieldpath.MakePathOrDie("status", "sync", "requestedTime"),
+		fieldpath.MakePathOrDie("status", "sync", "requestedBy"),
+		fieldpath.MakePathOrDie("status", "sync", "commit"),
 	))
 }
 
-// PrepareForUpdate keeps everything but the status: a permission to report must
-// not become a permission to change what is asked for.
-func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps everything but the status: permission to update the status
+// must not include permission to change the spec.
+func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
+	keepCarriedFields(ctx, updated, previous)
 	updated.Spec = previous.Spec
+	keepSyncRequest(&updated.Status, &previous.Status)
+	annotation, unreadable := updated.Annotations[website.AnnotationV1beta1Fields]
 	metav1.ResetObjectMetaForStatus(&updated.ObjectMeta, &previous.ObjectMeta)
+	if unreadable && isV1alpha1(ctx) {
+		// Validation rejects it.
+		updated.Annotations = map[string]string{website.AnnotationV1beta1Fields: annotation}
+	}
 	keepManagedFieldsInV1beta1(updated)
 }
 
+// keepSyncRequest keeps who requested what and when, which only the sync subresource
+// records. A client that does not know the field keeps all of it.
+func keepSyncRequest(updated, previous *website.WebsiteStatus) {
+	switch {
+	case previous.Sync == nil:
+		updated.Sync = nil
+	case updated.Sync == nil:
+		updated.Sync = previous.Sync
+	default:
+		updated.Sync.RequestedTime, updated.Sync.RequestedBy, updated.Sync.Commit = previous.Sync.RequestedTime, previous.Sync.RequestedBy, previous.Sync.Commit
+	}
+}
+
 // ValidateUpdate checks a changed status.
-func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+func (StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	if errs := validateAnnotation(ctx, obj.(*website.Website)); len(errs) > 0 {
+		return errs
+	}
 	return validation.ValidateWebsiteStatusUpdate(obj.(*website.Website), old.(*website.Website))
 }
 
-// WarningsOnUpdate returns nothing: whoever reports has not written the spec.
+// WarningsOnUpdate returns nothing: a status update does not change the spec.
 func (StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -56,6 +58,65 @@ var statusCases = map[string]struct {
 		conditions("Ready")(s)
 		s.Conditions[0].Reason = ""
 	}, want: []string{"status.conditions[0].reason: Required value"}},
+	"sync completed":          {tweak: completed(func(*website.WebsiteSyncCompletion) {})},
+	"sync started too late":   {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedTime = new(at(2)) }, want: []string{`status.sync.startedTime: Invalid value: "1970-01-01T00:00:02.000000Z": must not be after the requestedTime of the last request`}},
+	"completion of later":     {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.RequestedTime = at(2) }), want: []string{`status.sync.completed.requestedTime: Invalid value: "1970-01-01T00:00:02.000000Z": must not be after the requestedTime of the last request`}},
+	"completion of nothing":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.RequestedTime = metav1.MicroTime{} }), want: []string{"status.sync.completed.requestedTime: Required value"}},
+	"completion at no time":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.CompletedTime = metav1.MicroTime{} }), want: []string{"status.sync.completed.completedTime: Required value"}},
+	"result of its own":       {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "Maybe" }), want: []string{`status.sync.completed.result: Unsupported value: "Maybe": supported values: "Failed", "Succeeded"`}},
+	"no result":               {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "" }), want: []string{"status.sync.completed.result: Required value"}},
+	"long reason":             {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Reason = strings.Repeat("a", 129) }), want: []string{"status.sync.completed.reason: Too long: may not be more than 128 characters"}},
+	"long message":            {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Message = strings.Repeat("a", 1025) }), want: []string{"status.sync.completed.message: Too long: may not be more than 1024 characters"}},
+	"completed with a branch": {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Commit = "main" }), want: []string{`status.sync.completed.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"releases": {tweak: func(s *website.WebsiteStatus) {
+		released(func(*website.WebsiteRelease) {})(s)
+		s.History = slices.Repeat(s.History, 10)
+	}},
+	"too many releases": {tweak: func(s *website.WebsiteStatus) {
+		released(func(*website.WebsiteRelease) {})(s)
+		s.History = slices.Repeat(s.History, 11)
+	}, want: []string{"status.history: Too many: 11: must have at most 10 items"}},
+	"release of a branch":    {tweak: released(func(r *website.WebsiteRelease) { r.Commit = "main" }), want: []string{`status.history[0].commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"release at no time":     {tweak: released(func(r *website.WebsiteRelease) { r.PublishedTime = metav1.Time{} }), want: []string{"status.history[0].publishedTime: Required value"}},
+	"long subject":           {tweak: released(func(r *website.WebsiteRelease) { r.Subject = strings.Repeat("a", 201) }), want: []string{"status.history[0].subject: Too long: may not be more than 200 bytes"}},
+	"subject with an escape": {tweak: released(func(r *website.WebsiteRelease) { r.Subject = "a\x1b[2J" }), want: []string{`status.history[0].subject: Invalid value: "a\x1b[2J": must consist of printable characters`}},
+	"subject of bytes":       {tweak: released(func(r *website.WebsiteRelease) { r.Subject = "\xff" }), want: []string{"status.history[0].subject: Invalid value: must be valid UTF-8"}},
+	"long author":            {tweak: released(func(r *website.WebsiteRelease) { r.Author = strings.Repeat("é", 51) }), want: []string{"status.history[0].author: Too long: may not be more than 100 bytes"}},
+	"author with a line":     {tweak: released(func(r *website.WebsiteRelease) { r.Author = "a\nb" }), want: []string{`status.history[0].author: Invalid value: "a\nb": must consist of printable characters`}},
+	"delay before it began":  {tweak: released(func(r *website.WebsiteRelease) { r.DelayMilliseconds = ptr.To[int64](-1) }), want: []string{"status.history[0].delayMilliseconds: Invalid value: -1: must be greater than or equal to 0"}},
+	"cause of its own":       {tweak: released(func(r *website.WebsiteRelease) { r.Cause = "Whim" }), want: []string{`status.history[0].cause: Unsupported value: "Whim": supported values: "Poll", "Rollback", "Spec", "Sync"`}},
+}
+
+func at(seconds int64) metav1.MicroTime { return metav1.MicroTime{Time: time.Unix(seconds, 0)} }
+
+// requested is the request in the stored status.
+func requested() *website.WebsiteSyncStatus {
+	return &website.WebsiteSyncStatus{RequestedTime: at(1), RequestedBy: "ci", Commit: strings.Repeat("0a", 20)}
+}
+
+func withRequest(w *website.Website) { w.Status.Sync = requested() }
+
+// completed is a completion of the stored request, changed by tweak.
+func completed(tweak func(*website.WebsiteSyncCompletion)) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) {
+		s.Sync = requested()
+		s.Sync.StartedTime = new(at(1))
+		s.Sync.Completed = &website.WebsiteSyncCompletion{
+			RequestedTime: at(1), CompletedTime: at(3), Result: website.SyncFailed, Reason: "RefNotFound", Message: "no such branch", Commit: strings.Repeat("0b", 20),
+		}
+		tweak(s.Sync.Completed)
+	}
+}
+
+// released is a history of one release, changed by tweak.
+func released(tweak func(*website.WebsiteRelease)) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) {
+		s.History = []website.WebsiteRelease{{
+			Commit: strings.Repeat("0a", 20), Subject: "Add a page — with pictures", Author: "Zoë", PublishedTime: metav1.Unix(5, 0),
+			DelayMilliseconds: ptr.To[int64](700), Cause: website.ReleaseCauseSync,
+		}}
+		tweak(&s.History[0])
+	}
 }
 
 // conditions adds conditions of the types given.
@@ -75,9 +136,9 @@ func TestStatuses(t *testing.T) {
 	strategy := NewStatusStrategy(newStrategy(t))
 	for name, test := range statusCases {
 		t.Run(name, func(t *testing.T) {
-			updated := newWebsite(func(w *website.Website) { test.tweak(&w.Status) })
-			checkCauses(t, rest.BeforeUpdate(strategy, requestContext("v1beta1", "status"), updated, newWebsite()), test.want)
-			again := newWebsite(func(w *website.Website) { test.tweak(&w.Status); w.Status.UpdatedReplicas = 2 })
+			updated := newWebsite(withRequest, func(w *website.Website) { test.tweak(&w.Status) })
+			checkCauses(t, rest.BeforeUpdate(strategy, requestContext("v1beta1", "status"), updated, newWebsite(withRequest)), test.want)
+			again := newWebsite(withRequest, func(w *website.Website) { test.tweak(&w.Status); w.Status.UpdatedReplicas = 2 })
 			if !strings.HasPrefix(name, "negative updated") {
 				checkCauses(t, rest.BeforeUpdate(strategy, requestContext("v1beta1", "status"), again, updated), nil)
 			}

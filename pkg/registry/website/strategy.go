@@ -16,10 +16,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
-// Strategy is what applies when users create, update and delete Websites.
+// Strategy is the strategy of the main resource.
 type Strategy struct {
 	// DeclarativeValidation runs the rules that the types of v1beta1 declare;
-	// its scheme also tells the types of objects.
+	// its scheme also returns the kinds of objects.
 	rest.DeclarativeValidation
 	names.NameGenerator
 }
@@ -38,11 +38,10 @@ func NewStrategy(scheme *runtime.Scheme) Strategy {
 	return Strategy{DeclarativeValidation: rest.DeclarativeValidation{Scheme: scheme}, NameGenerator: names.SimpleNameGenerator}
 }
 
-// NamespaceScoped is true: each team has its Websites in its own namespaces.
+// NamespaceScoped is true.
 func (Strategy) NamespaceScoped() bool { return true }
 
-// DefaultGarbageCollectionPolicy is background deletion, as for every built-in
-// type of its age: kubectl returns at once and the children follow.
+// DefaultGarbageCollectionPolicy is background deletion, as for Deployments.
 func (Strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return rest.DeleteDependents
 }
@@ -62,46 +61,59 @@ func resetInEveryVersion(reset *fieldpath.Set) map[fieldpath.APIVersion]*fieldpa
 	}
 }
 
-// PrepareForCreate discards the status, which only the controller may claim,
-// and starts counting generations. It also names the Deployment after the
-// Website where the name was generated, too late for the defaults of the type;
-// v1alpha1 has no such default.
+// PrepareForCreate replaces the status, which only the controller reports, with a
+// pending one and sets generation 1. It also defaults deploymentName to a generated name, which is set
+// after the defaults of the type; v1alpha1 has no such default.
 func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	w := obj.(*website.Website)
-	w.Status = website.WebsiteStatus{}
+	w.Status = pendingStatus(w.CreationTimestamp)
 	w.Generation = 1
 	keepManagedFieldsInV1beta1(w)
-	if w.Spec.DeploymentName == "" && requestVersion(ctx) != v1alpha1.SchemeGroupVersion.Version {
+	if isV1alpha1(ctx) {
+		acceptEmptyAnnotation(w)
+		return
+	}
+	if w.Spec.DeploymentName == "" {
 		w.Spec.DeploymentName = w.Name
 	}
 }
 
 // PrepareForUpdate keeps the status and bumps the generation when the spec
-// changes, so that clients can tell whether an observation is of this spec.
-func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// changes, so that clients know whether the status is about this spec.
+func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
-	updated.Status = previous.Status
 	keepManagedFieldsInV1beta1(updated)
+	keepCarriedFields(ctx, updated, previous)
+	updated.Status = previous.Status
+	if updated.Spec.DeploymentName == "" && !isV1alpha1(ctx) {
+		updated.Spec.DeploymentName = previous.Spec.DeploymentName
+	}
 	if !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		updated.Generation = previous.Generation + 1
 	}
 }
 
 // Validate checks a new Website.
-func (Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	if errs := validateAnnotation(ctx, obj.(*website.Website)); len(errs) > 0 {
+		return errs
+	}
 	return validation.ValidateWebsite(obj.(*website.Website))
 }
 
 // ValidateUpdate checks a changed Website.
-func (Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+func (Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	if errs := validateAnnotation(ctx, obj.(*website.Website)); len(errs) > 0 {
+		return errs
+	}
 	return validation.ValidateWebsiteUpdate(obj.(*website.Website), old.(*website.Website))
 }
 
 // Canonicalize leaves the object as it is: a Website has one form only.
 func (Strategy) Canonicalize(runtime.Object) {}
 
-// AllowCreateOnUpdate is false: a PUT to a name that does not exist is a
-// mistake, not a request to create. Server-side apply creates all the same.
+// AllowCreateOnUpdate is false: a PUT to a name that does not exist is an error.
+// Server-side apply still creates.
 func (Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate is true, as for built-in types: a PUT without a

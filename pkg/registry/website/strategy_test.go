@@ -47,18 +47,28 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	return w
 }
 
-func TestCreateDiscardsStatusAndStartsGenerations(t *testing.T) {
-	w := newWebsite(func(w *website.Website) { w.ResourceVersion = "" })
+func TestCreateDropsStatusAndStartsGenerations(t *testing.T) {
+	created := metav1.Unix(1000, 0)
+	w := newWebsite(conditionReady, func(w *website.Website) { w.ResourceVersion, w.CreationTimestamp = "", created })
 	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), w.Namespace)
 	if err := rest.BeforeCreate(newStrategy(t), ctx, w); err != nil {
 		t.Fatal(err)
 	}
-	if !apiequality.Semantic.DeepEqual(w.Status, website.WebsiteStatus{}) {
-		t.Errorf("status = %+v, want none: only the controller reports", w.Status)
+	want := website.WebsiteStatus{Conditions: []metav1.Condition{{
+		Type: "Ready", Status: "Unknown", Reason: "Pending", Message: "website-controller has not reported yet", LastTransitionTime: created,
+	}}}
+	if !apiequality.Semantic.DeepEqual(w.Status, want) {
+		t.Errorf("status = %+v, want %+v: only the controller reports", w.Status, want)
 	}
 	if w.Generation != 1 {
 		t.Errorf("generation = %d, want 1", w.Generation)
 	}
+}
+
+// conditionReady is a status that a user sends on creation.
+func conditionReady(w *website.Website) {
+	conditions("Ready")(&w.Status)
+	w.Status.ObservedGeneration = 1
 }
 
 func TestUpdate(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -14,31 +15,35 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // Columns with a priority above 0 are shown by "kubectl get -o wide" only.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the Website, unique in its namespace."},
-	{Name: "Ready", Type: "string", Description: "Pods available to serve the site, of those asked for."},
-	{Name: "URL", Type: "string", Description: "Best address of the site or, where none is known, a colon and the port on which every node serves it."},
-	{Name: "Commit", Type: "string", Description: "Beginning of the git commit that every ready pod serves."},
+	{Name: "Ready", Type: "string", Description: "Available pods, of the desired number."},
+	{Name: "URL", Type: "string", Description: "First URL of the Website or, without one, a colon and the node port."},
+	{Name: "Commit", Type: "string", Description: "Abbreviated git commit that every ready pod serves."},
+	{Name: "Sync", Type: "string", Description: "Time since a commit was published or a requested sync succeeded, whichever was later, or the state of the requested sync: Pending, Running or Failed."},
+	{Name: "Pinned", Type: "string", Description: "Abbreviated commit of spec.pin, which is served instead of the newest one."},
 	{Name: "Age", Type: "string", Description: "Time since the Website was created."},
-	{Name: "Repo", Type: "string", Priority: 1, Description: "Git repository that is published."},
-	{Name: "Ref", Type: "string", Priority: 1, Description: "Branch, tag, commit or other reference of the repository that is published."},
-	{Name: "Deployment", Type: "string", Priority: 1, Description: "Deployment that serves the site."},
+	{Name: "Repo", Type: "string", Priority: 1, Description: "Published git repository."},
+	{Name: "Ref", Type: "string", Priority: 1, Description: "Published branch, tag, commit or other reference of the repository."},
+	{Name: "Deployment", Type: "string", Priority: 1, Description: "Deployment that serves the Website."},
+	{Name: "Rollout", Type: "string", Priority: 1, Description: "Reason of the condition Progressing: how far the rollout of the pods is."},
 }
 
-// none is what kubectl shows of built-in types where there is nothing to show.
+// none is what kubectl prints for an empty value of built-in types.
 const none = "<none>"
 
-// TableConvertor shows Websites as kubectl prints them.
+// TableConvertor prints Websites for "kubectl get".
 type TableConvertor struct {
 	clock clock.PassiveClock
 }
 
 var _ rest.TableConvertor = TableConvertor{}
 
-// NewTableConvertor returns a TableConvertor that reckons ages by c.
+// NewTableConvertor returns a TableConvertor that computes ages by c.
 func NewTableConvertor(c clock.PassiveClock) TableConvertor {
 	return TableConvertor{clock: c}
 }
@@ -63,7 +68,7 @@ func (t TableConvertor) ConvertToTable(_ context.Context, obj, tableOptions runt
 			table.Rows = append(table.Rows, t.row(&o.Items[i]))
 		}
 	default:
-		return nil, fmt.Errorf("showing Websites as a table: got a %T", obj)
+		return nil, fmt.Errorf("printing Websites as a table: got a %T", obj)
 	}
 	return table, nil
 }
@@ -75,16 +80,37 @@ func (t TableConvertor) row(w *website.Website) metav1.TableRow {
 			fmt.Sprintf("%d/%d", w.Status.AvailableReplicas, ptr.Deref(w.Spec.Replicas, 1)),
 			address(&w.Status),
 			cmp.Or(short(w.Status.Commit), none),
-			t.age(w.CreationTimestamp),
+			cmp.Or(t.synced(&w.Status), none),
+			cmp.Or(short(w.Spec.Pin), none),
+			age(t.clock, w.CreationTimestamp),
 			w.Spec.Source.Repository,
 			reference(w.Spec.Source.Ref),
 			w.Spec.DeploymentName,
+			cmp.Or(rollout(&w.Status), none),
 		},
 		Object: runtime.RawExtension{Object: w},
 	}
 }
 
-// address is what a user needs to open the site.
+// synced returns when what is served was last brought up to date, or why it was not.
+func (t TableConvertor) synced(status *website.WebsiteStatus) string {
+	var last time.Time
+	switch state := SyncStateOf(status.Sync); state {
+	case website.SyncStatePending, website.SyncStateRunning, website.SyncStateFailed:
+		return string(state)
+	case website.SyncStateSucceeded:
+		last = status.Sync.Completed.CompletedTime.Time
+	}
+	if len(status.History) > 0 && status.History[0].PublishedTime.After(last) {
+		last = status.History[0].PublishedTime.Time
+	}
+	if last.IsZero() {
+		return ""
+	}
+	return age(t.clock, metav1.NewTime(last))
+}
+
+// address returns the first URL or the node port.
 func address(status *website.WebsiteStatus) string {
 	switch {
 	case len(status.Urls) > 0:
@@ -95,11 +121,18 @@ func address(status *website.WebsiteStatus) string {
 	return none
 }
 
+// rollout returns how far the rollout of the pods is, or nothing if that is not known.
+func rollout(status *website.WebsiteStatus) string {
+	if progressing := meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteProgressing); progressing != nil {
+		return progressing.Reason
+	}
+	return ""
+}
+
 // short abbreviates a commit as git does.
 func short(commit string) string { return commit[:min(len(commit), 7)] }
 
-// reference is what is published of the repository, without the part of its
-// name that is the same for all of its kind.
+// reference returns the published reference without its common prefix.
 func reference(ref *website.GitReference) string {
 	if ref == nil {
 		ref = &website.GitReference{}
@@ -107,9 +140,9 @@ func reference(ref *website.GitReference) string {
 	return cmp.Or(ref.Branch, ref.Tag, short(ref.Commit), ref.Name, "HEAD")
 }
 
-func (t TableConvertor) age(created metav1.Time) string {
+func age(c clock.PassiveClock, created metav1.Time) string {
 	if created.IsZero() {
 		return "<unknown>"
 	}
-	return duration.HumanDuration(t.clock.Since(created.Time).Round(time.Second))
+	return duration.HumanDuration(c.Since(created.Time).Round(time.Second))
 }

@@ -21,7 +21,7 @@ func TestTable(t *testing.T) {
 	}
 
 	cells := func(ready, url, commit, age, ref string) []any {
-		return []any{"kubia", ready, url, commit, age, "https://example.com/site.git", ref, "kubia-website"}
+		return []any{"kubia", ready, url, commit, "<none>", "<none>", age, "https://example.com/site.git", ref, "kubia-website", "<none>"}
 	}
 	status := func(tweak func(*website.WebsiteStatus)) func(*website.Website) {
 		return func(w *website.Website) { tweak(&w.Status) }
@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 			website: newWebsite(created(48*time.Hour), func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0); w.Status.AvailableReplicas = 0 }),
 			want:    cells("0/0", "<none>", "<none>", "2d", "HEAD"),
 		},
-		"suspended: its pods go on": {
+		"suspended: its pods keep running": {
 			website: newWebsite(created(time.Minute), func(w *website.Website) { w.Spec.Suspend = true }),
 			want:    cells("2/2", "<none>", "<none>", "60s", "HEAD"),
 		},
@@ -56,7 +56,13 @@ func TestTable(t *testing.T) {
 			})),
 			want: cells("2/2", "http://192.0.2.1:30080", "<none>", "<unknown>", "HEAD"),
 		},
-		"of one commit":  {website: newWebsite(status(func(s *website.WebsiteStatus) { s.Commit = commit })), want: cells("2/2", "<none>", "0123456", "<unknown>", "HEAD")},
+		"of one commit": {website: newWebsite(status(func(s *website.WebsiteStatus) { s.Commit = commit })), want: cells("2/2", "<none>", "0123456", "<unknown>", "HEAD")},
+		"that is rolled out": {
+			website: newWebsite(status(func(s *website.WebsiteStatus) {
+				s.Conditions = []metav1.Condition{{Type: "Ready", Reason: "Serving"}, {Type: "Progressing", Reason: "RolloutPending"}}
+			})),
+			want: append(cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")[:10], "RolloutPending"),
+		},
 		"of no choice":   {website: newWebsite(ref(website.GitReference{})), want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
 		"of a branch":    {website: newWebsite(ref(website.GitReference{Branch: "live"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "live")},
 		"of a tag":       {website: newWebsite(ref(website.GitReference{Tag: "v1"})), want: cells("2/2", "<none>", "<none>", "<unknown>", "v1")},
@@ -74,6 +80,54 @@ func TestTable(t *testing.T) {
 			}
 			if table.Rows[0].Object.Object != test.website {
 				t.Error("the row does not carry its Website")
+			}
+		})
+	}
+}
+
+// TestSyncColumns: a request that is under way or failed is more than an age.
+func TestSyncColumns(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	ago := func(age time.Duration) metav1.MicroTime { return metav1.NewMicroTime(now.Add(-age)) }
+	request := func(started, completed bool, result website.SyncResult) *website.WebsiteSyncStatus {
+		s := &website.WebsiteSyncStatus{RequestedTime: ago(time.Minute)}
+		if started {
+			s.StartedTime = &s.RequestedTime
+		}
+		if completed {
+			s.Completed = &website.WebsiteSyncCompletion{RequestedTime: s.RequestedTime, CompletedTime: ago(50 * time.Second), Result: result}
+		}
+		return s
+	}
+	released := func(age time.Duration) []website.WebsiteRelease {
+		return []website.WebsiteRelease{{PublishedTime: metav1.NewTime(now.Add(-age))}, {PublishedTime: metav1.NewTime(now.Add(-24 * time.Hour))}}
+	}
+	tests := map[string]struct {
+		sync    *website.WebsiteSyncStatus
+		history []website.WebsiteRelease
+		pin     string
+		want    []any
+	}{
+		"nothing":                 {want: []any{"<none>", "<none>"}},
+		"published":               {history: released(3 * time.Hour), want: []any{"3h", "<none>"}},
+		"nothing new to publish":  {history: released(3 * time.Hour), sync: request(true, true, website.SyncSucceeded), want: []any{"50s", "<none>"}},
+		"published since":         {history: released(9 * time.Second), sync: request(true, true, website.SyncSucceeded), want: []any{"9s", "<none>"}},
+		"pending":                 {history: released(time.Hour), sync: request(false, false, ""), want: []any{"Pending", "<none>"}},
+		"running":                 {sync: request(true, false, ""), want: []any{"Running", "<none>"}},
+		"failed":                  {history: released(time.Hour), sync: request(true, true, website.SyncFailed), want: []any{"Failed", "<none>"}},
+		"pinned, published by it": {history: released(2 * time.Second), pin: strings.Repeat("0123456789", 4), want: []any{"2s", "0123456"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWebsite(func(w *website.Website) {
+				w.Status.Sync, w.Status.History, w.Spec.Pin = test.sync, test.history, test.pin
+			})
+			table, err := NewTableConvertor(testingclock.NewFakePassiveClock(now)).ConvertToTable(t.Context(), w, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := table.Rows[0].Cells[4:6]; !slices.Equal(got, test.want) {
+				t.Errorf("columns Sync and Pinned = %v, want %v", got, test.want)
 			}
 		})
 	}
@@ -102,10 +156,10 @@ func TestTableOfAList(t *testing.T) {
 		}
 		wide = append(wide, column.Name)
 	}
-	if want := []string{"Name", "Ready", "URL", "Commit", "Age"}; !slices.Equal(shown, want) {
+	if want := []string{"Name", "Ready", "URL", "Commit", "Sync", "Pinned", "Age"}; !slices.Equal(shown, want) {
 		t.Errorf("columns = %v, want %v", shown, want)
 	}
-	if want := []string{"Name", "Ready", "URL", "Commit", "Age", "Repo", "Ref", "Deployment"}; !slices.Equal(wide, want) {
+	if want := []string{"Name", "Ready", "URL", "Commit", "Sync", "Pinned", "Age", "Repo", "Ref", "Deployment", "Rollout"}; !slices.Equal(wide, want) {
 		t.Errorf("wide columns = %v, want %v", wide, want)
 	}
 

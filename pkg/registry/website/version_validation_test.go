@@ -48,7 +48,7 @@ func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
 	t.Run("deployment name missing in v1alpha1", func(t *testing.T) {
 		created := newWebsite(func(w *website.Website) { w.ResourceVersion, w.Spec.DeploymentName = "", "" })
 		checkCauses(t, rest.BeforeCreate(newStrategy(t), requestContext("v1alpha1", ""), created),
-			[]string{"spec.deploymentName: Required value: the name of the Deployment that serves the site"})
+			[]string{"spec.deploymentName: Required value: the name of the Deployment"})
 	})
 	t.Run("deployment renamed", func(t *testing.T) {
 		renamed := newWebsite(func(w *website.Website) { w.Spec.DeploymentName = "other" })

@@ -13,19 +13,19 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 )
 
-// WarningsOnCreate tells the user what is legal but unwise.
+// WarningsOnCreate returns warnings of valid but unwise values.
 func (Strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	return warnings(requestVersion(ctx), &obj.(*website.Website).Spec)
 }
 
-// WarningsOnUpdate is as WarningsOnCreate for a spec that has changed. Whoever
-// changes a label has not asked about the spec.
+// WarningsOnUpdate is like WarningsOnCreate, but returns none if the spec is
+// unchanged.
 func (Strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
 	if apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		return nil
 	}
-	return warnings(requestVersion(ctx), &updated.Spec)
+	return append(annotationWarnings(ctx, &updated.Spec, &previous.Spec), warnings(requestVersion(ctx), &updated.Spec)...)
 }
 
 func warnings(version string, spec *website.WebsiteSpec) []string {
@@ -37,7 +37,7 @@ func warnings(version string, spec *website.WebsiteSpec) []string {
 	if strings.HasPrefix(spec.Source.Repository, "http://") {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))
 	}
-	// Whoever has suspended the site as well means to put it away.
+	// A suspended site without pods is offline on purpose.
 	if ptr.Deref(spec.Replicas, 1) == 0 && !spec.Suspend {
 		warnings = append(warnings, "spec.replicas: 0 takes the site offline")
 	}

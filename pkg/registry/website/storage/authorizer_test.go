@@ -14,8 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 )
 
-// TestReferenceAuthorizerIsAsked: about the user of the request, groups and all.
-func TestReferenceAuthorizerIsAsked(t *testing.T) {
+// TestAttributesOfAuthorization: those of the requesting user, groups and all.
+func TestAttributesOfAuthorization(t *testing.T) {
 	p := &policy{allowed: []string{"rich/key"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
 	requester := &user.DefaultInfo{Name: rich, UID: "1", Groups: []string{"g"}, Extra: map[string][]string{"scopes": {"x"}}}
@@ -24,8 +24,8 @@ func TestReferenceAuthorizerIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := authorizer.AttributesRecord{User: requester, Verb: "get", Namespace: "default", APIVersion: "v1", Resource: "secrets", Name: "key", ResourceRequest: true}
-	if len(p.asked) != 1 || fmt.Sprintf("%+v", p.asked[0]) != fmt.Sprintf("%+v", want) {
-		t.Errorf("asked %+v, want %+v", p.asked, want)
+	if len(p.checked) != 1 || fmt.Sprintf("%+v", p.checked[0]) != fmt.Sprintf("%+v", want) {
+		t.Errorf("checked %+v, want %+v", p.checked, want)
 	}
 }
 

@@ -25,15 +25,15 @@ const (
 	refused    = `spec.source.secretRef: Forbidden: requires get on secrets "key" in namespace "default": ask for a role that grants it`
 )
 
-// policy allows users to get Secrets, by "user/secret", and notes what it is asked.
+// policy allows users to get Secrets, by "user/secret", and records the checks.
 type policy struct {
 	allowed []string
 	err     error
-	asked   []authorizer.AttributesRecord
+	checked []authorizer.AttributesRecord
 }
 
 func (p *policy) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	p.asked = append(p.asked, a.(authorizer.AttributesRecord))
+	p.checked = append(p.checked, a.(authorizer.AttributesRecord))
 	if p.err != nil {
 		return authorizer.DecisionNoOpinion, "", p.err
 	}
@@ -115,7 +115,7 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 			}
 			obj, created, err := storage.Website.Update(ctx, "applied", changed(func(w *website.Website) {
 				*w = *newWebsite(test.tweak)
-				w.Name, w.GenerateName = "applied", ""
+				w.Name, w.GenerateName, w.Spec.DeploymentName = "applied", "", "applied"
 			}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 			checkRefused(t, err, test.want)
 			if created != (test.want == "") {
@@ -129,7 +129,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 	repository := func(r string) func(*website.Website) {
 		return func(w *website.Website) { w.Spec.Source.Repository = r }
 	}
-	asked := func(r *website.GitReference) func(*website.Website) {
+	at := func(r *website.GitReference) func(*website.Website) {
 		return func(w *website.Website) { w.Spec.Source.Ref = r }
 	}
 	tests := map[string]struct {
@@ -151,9 +151,9 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"another reference":    {tweak: withSecret("other"), want: strings.Replace(refused, "key", "other", 1)},
 		"another repository":   {tweak: repository("https://evil.example.com/site.git"), want: refused},
 		"another path on it":   {tweak: repository("https://example.com/other.git"), want: refused},
-		"another branch":       {tweak: asked(&website.GitReference{Branch: "evil"}), want: refused},
-		"a commit":             {tweak: asked(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
-		"no branch":            {tweak: asked(nil), want: refused},
+		"another branch":       {tweak: at(&website.GitReference{Branch: "evil"}), want: refused},
+		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
+		"no branch":            {tweak: at(nil), want: refused},
 		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesRecursive }, want: refused},
 		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }, want: refused},
 	}
@@ -162,17 +162,17 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
-			w := newWebsite(withSecret("key"), asked(&website.GitReference{Branch: "main"}))
+			w := newWebsite(withSecret("key"), at(&website.GitReference{Branch: "main"}))
 			if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), w, nil, &metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			p.asked = nil
+			p.checked = nil
 			for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
 				_, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), poor), "kubia", changed(test.tweak), nil, nil, false, &metav1.UpdateOptions{DryRun: dryRun})
 				checkRefused(t, err, test.want)
 			}
-			if test.want == "" && len(p.asked) > 0 {
-				t.Errorf("the authorizer is asked %+v, want nothing", p.asked)
+			if test.want == "" && len(p.checked) > 0 {
+				t.Errorf("the authorizer has checked %+v, want nothing", p.checked)
 			}
 			if _, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), rich), "kubia", changed(test.tweak), nil, nil, false, &metav1.UpdateOptions{}); err != nil && !strings.Contains(test.want, "other") {
 				t.Errorf("refused although the user may get the Secret: %v", err)
@@ -182,7 +182,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 }
 
 // TestReferenceOfDeletedWebsite: what a Website of that name was allowed to use
-// says nothing of the next one.
+// has no meaning for the next one.
 func TestReferenceOfDeletedWebsite(t *testing.T) {
 	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
 	if _, err := storage.Website.Create(as(requestContext("v1beta1", ""), rich), newWebsite(withSecret("key")), nil, &metav1.CreateOptions{}); err != nil {
@@ -196,8 +196,8 @@ func TestReferenceOfDeletedWebsite(t *testing.T) {
 	checkRefused(t, err, refused)
 }
 
-// TestReferenceOfFinalizedWebsite: whoever takes a finalizer away need not get the
-// Secret, nor need whoever writes a Website as it is, to have it stored anew.
+// TestReferenceOfFinalizedWebsite: removing a finalizer requires no get on the Secret,
+// nor does writing an unchanged Website to migrate its storage.
 func TestReferenceOfFinalizedWebsite(t *testing.T) {
 	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
 	held := func(w *website.Website) { w.Finalizers = []string{"example.com/x"} }
@@ -213,7 +213,7 @@ func TestReferenceOfFinalizedWebsite(t *testing.T) {
 	}
 	released := func(w *website.Website) { w.Finalizers = nil }
 	if _, _, err := storage.Website.Update(ctx, "kubia", changed(released), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
-		t.Errorf("taking the finalizer away: %v", err)
+		t.Errorf("removing the finalizer: %v", err)
 	}
 	if _, err := storage.Website.Get(ctx, "kubia", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after that it is still there: %v", err)
@@ -238,7 +238,7 @@ func TestReferenceIsComparedWithWhatIsStored(t *testing.T) {
 	checkRefused(t, err, refused)
 }
 
-// TestSubresourcesCannotRefer: neither asks, since neither can change what is
+// TestSubresourcesCannotRefer: neither is checked, since neither can change what is
 // referred to.
 func TestSubresourcesCannotRefer(t *testing.T) {
 	p := &policy{allowed: []string{"rich/key"}}
@@ -259,12 +259,12 @@ func TestSubresourcesCannotRefer(t *testing.T) {
 	if _, _, err := storage.Website.Update(as(requestContext("v1beta1", ""), rich), "kubia", changed(withSecret("key")), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.asked = nil
+	p.checked = nil
 	scale := changing(func(s *autoscalingv1.Scale) { s.Spec.Replicas = 5 })
 	if _, _, err := storage.Scale.Update(as(requestContext("v1beta1", "scale"), poor), "kubia", scale, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if w := get(t, storage); *w.Spec.Replicas != 5 || len(p.asked) != 0 {
-		t.Errorf("after scaling: %d replicas, asked %+v", *w.Spec.Replicas, p.asked)
+	if w := get(t, storage); *w.Spec.Replicas != 5 || len(p.checked) != 0 {
+		t.Errorf("after scaling: %d replicas, checked %+v", *w.Spec.Replicas, p.checked)
 	}
 }

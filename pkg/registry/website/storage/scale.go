@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -24,9 +25,10 @@ import (
 )
 
 // ScaleREST serves the scale of Websites, by which "kubectl scale" and
-// autoscalers change the number of replicas without knowing the type.
+// autoscalers change the number of replicas of any type.
 type ScaleREST struct {
 	store *genericregistry.Store
+	rest.TableConvertor
 }
 
 var (
@@ -37,15 +39,15 @@ var (
 	_ rest.TableConvertor           = &ScaleREST{}
 )
 
-// replicasPaths tells where each version has the field that a Scale stands for,
-// so that its owner is the same seen from either side.
+// replicasPaths are the paths of the field that a Scale sets, by version, so that the
+// field has the same manager in both.
 var replicasPaths = managedfields.ResourcePathMappings{
 	v1alpha1.SchemeGroupVersion.String(): fieldpath.MakePathOrDie("spec", "replicas"),
 	v1beta1.SchemeGroupVersion.String():  fieldpath.MakePathOrDie("spec", "replicas"),
 }
 
-// GroupVersionKind is autoscaling/v1 in every version of Website, because that
-// is what clients of the scale subresource speak.
+// GroupVersionKind is autoscaling/v1 in every version of Website, which clients of
+// the scale subresource expect.
 func (*ScaleREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 }
@@ -74,11 +76,6 @@ func (r *ScaleREST) Update(ctx context.Context, name string, objInfo rest.Update
 	}
 	scale, err := scaleOf(obj)
 	return scale, false, err
-}
-
-// ConvertToTable shows a Scale like any other type without columns of its own.
-func (r *ScaleREST) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
-	return rest.NewDefaultTableConvertor(autoscalingv1.Resource("scales")).ConvertToTable(ctx, object, tableOptions)
 }
 
 // Admission sees the Scale that the client sent, not the Website behind it.
@@ -112,6 +109,8 @@ func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	if !ok {
 		return nil, fmt.Errorf("scaling Websites: got a %T", obj)
 	}
+	// From the spec: a Website that was not reported yet has none in its status.
+	selector := labels.Set(website.PodSelectorLabels(w.Name, w.Spec.DeploymentName))
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              w.Name,
@@ -121,7 +120,7 @@ func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
 			CreationTimestamp: w.CreationTimestamp,
 		},
 		Spec:   autoscalingv1.ScaleSpec{Replicas: ptr.Deref(w.Spec.Replicas, 1)},
-		Status: autoscalingv1.ScaleStatus{Replicas: w.Status.Replicas, Selector: w.Status.Selector},
+		Status: autoscalingv1.ScaleStatus{Replicas: w.Status.Replicas, Selector: selector.String()},
 	}, nil
 }
 

@@ -52,7 +52,7 @@ func TestScale(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	created := mustCreate(t, storage, newWebsite())
 	reported := created.DeepCopy()
-	reported.Status.Replicas, reported.Status.Selector = 1, "app=website-nginx,controller=kubia"
+	reported.Status.Replicas, reported.Status.Selector = 1, "app=another"
 	if _, _, err := storage.Status.Update(requestContext("v1beta1", "status"), "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale := obj.(*autoscalingv1.Scale)
-	if scale.Name != "kubia" || scale.UID != created.UID || scale.Spec.Replicas != 2 || scale.Status.Replicas != 1 || scale.Status.Selector != "app=website-nginx,controller=kubia" {
-		t.Errorf("scale = %+v, want 2 replicas wanted, 1 there, and the selector of the status", scale)
+	if scale.Name != "kubia" || scale.UID != created.UID || scale.Spec.Replicas != 2 || scale.Status.Replicas != 1 || scale.Status.Selector != "app=website-nginx,controller=kubia,mycontroller.nevermosby.io/deployment=kubia-website" {
+		t.Errorf("scale = %+v, want 2 replicas wanted, 1 there, and the selector of the spec", scale)
 	}
 
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
@@ -138,8 +138,8 @@ func TestAdmissionSeesTheScale(t *testing.T) {
 	}
 }
 
-// TestScaleKeepsTrackOfOwners: whoever applied the Website owns the replicas
-// seen through the Scale, and whoever scales it owns them seen from the Website.
+// TestScaleKeepsTrackOfOwners: the manager that applied the Website owns the replicas
+// of the Scale, and the manager that scales owns those of the Website.
 func TestScaleKeepsTrackOfOwners(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	owned := metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)

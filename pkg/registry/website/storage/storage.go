@@ -26,12 +26,17 @@ type WebsiteStorage struct {
 	Status *StatusREST
 	// Scale serves the subresource "websites/scale".
 	Scale *ScaleREST
+	// Sync serves the subresource "websites/sync".
+	Sync *SyncREST
+	// Rollback serves the subresource "websites/rollback".
+	Rollback *RollbackREST
 }
 
 // REST serves Websites.
 type REST struct {
 	*genericregistry.Store
-	references *registry.ReferenceAuthorizer
+	fields *registry.FieldAuthorizer
+	names  deploymentNames
 }
 
 var (
@@ -47,23 +52,24 @@ func (*REST) ShortNames() []string { return []string{"ws"} }
 // Categories makes Websites part of "kubectl get all".
 func (*REST) Categories() []string { return []string{"all"} }
 
-// Create stores a new Website whose references the requesting user may read.
+// Create stores a new Website if the requesting user may set its fields and its
+// Deployment's name is free.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	return r.Store.Create(ctx, obj, r.references.OnCreate(createValidation), options)
+	return r.Store.Create(ctx, obj, r.fields.OnCreate(r.names.onCreate(createValidation)), options)
 }
 
-// Update changes a Website, or creates it by server-side apply, if the
-// requesting user may read the references that are new in it.
+// Update changes a Website, or creates it by server-side apply, if the requesting
+// user may set the fields that change.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, objInfo, r.references.OnCreate(createValidation), r.references.OnUpdate(updateValidation), forceAllowCreate, options)
+	return r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(createValidation)), r.fields.OnUpdate(updateValidation), forceAllowCreate, options)
 }
 
 // NewStorage returns the storage of Websites, whose versions scheme knows, in
-// the backend that optsGetter describes. authorizer is asked whether users may
-// read what their Websites refer to. It returns an error when there is none, or
-// when the backend's configuration is incomplete.
+// the backend that optsGetter describes. authorizer decides which fields users
+// may set. It returns an error if authorizer is nil, or if the configuration of the
+// backend is incomplete.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer) (*WebsiteStorage, error) {
-	references, err := registry.NewReferenceAuthorizer(authorizer)
+	fields, err := registry.NewFieldAuthorizer(authorizer)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +103,15 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	statusStore.UpdateStrategy = statusStrategy
 	statusStore.ResetFieldsStrategy = statusStrategy
 
+	syncStore := *store
+	syncStore.UpdateStrategy = registry.NewSyncStrategy(strategy)
+
 	return &WebsiteStorage{
-		Website: &REST{Store: store, references: references},
-		Status:  &StatusREST{store: &statusStore},
-		Scale:   &ScaleREST{store: store},
+		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store: store}},
+		Status:   &StatusREST{store: &statusStore},
+		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
+		Sync:     newSyncREST(&syncStore, clock.RealClock{}),
+		Rollback: &RollbackREST{store: store, clock: clock.RealClock{}},
 	}, nil
 }
 
@@ -130,7 +141,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 }
 
 // Update changes the status of an existing Website. forceAllowCreate is not
-// passed on: server-side apply to a status must not bring a Website into being.
+// passed on: server-side apply to a status must not create a Website.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 }
@@ -140,7 +151,7 @@ func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.store.GetResetFields()
 }
 
-// ConvertToTable shows the Website as the main resource does.
+// ConvertToTable prints the Website as the main resource does.
 func (r *StatusREST) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
 	return r.store.ConvertToTable(ctx, object, tableOptions)
 }

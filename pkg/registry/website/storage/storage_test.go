@@ -32,8 +32,7 @@ func newStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorag
 	return newStorageWithPolicy(t, authorizerfactory.NewAlwaysAllowAuthorizer(), decorator)
 }
 
-// newStorageWithPolicy is newStorage with an authorizer that says what Websites may
-// refer to.
+// newStorageWithPolicy is newStorage with an authorizer of references.
 func newStorageWithPolicy(t *testing.T, policy authorizer.UnconditionalAuthorizer, decorator generic.StorageDecorator) *WebsiteStorage {
 	t.Helper()
 	scheme := runtime.NewScheme()

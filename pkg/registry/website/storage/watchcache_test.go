@@ -28,13 +28,18 @@ import (
 func newCachedStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorage {
 	t.Helper()
 	s := newStorage(t, decorator)
+	waitUntil(t, "the watch cache is filled", func() bool { return s.Website.ReadinessCheckFunc() == nil })
+	return s
+}
+
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		return s.Website.ReadinessCheckFunc() == nil, nil
+		return condition(), nil
 	})
 	if err != nil {
-		t.Fatalf("waiting for the watch cache: %v", err)
+		t.Fatalf("waiting until %s: %v", what, err)
 	}
-	return s
 }
 
 func selectedBy(selector string) *metainternalversion.ListOptions {
@@ -42,7 +47,7 @@ func selectedBy(selector string) *metainternalversion.ListOptions {
 }
 
 // listsByIndex returns how many lists there were so far, by where they were read
-// and the index that they were looked up in.
+// and the index that they used.
 func listsByIndex(t *testing.T) map[string]float64 {
 	t.Helper()
 	// Counts nothing before; the server does this when it serves metrics.
@@ -78,6 +83,8 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 	const (
 		byDeployment = storagemetrics.StorageBackendWatchCache + " f:spec.deploymentName"
 		byRepository = storagemetrics.StorageBackendWatchCache + " f:spec.source.repository"
+		byReady      = storagemetrics.StorageBackendWatchCache + " f:status.ready"
+		byCommit     = storagemetrics.StorageBackendWatchCache + " f:status.commit"
 		withoutIndex = storagemetrics.StorageBackendWatchCache + " "
 	)
 	tests := map[string]struct {
@@ -88,9 +95,12 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 	}{
 		"by deployment":        {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"}, indexes: []string{byDeployment}},
 		"by repository":        {selector: "spec.source.repository=https://example.com/other.git", want: []string{"other"}, indexes: []string{byRepository}},
+		"by readiness":         {selector: "status.ready=Unknown", want: []string{"kubia", "other"}, indexes: []string{byReady}},
+		"by other readiness":   {selector: "status.ready=False", indexes: []string{byReady}},
+		"by commit":            {selector: "status.commit=", want: []string{"kubia", "other"}, indexes: []string{byCommit}},
 		"by name":              {selector: "metadata.name=other", want: []string{"other"}, indexes: []string{withoutIndex}},
 		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.repository=https://example.com/other.git", indexes: []string{byDeployment, byRepository}},
-		"by what nobody has":   {selector: "spec.deploymentName=nobody", indexes: []string{byDeployment}},
+		"by an absent value":   {selector: "spec.deploymentName=absent", indexes: []string{byDeployment}},
 		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"}, indexes: []string{withoutIndex}},
 	}
 	for name, test := range tests {
@@ -120,10 +130,10 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 	}
 }
 
-// TestTriggerOfTheWatchCache: what tells the watchers of a deployment name which
-// events are theirs takes part in handing out events.
+// TestTriggerOfTheWatchCache: the watch cache uses the trigger to dispatch events to
+// the watchers of a deployment name.
 func TestTriggerOfTheWatchCache(t *testing.T) {
-	var asked atomic.Int32
+	var calls atomic.Int32
 	cached := genericregistry.StorageWithCacher()
 	s := newCachedStorage(t, func(config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
 		newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
@@ -131,7 +141,7 @@ func TestTriggerOfTheWatchCache(t *testing.T) {
 		counted := storage.IndexerFuncs{}
 		for field, trigger := range triggers {
 			counted[field] = func(obj runtime.Object) string {
-				asked.Add(1)
+				calls.Add(1)
 				return trigger(obj)
 			}
 		}
@@ -148,7 +158,7 @@ func TestTriggerOfTheWatchCache(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("no event")
 	}
-	if asked.Load() == 0 {
-		t.Error("the watch cache has not asked for the value that an event is selected by")
+	if calls.Load() == 0 {
+		t.Error("the watch cache has not called the trigger")
 	}
 }

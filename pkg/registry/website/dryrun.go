@@ -1,0 +1,18 @@
+package website
+
+import "context"
+
+type dryRunKey struct{}
+
+// WithDryRun returns a context with the values of the query parameter dryRun of a request
+// to a subresource that connects. The library rejects the parameter there, and knows no
+// place for it.
+func WithDryRun(ctx context.Context, values []string) context.Context {
+	return context.WithValue(ctx, dryRunKey{}, values)
+}
+
+// DryRunFrom returns the values of WithDryRun.
+func DryRunFrom(ctx context.Context) []string {
+	values, _ := ctx.Value(dryRunKey{}).([]string)
+	return values
+}

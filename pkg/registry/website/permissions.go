@@ -1,0 +1,68 @@
+package website
+
+import (
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// Verbs on websites, besides those of requests.
+const (
+	// verbExpose permits load balancers and chosen node ports, of which the cluster
+	// has few and some cost money.
+	verbExpose = "expose"
+	// verbSchedule permits tolerations, by which pods run on nodes that are
+	// reserved for others.
+	verbSchedule = "schedule"
+)
+
+var websites = v1beta1.SchemeGroupVersion.WithResource("websites")
+
+// permission is what a user needs to set a field to its value.
+type permission struct {
+	// path is the field.
+	path *field.Path
+	// verb, resource and name are as authorizers know them.
+	verb     string
+	resource schema.GroupVersionResource
+	name     string
+}
+
+// requiredPermissions lists what a user needs to write w in place of old, which is
+// nil on creation. Unchanged values require nothing.
+func requiredPermissions(w, old *website.Website) []permission {
+	var before website.WebsiteSpec
+	if old != nil {
+		before = old.Spec
+	}
+	var required []permission
+	for _, r := range changedReferences(&w.Spec, &before) {
+		required = append(required, permission{path: r.path, verb: "get", resource: r.resource, name: r.name})
+	}
+	onWebsite := func(verb string, path ...string) {
+		required = append(required, permission{path: field.NewPath("spec", path...), verb: verb, resource: websites, name: w.Name})
+	}
+	service, scheduling := w.Spec.Service, w.Spec.Scheduling
+	if service.Type == website.ServiceTypeLoadBalancer && before.Service.Type != website.ServiceTypeLoadBalancer {
+		onWebsite(verbExpose, "service", "type")
+	}
+	if service.NodePort != 0 && service.NodePort != before.Service.NodePort {
+		onWebsite(verbExpose, "service", "nodePort")
+	}
+	for _, toleration := range scheduling.Tolerations {
+		if !slices.ContainsFunc(before.Scheduling.Tolerations, equalTo(toleration)) {
+			onWebsite(verbSchedule, "scheduling", "tolerations")
+			break
+		}
+	}
+	return required
+}
+
+func equalTo[T any](value T) func(T) bool {
+	return func(other T) bool { return apiequality.Semantic.DeepEqual(value, other) }
+}

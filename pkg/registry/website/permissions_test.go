@@ -1,0 +1,91 @@
+package website
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+func TestRequiredPermissions(t *testing.T) {
+	const (
+		exposeType, exposePort = "expose websites kubia for spec.service.type", "expose websites kubia for spec.service.nodePort"
+		schedule               = "schedule websites kubia for spec.scheduling.tolerations"
+		get                    = "get secrets key for spec.source.secretRef"
+	)
+	type tweak = func(*website.Website)
+	service := func(kind website.ServiceType, port int32) tweak {
+		return func(w *website.Website) { w.Spec.Service = website.WebsiteService{Type: kind, NodePort: port} }
+	}
+	tolerating := func(keys ...string) tweak {
+		return func(w *website.Website) {
+			for _, key := range keys {
+				w.Spec.Scheduling.Tolerations = append(w.Spec.Scheduling.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+			}
+		}
+	}
+	private := func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "key"} }
+	certified := func(r website.CAReference) tweak {
+		return func(w *website.Website) { w.Spec.Source.CARef = &r }
+	}
+	all := func(w *website.Website) {
+		private(w)
+		service(website.ServiceTypeLoadBalancer, 30080)(w)
+		tolerating("gpu")(w)
+	}
+	// old is nil for a creation.
+	tests := map[string]struct {
+		old, updated tweak
+		want         []string
+	}{
+		"new: defaults":           {updated: func(*website.Website) {}},
+		"new: ClusterIP":          {updated: service(website.ServiceTypeClusterIP, 0)},
+		"new: LoadBalancer":       {updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
+		"new: node port":          {updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"new: tolerations":        {updated: tolerating("gpu", "edge"), want: []string{schedule}},
+		"new: node selector":      {updated: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"a": "b"} }},
+		"new: everything":         {updated: all, want: []string{get, exposeType, exposePort, schedule}},
+		"new: CA of a ConfigMap":  {updated: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), want: []string{"get configmaps ca for spec.source.caRef"}},
+		"CA of another ConfigMap": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{ConfigMapName: "cb", Key: "k"}), want: []string{"get configmaps cb for spec.source.caRef"}},
+		"CA of a Secret instead":  {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "k"}), want: []string{"get secrets ca for spec.source.caRef"}},
+		"CA of another key":       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "l"}), want: []string{"get secrets ca for spec.source.caRef"}},
+		"CA unchanged": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(w *website.Website) {
+			certified(website.CAReference{SecretName: "ca", Key: "k"})(w)
+			w.Spec.Source.Repository = "https://other/x"
+		}},
+		"CA removed":                   {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(*website.Website) {}},
+		"unchanged":                    {old: all, updated: all},
+		"content changed":              {old: all, updated: func(w *website.Website) { all(w); w.Spec.Source.Path = "docs"; w.Spec.Replicas = ptr.To[int32](5) }},
+		"becomes LoadBalancer":         {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
+		"LoadBalancer no longer":       {old: service(website.ServiceTypeLoadBalancer, 30080), updated: service(website.ServiceTypeNodePort, 30080)},
+		"ClusterIP becomes NodePort":   {old: service(website.ServiceTypeClusterIP, 0), updated: service(website.ServiceTypeNodePort, 0)},
+		"node port set":                {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"node port changed":            {old: service(website.ServiceTypeNodePort, 30081), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"node port removed":            {old: service(website.ServiceTypeNodePort, 30081), updated: service(website.ServiceTypeNodePort, 0)},
+		"toleration added":             {old: tolerating("gpu"), updated: tolerating("gpu", "edge"), want: []string{schedule}},
+		"toleration removed":           {old: tolerating("gpu", "edge"), updated: tolerating("edge")},
+		"tolerations in another order": {old: tolerating("gpu", "edge"), updated: tolerating("edge", "gpu")},
+		"toleration of one effect widened": {old: func(w *website.Website) {
+			tolerating("gpu")(w)
+			w.Spec.Scheduling.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
+		}, updated: tolerating("gpu"), want: []string{schedule}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var old *website.Website
+			if test.old != nil {
+				old = newWebsite(test.old)
+			}
+			var got []string
+			for _, p := range requiredPermissions(newWebsite(test.updated), old) {
+				got = append(got, p.verb+" "+p.resource.Resource+" "+p.name+" for "+p.path.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("required permissions = %q, want %q", got, test.want)
+			}
+		})
+	}
+}

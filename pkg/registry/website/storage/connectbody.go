@@ -1,0 +1,107 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
+)
+
+const (
+	// maxBodyBytes is the maximum size of a body with a commit.
+	maxBodyBytes = 64 << 10
+	// maxIgnoredBytes is how much is read of a larger body. A client that cannot send all
+	// of it may miss the response.
+	maxIgnoredBytes = 1 << 20
+)
+
+// errBodyTooLarge is the error of readBody for a larger one.
+var errBodyTooLarge = apierrors.NewRequestEntityTooLargeError("the body may not be more than 64 KiB")
+
+// readBody returns the body of a request of any content type.
+func readBody(req *http.Request) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxBodyBytes+1))
+	switch {
+	case err != nil:
+		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
+	case len(body) > maxBodyBytes:
+		if _, err := io.CopyN(io.Discard, req.Body, maxIgnoredBytes); err != nil && !errors.Is(err, io.EOF) {
+			return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
+		}
+		return nil, errBodyTooLarge
+	}
+	return body, nil
+}
+
+// syncCommit returns the commit that a body asks for. Git hosts send bodies of their own:
+// anything but a JSON object with a string commit is ignored, also what is too large.
+func syncCommit(name string, body []byte) (string, error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return "", nil
+	}
+	var commit string
+	if raw := members["commit"]; !bytes.HasPrefix(raw, []byte{'"'}) || json.Unmarshal(raw, &commit) != nil {
+		return "", nil
+	}
+	if errs := validation.ValidateCommit(commit, field.NewPath("commit")); len(errs) > 0 {
+		return "", apierrors.NewInvalid(website.Kind("WebsiteSyncRequest"), name, errs)
+	}
+	return commit, nil
+}
+
+// rollbackCommit returns the commit that a body asks for; empty for the default. It
+// rejects what it does not know, since a misspelt commit would roll back to another one.
+func rollbackCommit(name string, body []byte) (string, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "", nil
+	}
+	var request struct {
+		metav1.TypeMeta
+		Metadata       metav1.ObjectMeta `json:"metadata"`
+		Commit         *string           `json:"commit"`
+		ReplacedCommit string            `json:"replacedCommit"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&request)
+	if err == nil && decoder.More() {
+		err = errors.New("more than one value")
+	}
+	wanted := v1beta1.SchemeGroupVersion.WithKind("WebsiteRollback")
+	switch {
+	case err != nil:
+		return "", apierrors.NewBadRequest("the body must be empty or a WebsiteRollback as JSON: " + err.Error())
+	case request.Kind != "" && request.Kind != wanted.Kind || request.APIVersion != "" && request.APIVersion != wanted.GroupVersion().String():
+		return "", apierrors.NewBadRequest("the body must be a WebsiteRollback of " + wanted.GroupVersion().String() + ", without kind and apiVersion or with these")
+	case request.Metadata.Name != "" && request.Metadata.Name != name:
+		return "", apierrors.NewBadRequest("metadata.name in the body is not the name in the URL")
+	case request.Commit == nil:
+		return "", nil
+	}
+	if errs := validation.ValidateCommit(*request.Commit, field.NewPath("commit")); len(errs) > 0 {
+		return "", apierrors.NewInvalid(website.Kind("WebsiteRollback"), name, errs)
+	}
+	return *request.Commit, nil
+}
+
+// validateDryRun checks the query parameter dryRun.
+func validateDryRun(kind, name string, values []string) error {
+	if errs := metav1validation.ValidateDryRun(field.NewPath("dryRun"), values); len(errs) > 0 {
+		return apierrors.NewInvalid(website.Kind(kind), name, errs)
+	}
+	return nil
+}

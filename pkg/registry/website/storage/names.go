@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// deploymentNames rejects new Websites for a Deployment of another Website of the
+// namespace. Two Websites that are created at once can both pass: website-controller
+// then reports NameTaken for one of them.
+type deploymentNames struct {
+	store *genericregistry.Store
+}
+
+// onCreate returns a validation of new Websites that checks the name of the Deployment
+// and then runs validate, which may be nil.
+func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		w, ok := obj.(*website.Website)
+		if !ok {
+			return apierrors.NewInternalError(fmt.Errorf("checking the deploymentName of Websites: got a %T", obj))
+		}
+		if other := d.holder(ctx, w); other != "" {
+			// Not field.Duplicate, which has no detail. v1alpha1 has the same path.
+			return apierrors.NewInvalid(website.Kind("Website"), w.Name, field.ErrorList{{
+				Type: field.ErrorTypeDuplicate, Field: "spec.deploymentName", BadValue: w.Spec.DeploymentName,
+				Detail: fmt.Sprintf("the Website %q of this namespace has it: choose another name", other),
+			}})
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj)
+	}
+}
+
+// holder returns the name of another Website with the deploymentName of w, or "". It
+// reads from an index of the watch cache, which costs no request to etcd. Without an
+// answer no name is rejected.
+func (d deploymentNames) holder(ctx context.Context, w *website.Website) string {
+	predicate := registry.MatchWebsite(labels.Everything(), fields.OneTermEqualSelector(registry.DeploymentNameField, w.Spec.DeploymentName))
+	list, err := d.store.ListPredicate(ctx, predicate, &metainternalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The deploymentName of a new Website is not checked: the Websites of the namespace cannot be listed", "website", klog.KObj(w), "err", err)
+		return ""
+	}
+	for i := range list.(*website.WebsiteList).Items {
+		name := list.(*website.WebsiteList).Items[i].Name
+		// A Website of the same name is reported by the store.
+		if name == w.Name {
+			continue
+		}
+		// The cache may still contain a deleted Website.
+		if current, err := d.store.Get(ctx, name, &metav1.GetOptions{}); err == nil && current.(*website.Website).Spec.DeploymentName == w.Spec.DeploymentName {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,214 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+const (
+	// maxWait is the longest wait for a request.
+	maxWait = 5 * time.Minute
+	// answerMargin is how long before the end of a wait the response is sent. Clients and
+	// proxies have the same limit: kube-apiserver ends requests after 60 seconds.
+	answerMargin = 2 * time.Second
+	// maxWaiters is how many requests may wait at once. Each holds a watch.
+	maxWaiters = 256
+	// waiterRetrySeconds is when another request may wait.
+	waiterRetrySeconds = 5
+)
+
+// SyncREST serves requests to fetch the repository of a Website at once. It is a
+// Connecter, because git hosts choose the body and content type of their requests.
+type SyncREST struct {
+	store   *genericregistry.Store
+	clock   clock.WithTicker
+	batches *batches
+	// waiters has an element for each request that waits.
+	waiters chan struct{}
+
+	stopOnce sync.Once
+	stopped  chan struct{}
+}
+
+var (
+	_ rest.Connecter       = &SyncREST{}
+	_ rest.StorageMetadata = &SyncREST{}
+)
+
+func newSyncREST(store *genericregistry.Store, c clock.WithTicker) *SyncREST {
+	return &SyncREST{store: store, clock: c, batches: newBatches(), waiters: make(chan struct{}, maxWaiters), stopped: make(chan struct{})}
+}
+
+// New returns the type of the options, as for all subresources that connect: admission
+// sees it.
+func (*SyncREST) New() runtime.Object { return &website.WebsiteSyncOptions{} }
+
+// Destroy does nothing: the store underneath belongs to REST, which closes it.
+func (*SyncREST) Destroy() {}
+
+// NewConnectOptions returns empty query parameters.
+func (*SyncREST) NewConnectOptions() (runtime.Object, bool, string) {
+	return &website.WebsiteSyncOptions{}, false, ""
+}
+
+// ConnectMethods returns POST, which requests, and GET, which shows the last request. RBAC
+// calls them create and get.
+func (*SyncREST) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
+
+// ProducesMIMETypes returns nothing: the types of the API are served.
+func (*SyncREST) ProducesMIMETypes(string) []string { return nil }
+
+// ProducesObject returns the type of responses, for OpenAPI.
+func (*SyncREST) ProducesObject(string) any { return v1beta1.WebsiteSyncRequest{} }
+
+// Stop ends all waits, which keep a server from shutting down.
+func (r *SyncREST) Stop() { r.stopOnce.Do(func() { close(r.stopped) }) }
+
+// Connect returns the handler of a request.
+func (r *SyncREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
+	opts, ok := options.(*website.WebsiteSyncOptions)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("requesting a sync: got options of type %T", options))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		code, response, err := r.serve(ctx, name, opts, w, req)
+		if err != nil {
+			responder.Error(err)
+			return
+		}
+		responder.Object(code, response)
+	}), nil
+}
+
+func (r *SyncREST) serve(ctx context.Context, name string, opts *website.WebsiteSyncOptions, w http.ResponseWriter, req *http.Request) (int, runtime.Object, error) {
+	dryRun := registry.DryRunFrom(ctx)
+	if err := validateDryRun("WebsiteSyncOptions", name, dryRun); err != nil {
+		return 0, nil, err
+	}
+	wait, err := parseWait(opts.Wait)
+	if err != nil {
+		return 0, nil, err
+	}
+	if req.Method == http.MethodGet {
+		found, err := r.get(ctx, name)
+		if err != nil {
+			return 0, nil, err
+		}
+		return http.StatusOK, registry.NewSyncRequest(found), nil
+	}
+
+	if len(dryRun) > 0 {
+		wait = 0
+	}
+	if wait > 0 {
+		release, err := r.admitWaiter()
+		if err != nil {
+			return 0, nil, err
+		}
+		defer release()
+		// A slow body must not take a place for longer than the wait.
+		_ = http.NewResponseController(w).SetReadDeadline(r.clock.Now().Add(wait))
+	}
+	body, err := readBody(req)
+	if wait > 0 {
+		// The deadline of an HTTP/1 connection would end the request, and later ones.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+	if err != nil && !errors.Is(err, errBodyTooLarge) {
+		return 0, nil, err
+	}
+	commit, err := syncCommit(name, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	recorded, err := r.record(ctx, name, commit, dryRun)
+	if err != nil {
+		return 0, nil, err
+	}
+	if wait == 0 {
+		return http.StatusAccepted, registry.NewSyncRequest(recorded), nil
+	}
+	response, err := r.wait(ctx, recorded, commit, wait)
+	return http.StatusOK, response, err
+}
+
+// parseWait returns how long to wait; 0 for not at all.
+func parseWait(value string) (time.Duration, error) {
+	if value == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(value)
+	if err != nil || wait < 0 || wait > maxWait {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("wait: must be a duration from 0s to %s, such as 50s", maxWait))
+	}
+	return wait, nil
+}
+
+func (r *SyncREST) get(ctx context.Context, name string) (*website.Website, error) {
+	obj, err := r.store.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return toWebsite(obj)
+}
+
+// record records the request, together with others that arrive at the same time.
+func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []string) (*website.Website, error) {
+	key := genericapirequest.NamespaceValue(ctx) + "/" + name
+	if len(dryRun) > 0 {
+		key += "?dryRun"
+	}
+	return r.batches.record(ctx, key, commit, func(ctx context.Context, commit string) (*website.Website, error) {
+		requester := ""
+		if u, ok := genericapirequest.UserFrom(ctx); ok {
+			requester = u.GetName()
+		}
+		change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			w, err := toWebsite(old.DeepCopyObject())
+			if err != nil {
+				return nil, err
+			}
+			if w.ResourceVersion == "" {
+				return nil, apierrors.NewNotFound(website.Resource("websites"), name)
+			}
+			if err := registry.RefuseSync(w); err != nil {
+				return nil, err
+			}
+			registry.RecordSync(&w.Status, commit, requester, r.clock.Now())
+			return w, nil
+		})
+		obj, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
+		if err != nil {
+			return nil, err
+		}
+		return toWebsite(obj)
+	})
+}
+
+func toWebsite(obj runtime.Object) (*website.Website, error) {
+	// Watches that several clients share deliver objects that cache their encodings.
+	if cached, ok := obj.(runtime.CacheableObject); ok {
+		obj = cached.GetObject()
+	}
+	w, ok := obj.(*website.Website)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("got a %T instead of a Website", obj))
+	}
+	return w, nil
+}

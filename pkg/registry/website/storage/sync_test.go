@@ -1,0 +1,305 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+var commitA, commitB = strings.Repeat("0a", 20), strings.Repeat("0b", 20)
+
+// post requests a sync of the Website kubia, and returns the response.
+func post(ctx context.Context, r *SyncREST, wait, body string) (int, *website.WebsiteSyncRequest, error) {
+	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	code, obj, err := r.serve(ctx, "kubia", &website.WebsiteSyncOptions{Wait: wait}, httptest.NewRecorder(), request)
+	response, _ := obj.(*website.WebsiteSyncRequest)
+	return code, response, err
+}
+
+func syncContext(t *testing.T, user string) context.Context {
+	ctx, cancel := context.WithCancel(as(requestContext("v1beta1", "sync"), user))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// report writes the status as website-controller does.
+func report(t *testing.T, storage *WebsiteStorage, change func(*website.WebsiteStatus)) {
+	t.Helper()
+	update := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		w := old.DeepCopyObject().(*website.Website)
+		change(&w.Status)
+		return w, nil
+	})
+	if _, _, err := storage.Status.Update(requestContext("v1beta1", "status"), "kubia", update, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func start(s *website.WebsiteStatus) {
+	if s.Sync == nil {
+		// The watch cache lags. The store notices, and calls again.
+		return
+	}
+	requested := s.Sync.RequestedTime
+	s.Sync.StartedTime = &requested
+}
+
+// complete is the report of a request that ends with result.
+func complete(result website.SyncResult, commit string) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) {
+		if start(s); s.Sync == nil {
+			return
+		}
+		s.Sync.Completed = &website.WebsiteSyncCompletion{
+			RequestedTime: s.Sync.RequestedTime, CompletedTime: metav1.NowMicro(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: commit,
+		}
+	}
+}
+
+func TestSyncRecordsWhoAndWhen(t *testing.T) {
+	storage := newStorage(t, generic.UndecoratedStorage)
+	created := mustCreate(t, storage, newWebsite())
+	clock := testingclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC))
+	storage.Sync.clock = clock
+	code, response, err := post(syncContext(t, "ci"), storage.Sync, "", `{"commit":"`+commitA+`"}`)
+	if err != nil || code != http.StatusAccepted {
+		t.Fatalf("%d %v, want 202", code, err)
+	}
+	w := get(t, storage)
+	recorded := w.Status.Sync
+	if recorded.RequestedBy != "ci" || recorded.Commit != commitA || recorded.RequestedTime.UTC().Format(time.RFC3339Nano) != "2026-01-02T03:04:05.678901Z" {
+		t.Errorf("recorded %+v, want who, what and when", recorded)
+	}
+	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.State != website.SyncStatePending {
+		t.Errorf("response %+v for %+v, want the same generation, and the pending request", response, w)
+	}
+
+	ctx := registry.WithDryRun(syncContext(t, "tester"), []string{metav1.DryRunAll})
+	if _, response, err := post(ctx, storage.Sync, "1m", `{"commit":"`+commitB+`"}`); err != nil || response.Request.RequestedBy != "tester" || response.Request.Commit != "" {
+		t.Errorf("a dry run answered %+v (%v), want what would be recorded, at once", response, err)
+	}
+	if again := get(t, storage); again.ResourceVersion != w.ResourceVersion {
+		t.Errorf("a dry run wrote %+v", again.Status.Sync)
+	}
+}
+
+// TestSyncBursts: what a burst costs does not depend on its size, whatever the requests
+// ask for.
+func TestSyncBursts(t *testing.T) {
+	tests := map[string]struct {
+		body   func(i int) string
+		writes int
+	}{
+		"newest":         {body: func(int) string { return "" }, writes: 1},
+		"one commit":     {body: func(int) string { return `{"commit":"` + commitA + `"}` }, writes: 1},
+		"any commit":     {body: func(i int) string { return fmt.Sprintf(`{"commit":"%040x"}`, i) }, writes: 2},
+		"alternating":    {body: func(i int) string { return []string{"", `{"commit":"` + commitA + `"}`}[i%2] }, writes: 2},
+		"after it began": {body: func(int) string { return "" }, writes: 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			storage := newCachedStorage(t, genericregistry.StorageWithCacher())
+			mustCreate(t, storage, newWebsite())
+			if name == "after it began" {
+				if _, _, err := post(syncContext(t, "ci"), storage.Sync, "", ""); err != nil {
+					t.Fatal(err)
+				}
+				report(t, storage, start)
+			}
+			versions := map[string]bool{}
+			var mu sync.Mutex
+			var clients sync.WaitGroup
+			ctx := syncContext(t, "ci")
+			for i := range 100 {
+				clients.Go(func() {
+					for j := range 5 {
+						_, response, err := post(ctx, storage.Sync, "", test.body(5*i+j))
+						mu.Lock()
+						if err != nil {
+							t.Error(err)
+						} else {
+							versions[response.ResourceVersion] = true
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			clients.Wait()
+			if len(versions) > test.writes {
+				t.Errorf("500 requests took %d writes, want at most %d", len(versions), test.writes)
+			}
+			if len(storage.Sync.batches.queues) != 0 {
+				t.Errorf("%d queues are left", len(storage.Sync.batches.queues))
+			}
+		})
+	}
+}
+
+// TestBatchesJoinWhatIsNotBeingRecorded: a request must not share what was read before it
+// arrived, and what it asks for must not get lost.
+func TestBatchesJoinWhatIsNotBeingRecorded(t *testing.T) {
+	b := newBatches()
+	commits, proceed := make(chan string), make(chan struct{})
+	var clients sync.WaitGroup
+	request := func(commit string) {
+		clients.Go(func() {
+			if _, err := b.record(t.Context(), "default/kubia", commit, func(_ context.Context, commit string) (*website.Website, error) {
+				commits <- commit
+				<-proceed
+				return nil, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	next := func(want string) {
+		waitUntil(t, "the requests of the next batch have arrived", func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			q := b.queues["default/kubia"]
+			return q != nil && q.next != nil && q.next.commit == want
+		})
+	}
+	request(commitA)
+	if got := <-commits; got != commitA {
+		t.Errorf("recorded %q first, want %q", got, commitA)
+	}
+	request(commitA)
+	next(commitA)
+	request(commitB)
+	next("")
+	proceed <- struct{}{}
+	if got := <-commits; got != "" {
+		t.Errorf("recorded %q for two commits, want the newest", got)
+	}
+	proceed <- struct{}{}
+	clients.Wait()
+}
+
+// TestSyncWaits goes through all ends of a wait.
+func TestSyncWaits(t *testing.T) {
+	suspend := func(t *testing.T, storage *WebsiteStorage) {
+		if _, _, err := storage.Website.Update(requestContext("v1beta1", ""), "kubia", changed(func(w *website.Website) { w.Spec.Suspend = true }), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		body string
+		end  func(t *testing.T, storage *WebsiteStorage, clock *testingclock.FakeClock, leave func())
+		want string
+	}{
+		"succeeded": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
+			report(t, s, start)
+			report(t, s, complete(website.SyncSucceeded, commitB))
+		}},
+		"failed": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
+			report(t, s, complete(website.SyncFailed, ""))
+		}, want: "no branch main"},
+		"another commit": {body: `{"commit":"` + commitA + `"}`, end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
+			if _, _, err := post(syncContext(t, "other"), s.Sync, "", ""); err != nil {
+				t.Fatal(err)
+			}
+			report(t, s, complete(website.SyncSucceeded, commitB))
+		}, want: "the commit was not published: all pods serve " + commitB},
+		"requested again": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
+			report(t, s, start)
+			if _, _, err := post(syncContext(t, "other"), s.Sync, "", ""); err != nil {
+				t.Fatal(err)
+			}
+			report(t, s, func(status *website.WebsiteStatus) {
+				if status.Sync == nil || status.Sync.StartedTime == nil {
+					return
+				}
+				first := *status.Sync.StartedTime
+				status.Sync.Completed = &website.WebsiteSyncCompletion{RequestedTime: first, CompletedTime: first, Result: website.SyncSucceeded}
+			})
+		}},
+		"suspended": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { suspend(t, s) }, want: "set spec.suspend to false"},
+		"deleted": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
+			if _, _, err := s.Website.Delete(requestContext("v1beta1", ""), "kubia", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, want: `websites.mycontroller.nevermosby.io "kubia" not found`},
+		"over": {end: func(_ *testing.T, _ *WebsiteStorage, clock *testingclock.FakeClock, _ func()) {
+			clock.Step(58 * time.Second)
+		},
+			want: "not all pods serve the commit yet (Pending): repeat the request to wait on"},
+		"client left":    {end: func(_ *testing.T, _ *WebsiteStorage, _ *testingclock.FakeClock, leave func()) { leave() }, want: "this server has ended the wait"},
+		"server stopped": {end: func(_ *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { s.Sync.Stop() }, want: "this server has ended the wait"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			storage := newCachedStorage(t, genericregistry.StorageWithCacher())
+			mustCreate(t, storage, newWebsite())
+			clock := testingclock.NewFakeClock(time.Unix(1000, 0))
+			storage.Sync.clock = clock
+			ctx, leave := context.WithTimeout(syncContext(t, "ci"), 30*time.Second)
+			defer leave()
+			type result struct {
+				code     int
+				response *website.WebsiteSyncRequest
+				err      error
+			}
+			done := make(chan result, 1)
+			go func() {
+				code, response, err := post(ctx, storage.Sync, "60s", test.body)
+				done <- result{code, response, err}
+			}()
+			waitUntil(t, "the request waits", clock.HasWaiters)
+			if len(storage.Sync.waiters) != 1 {
+				t.Errorf("%d places are taken, want 1", len(storage.Sync.waiters))
+			}
+			test.end(t, storage, clock, leave)
+			got := <-done
+			if ctx.Err() != nil && name != "client left" {
+				t.Error("the wait ended only with the client")
+			}
+			switch {
+			case test.want != "" && (got.err == nil || !strings.Contains(got.err.Error(), test.want)):
+				t.Errorf("answered %v, want %q", got.err, test.want)
+			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.State != website.SyncStateSucceeded):
+				t.Errorf("answered %d %+v (%v), want 200 and Succeeded", got.code, got.response, got.err)
+			}
+			if len(storage.Sync.waiters) != 0 {
+				t.Errorf("%d places are still taken", len(storage.Sync.waiters))
+			}
+		})
+	}
+}
+
+// TestSyncWaitersAreLimited: what is beyond the limit is told when to come again.
+func TestSyncWaitersAreLimited(t *testing.T) {
+	storage := newStorage(t, generic.UndecoratedStorage)
+	mustCreate(t, storage, newWebsite())
+	for range maxWaiters {
+		if _, err := storage.Sync.admitWaiter(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := post(syncContext(t, "ci"), storage.Sync, "1s", "")
+	if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !retry || seconds != waiterRetrySeconds {
+		t.Errorf("beyond the limit: %v, want 429 with a delay", err)
+	}
+	if w := get(t, storage); w.Status.Sync != nil {
+		t.Errorf("a rejected request was recorded: %+v", w.Status.Sync)
+	}
+	if _, _, err := post(syncContext(t, "ci"), storage.Sync, "", ""); err != nil {
+		t.Errorf("without wait: %v", err)
+	}
+}

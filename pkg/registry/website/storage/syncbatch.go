@@ -1,0 +1,88 @@
+package storage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// batchTimeout bounds the recording of a request, which does not end with the client
+// that made it: others may have joined.
+const batchTimeout = 30 * time.Second
+
+// recorder records a request for a commit, or for the newest one.
+type recorder func(ctx context.Context, commit string) (*website.Website, error)
+
+// batches have the requests for a Website that arrive while one is being recorded share
+// the next access to the store. Each access begins after all requests that share it have
+// arrived, so what it reads is not older than they are.
+type batches struct {
+	mu     sync.Mutex
+	queues map[string]*queue
+}
+
+// queue is what happens to one Website.
+type queue struct {
+	// turn is held by the batch that is being recorded.
+	turn chan struct{}
+	// next is the batch that is not being recorded yet; nil without one.
+	next *batch
+}
+
+type batch struct {
+	commit string
+	done   chan struct{}
+
+	recorded *website.Website
+	err      error
+}
+
+func newBatches() *batches { return &batches{queues: map[string]*queue{}} }
+
+// record calls do for a batch with this request. The result is shared, and must not be
+// changed.
+func (b *batches) record(ctx context.Context, key, commit string, do recorder) (*website.Website, error) {
+	b.mu.Lock()
+	q := b.queues[key]
+	if q == nil {
+		q = &queue{turn: make(chan struct{}, 1)}
+		b.queues[key] = q
+	}
+	if joined := q.next; joined != nil {
+		if joined.commit != commit {
+			joined.commit = ""
+		}
+		b.mu.Unlock()
+		select {
+		case <-joined.done:
+			return joined.recorded, joined.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	own := &batch{commit: commit, done: make(chan struct{})}
+	q.next = own
+	b.mu.Unlock()
+
+	q.turn <- struct{}{}
+	defer b.finish(key, q, own)
+	b.mu.Lock()
+	q.next = nil
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchTimeout)
+	defer cancel()
+	own.recorded, own.err = do(ctx, own.commit)
+	return own.recorded, own.err
+}
+
+func (b *batches) finish(key string, q *queue, done *batch) {
+	close(done.done)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q.next == nil {
+		delete(b.queues, key)
+	}
+	<-q.turn
+}

@@ -1,0 +1,167 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// rewatchPause is the pause before a watch that ended begins again.
+const rewatchPause = time.Second
+
+// admitWaiter takes a place among the requests that wait.
+func (r *SyncREST) admitWaiter() (release func(), err error) {
+	select {
+	case r.waiters <- struct{}{}:
+		return func() { <-r.waiters }, nil
+	default:
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait already: retry in %d seconds, or request without wait", cap(r.waiters), waiterRetrySeconds), waiterRetrySeconds)
+	}
+}
+
+// wait returns when the recorded request for a commit is completed, with an error that
+// says why not if it has failed, and at the latest after limit.
+func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit string, limit time.Duration) (*website.WebsiteSyncRequest, error) {
+	if err := registry.RefusePinned(recorded, commit); err != nil {
+		return nil, err
+	}
+	if limit > 5*answerMargin {
+		limit -= answerMargin
+	}
+	timer := r.clock.NewTimer(limit)
+	defer timer.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	request := pendingSync{requested: recorded.Status.Sync.RequestedTime, commit: commit, last: recorded}
+	for {
+		done, err := r.follow(ctx, &request, timer.C())
+		if done || err != nil {
+			return request.response(), err
+		}
+		// The watch has ended, as watches do. What has happened since is read.
+		pause := r.clock.NewTimer(rewatchPause)
+		select {
+		case <-pause.C():
+		case <-ctx.Done():
+			pause.Stop()
+			return nil, endedError()
+		}
+		current, err := r.get(ctx, recorded.Name)
+		if err != nil {
+			return nil, err
+		}
+		if done, err := request.observe(current); done || err != nil {
+			return request.response(), err
+		}
+	}
+}
+
+// follow watches the Website until the request is completed. It returns false without an
+// error if the watch ends before.
+func (r *SyncREST) follow(ctx context.Context, request *pendingSync, expired <-chan time.Time) (bool, error) {
+	w, err := r.store.Watch(ctx, &metainternalversion.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, request.last.Name),
+		ResourceVersion: request.last.ResourceVersion,
+	})
+	switch {
+	case apierrors.IsTooManyRequests(err), apierrors.IsResourceExpired(err):
+		// The watch cache is being filled.
+		w = watch.NewEmptyWatch()
+	case err != nil:
+		return false, err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case event, open := <-w.ResultChan():
+			if !open {
+				return false, nil
+			}
+			if done, err := request.handle(event); done || err != nil {
+				return done, err
+			}
+		case <-expired:
+			return false, request.timedOut()
+		case <-r.stopped:
+			return false, endedError()
+		case <-ctx.Done():
+			return false, endedError()
+		}
+	}
+}
+
+// endedError is the response when the client leaves, the store closes or the server shuts
+// down. Another replica may answer.
+func endedError() error {
+	err := apierrors.NewServiceUnavailable("the request is recorded, but this server has ended the wait: repeat it to wait on")
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
+}
+
+// pendingSync is a request that is being waited for.
+type pendingSync struct {
+	requested metav1.MicroTime
+	commit    string
+	// last is the Website as it was observed last.
+	last *website.Website
+}
+
+// handle observes an event of a watch.
+func (p *pendingSync) handle(event watch.Event) (bool, error) {
+	switch event.Type {
+	case watch.Error:
+		if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return false, err
+		}
+		return false, nil
+	case watch.Deleted:
+		return false, apierrors.NewNotFound(website.Resource("websites"), p.last.Name)
+	case watch.Added, watch.Modified:
+		w, err := toWebsite(event.Object)
+		if err != nil {
+			return false, err
+		}
+		return p.observe(w)
+	}
+	return false, nil
+}
+
+// observe reports whether the request is completed, with the reason if it failed.
+func (p *pendingSync) observe(w *website.Website) (bool, error) {
+	if w.UID != p.last.UID {
+		return false, apierrors.NewNotFound(website.Resource("websites"), w.Name)
+	}
+	p.last = w
+	if completed, failure := registry.SyncOutcome(w, p.requested, p.commit); completed {
+		return true, failure
+	}
+	if err := registry.RefuseSync(w); err != nil {
+		return false, err
+	}
+	return false, registry.RefusePinned(w, p.commit)
+}
+
+// response is that to a request that succeeded. Another may have been recorded since.
+func (p *pendingSync) response() *website.WebsiteSyncRequest {
+	response := registry.NewSyncRequest(p.last)
+	if response.Request != nil && response.State != website.SyncStateSucceeded {
+		request := *response.Request
+		request.RequestedTime = p.requested
+		response.Request, response.State = &request, registry.SyncStateOf(&request)
+	}
+	return response
+}
+
+func (p *pendingSync) timedOut() error {
+	state := registry.SyncStateOf(p.last.Status.Sync)
+	return apierrors.NewTimeoutError(fmt.Sprintf("Website %q: the request is recorded, but not all pods serve the commit yet (%s): repeat the request to wait on", p.last.Name, state), 0)
+}

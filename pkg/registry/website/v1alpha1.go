@@ -1,0 +1,127 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+)
+
+// A request in v1alpha1 sets the fields that this version lacks with an
+// annotation. Conversion unpacks it, but does not know the stored object, which
+// decides what a request without the annotation means.
+
+func isV1alpha1(ctx context.Context) bool {
+	return requestVersion(ctx) == v1alpha1.SchemeGroupVersion.Version
+}
+
+// keepCarriedFields keeps the fields of old that v1alpha1 lacks if updated is from
+// a request in that version without the annotation, or with one that cannot be
+// read. Other requests set the fields. The field manager, which runs before the
+// strategy, has recorded the fields as removed, so their managers are kept too.
+func keepCarriedFields(ctx context.Context, updated, old *website.Website) {
+	if !isV1alpha1(ctx) || acceptEmptyAnnotation(updated) {
+		return
+	}
+	if carries, err := v1alpha1.CarriesFields(updated); err != nil || carries {
+		return
+	}
+	if carries, err := v1alpha1.CarriesFields(old); err != nil || !carries {
+		return
+	}
+	spec, status := old.Spec.DeepCopy(), old.Status.DeepCopy()
+	spec.DeploymentName, spec.Replicas, spec.Source.Repository = updated.Spec.DeploymentName, updated.Spec.Replicas, updated.Spec.Source.Repository
+	status.AvailableReplicas = updated.Status.AvailableReplicas
+	updated.Spec, updated.Status = *spec, *status
+	if len(updated.ManagedFields) > 0 {
+		updated.ManagedFields = v1alpha1.WithManagersOf(updated.ManagedFields, old.ManagedFields, isCarried)
+	}
+}
+
+// isCarried reports whether v1alpha1 lacks the field.
+func isCarried(path fieldpath.Path) bool {
+	if len(path) < 2 || path[0].FieldName == nil || path[1].FieldName == nil {
+		return false
+	}
+	switch top, name := *path[0].FieldName, *path[1].FieldName; top {
+	case "spec":
+		isRepository := name == "source" && len(path) == 3 && path[2].FieldName != nil && *path[2].FieldName == "repository"
+		return name != "deploymentName" && name != "replicas" && !isRepository
+	case "status":
+		return name != "availableReplicas"
+	}
+	return false
+}
+
+// acceptEmptyAnnotation removes an annotation that sets no field, and returns
+// false if there is none.
+func acceptEmptyAnnotation(w *website.Website) bool {
+	value, present := w.Annotations[website.AnnotationV1beta1Fields]
+	if !present || v1alpha1.ValidateAnnotation(value) != nil {
+		return false
+	}
+	// Other versions of the object may share the map.
+	w.Annotations = maps.Clone(w.Annotations)
+	delete(w.Annotations, website.AnnotationV1beta1Fields)
+	return true
+}
+
+// validateAnnotation rejects an annotation that cannot be read.
+func validateAnnotation(ctx context.Context, w *website.Website) field.ErrorList {
+	value, present := w.Annotations[website.AnnotationV1beta1Fields]
+	if !present || !isV1alpha1(ctx) {
+		return nil
+	}
+	err := v1alpha1.ValidateAnnotation(value)
+	if err == nil {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(website.AnnotationV1beta1Fields)
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+		fmt.Sprintf("must be the fields of v1beta1 as JSON; remove the annotation to keep the stored fields: %v", err))}
+}
+
+// carriedFields are the fields of the spec that v1alpha1 lacks.
+var carriedFields = []struct {
+	path string
+	get  func(*website.WebsiteSpec) any
+}{
+	{"spec.suspend", func(s *website.WebsiteSpec) any { return s.Suspend }},
+	{"spec.source.ref", func(s *website.WebsiteSpec) any { return s.Source.Ref }},
+	{"spec.source.path", func(s *website.WebsiteSpec) any { return s.Source.Path }},
+	{"spec.source.submodules", func(s *website.WebsiteSpec) any { return s.Source.Submodules }},
+	{"spec.source.secretRef", func(s *website.WebsiteSpec) any { return s.Source.SecretRef }},
+	{"spec.source.credentialScope", func(s *website.WebsiteSpec) any { return s.Source.CredentialScope }},
+	{"spec.source.caRef", func(s *website.WebsiteSpec) any { return s.Source.CARef }},
+	{"spec.pin", func(s *website.WebsiteSpec) any { return s.Pin }},
+	{"spec.sync", func(s *website.WebsiteSpec) any { return s.Sync }},
+	{"spec.serving", func(s *website.WebsiteSpec) any { return s.Serving }},
+	{"spec.service", func(s *website.WebsiteSpec) any { return s.Service }},
+	{"spec.resources", func(s *website.WebsiteSpec) any { return s.Resources }},
+	{"spec.scheduling", func(s *website.WebsiteSpec) any { return s.Scheduling }},
+}
+
+// annotationWarnings warns of an annotation that changes stored fields, because a
+// user of v1alpha1 may have exported it long ago.
+func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []string {
+	if !isV1alpha1(ctx) {
+		return nil
+	}
+	var changed []string
+	for _, f := range carriedFields {
+		if !apiequality.Semantic.DeepEqual(f.get(spec), f.get(old)) {
+			changed = append(changed, f.path)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: changes %s; remove the annotation to keep the stored values", website.AnnotationV1beta1Fields, strings.Join(changed, ", "))}
+}

@@ -1,0 +1,161 @@
+package website
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// withBetaFields sets fields that v1alpha1 lacks, and their managers.
+func withBetaFields(w *website.Website) {
+	w.Spec.Source.Path = "public"
+	w.Spec.Service.Type = website.ServiceTypeClusterIP
+	w.Status.Commit = strings.Repeat("a", 40)
+	w.ManagedFields = []metav1.ManagedFieldsEntry{
+		managedBy("team", `{"f:spec":{"f:replicas":{},"f:service":{"f:type":{}},"f:source":{"f:path":{},"f:repository":{}}}}`),
+	}
+}
+
+func managedBy(manager, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "mycontroller.nevermosby.io/v1beta1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+// scaled is the change that a client of v1alpha1 makes.
+func scaled(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }
+
+func annotated(value string) func(*website.Website) {
+	return func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: value} }
+}
+
+func TestUpdateInV1alpha1(t *testing.T) {
+	tests := map[string]struct {
+		version string
+		// sent is the object after conversion, which has defaults without the annotation.
+		sent func(*website.Website)
+		want func(*website.Website)
+	}{
+		"no annotation":               {version: "v1alpha1", sent: scaled, want: tweaks(withBetaFields, scaled)},
+		"empty annotation":            {version: "v1alpha1", sent: tweaks(scaled, annotated("{}")), want: scaled},
+		"annotation with fields":      {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = true }, want: func(w *website.Website) { w.Spec.Suspend = true }},
+		"a request in v1beta1 resets": {version: "v1beta1", sent: scaled, want: scaled},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			updated, old, want := newWebsite(test.sent), newWebsite(withBetaFields), newWebsite(test.want)
+			if err := rest.BeforeUpdate(newStrategy(t), requestContext(test.version, ""), updated, old); err != nil {
+				t.Fatal(err)
+			}
+			if !apiequality.Semantic.DeepEqual(updated.Spec, want.Spec) {
+				t.Errorf("spec = %+v, want %+v", updated.Spec, want.Spec)
+			}
+			if len(updated.Annotations) != 0 {
+				t.Errorf("annotations = %v, want none", updated.Annotations)
+			}
+			if updated.Status.Commit != old.Status.Commit {
+				t.Errorf("status = %+v: an update of the main resource changed it", updated.Status)
+			}
+		})
+	}
+}
+
+// TestManagersOfKeptFields: the field manager has removed them, as it saw defaults.
+func TestManagersOfKeptFields(t *testing.T) {
+	updated := newWebsite(scaled, func(w *website.Website) {
+		w.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("team", `{"f:spec":{"f:source":{"f:repository":{}}}}`), managedBy("client", `{"f:spec":{"f:replicas":{}}}`)}
+	})
+	newStrategy(t).PrepareForUpdate(requestContext("v1alpha1", ""), updated, newWebsite(withBetaFields))
+	want := []string{`{"f:spec":{"f:service":{"f:type":{}},"f:source":{"f:path":{},"f:repository":{}}}}`, `{"f:spec":{"f:replicas":{}}}`}
+	var got []string
+	for _, entry := range updated.ManagedFields {
+		got = append(got, entry.FieldsV1.GetRawString())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("managed fields = %q, want %q", got, want)
+	}
+}
+
+func TestStatusUpdateInV1alpha1KeepsTheRest(t *testing.T) {
+	updated := newWebsite(func(w *website.Website) { w.Status = website.WebsiteStatus{AvailableReplicas: 1} })
+	NewStatusStrategy(newStrategy(t)).PrepareForUpdate(requestContext("v1alpha1", ""), updated, newWebsite(withBetaFields))
+	if updated.Status.AvailableReplicas != 1 || updated.Status.Commit == "" {
+		t.Errorf("status = %+v, want 1 available replica and the stored commit", updated.Status)
+	}
+}
+
+// TestUnreadableAnnotationIsInvalid on every write, instead of an internal error.
+func TestUnreadableAnnotationIsInvalid(t *testing.T) {
+	damaged := newWebsite(annotated(`{"spec":{"suspended":true}}`))
+	want := `metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Invalid value: must be the fields of v1beta1 as JSON; remove the annotation to keep the stored fields: unknown field "spec.suspended"`
+	strategy, ctx := newStrategy(t), requestContext("v1alpha1", "")
+	writes := map[string]func(context.Context, *website.Website) error{
+		"create": func(ctx context.Context, w *website.Website) error {
+			w.ResourceVersion = ""
+			return rest.BeforeCreate(strategy, ctx, w)
+		},
+		"update": func(ctx context.Context, w *website.Website) error {
+			return rest.BeforeUpdate(strategy, ctx, w, newWebsite(withBetaFields))
+		},
+		"status": func(ctx context.Context, w *website.Website) error {
+			return rest.BeforeUpdate(NewStatusStrategy(strategy), ctx, w, newWebsite(withBetaFields))
+		},
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			err := write(ctx, damaged.DeepCopy())
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("error = %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// TestAnnotationThatChangesFieldsWarns names them.
+func TestAnnotationThatChangesFieldsWarns(t *testing.T) {
+	changes := "metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: changes spec.source.path, spec.service; remove the annotation to keep the stored values"
+	tests := map[string]struct {
+		version string
+		tweak   func(*website.Website)
+		want    []string
+	}{
+		"fields change":       {version: "v1alpha1", tweak: scaled, want: []string{changes}},
+		"fields stay":         {version: "v1alpha1", tweak: tweaks(withBetaFields, scaled)},
+		"fields of v1beta1":   {version: "v1beta1", tweak: scaled},
+		"nothing but a label": {version: "v1alpha1", tweak: tweaks(withBetaFields, func(w *website.Website) { w.Labels["team"] = "red" })},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := newStrategy(t).WarningsOnUpdate(requestContext(test.version, ""), newWebsite(test.tweak), newWebsite(withBetaFields))
+			if !slices.Equal(got, test.want) {
+				t.Errorf("warnings = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestUpdateWithoutDeploymentName: v1beta1 defaults the field, v1alpha1 requires it.
+func TestUpdateWithoutDeploymentName(t *testing.T) {
+	unnamed := func(w *website.Website) { w.Spec.DeploymentName = "" }
+	for version, want := range map[string]string{"v1beta1": "", "v1alpha1": "spec.deploymentName: Required value: the name of the Deployment"} {
+		t.Run(version, func(t *testing.T) {
+			updated := newWebsite(unnamed)
+			err := rest.BeforeUpdate(newStrategy(t), requestContext(version, ""), updated, newWebsite())
+			switch {
+			case want == "" && (err != nil || updated.Spec.DeploymentName != "kubia-website"):
+				t.Errorf("deploymentName = %q (%v), want the stored one", updated.Spec.DeploymentName, err)
+			case want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)):
+				t.Errorf("error = %v, want %s", err, want)
+			}
+		})
+	}
+}
