@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -17,11 +17,21 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/backup"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/connects"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
 	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
 
-// Config is what is needed to make a Server.
+// trustTimeout bounds how long the server does not listen because it does not know yet
+// whom to trust. After that, it says so.
+const trustTimeout = 5 * time.Second
+
+// Config configures a Server.
 type Config struct {
 	// GenericConfig configures what every API server has: serving,
 	// authentication, authorization, admission, storage.
@@ -30,9 +40,20 @@ type Config struct {
 	Scheme *runtime.Scheme
 	// Codecs encode and decode the types of Scheme.
 	Codecs serializer.CodecFactory
-	// Store is looked after while the server runs. Nil leaves the store to whoever
-	// made GenericConfig.
+	// Store guards the store while the server runs. Nil if GenericConfig has storage
+	// without a guard, as in tests.
 	Store *store.Guard
+	// Trust is whom the host cluster trusts. Nil if that does not matter.
+	Trust *trust.Cluster
+	// Peers are the other replicas. Nil if there cannot be any.
+	Peers *peers.Peers
+	// Registrar registers the server with the host cluster. Nil if others do.
+	Registrar *registration.Registrar
+	// LargeWrites is in the handler chain of GenericConfig, and gets the sizes of the
+	// stored Websites. Nil if GenericConfig has no limit, as in tests.
+	LargeWrites *largewrites.Limiter
+	// Snapshots is the schedule of snapshots of the store. Nil if there is none.
+	Snapshots *backup.Schedule
 }
 
 // CompletedConfig is a Config with every default filled in. Only Complete makes
@@ -46,6 +67,12 @@ type completedConfig struct {
 	scheme  *runtime.Scheme
 	codecs  serializer.CodecFactory
 	store   *store.Guard
+	trust   *trust.Cluster
+	peers   *peers.Peers
+
+	registrar   *registration.Registrar
+	largeWrites *largewrites.Limiter
+	snapshots   *backup.Schedule
 }
 
 // Server is website-apiserver.
@@ -53,16 +80,27 @@ type Server struct {
 	// GenericAPIServer serves the API group.
 	GenericAPIServer *genericapiserver.GenericAPIServer
 
-	store *store.Guard
+	store     *store.Guard
+	trust     *trust.Cluster
+	peers     *peers.Peers
+	registrar *registration.Registrar
+	snapshots *backup.Schedule
 }
 
 // Complete fills in defaults.
 func (c *Config) Complete() CompletedConfig {
+	connects.Apply(&c.GenericConfig.Config)
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(),
 		scheme:  c.Scheme,
 		codecs:  c.Codecs,
 		store:   c.Store,
+		trust:   c.Trust,
+		peers:   c.Peers,
+
+		registrar:   c.Registrar,
+		largeWrites: c.LargeWrites,
+		snapshots:   c.Snapshots,
 	}}
 }
 
@@ -78,7 +116,11 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, metav1.ParameterCodec, c.codecs)
+	if c.largeWrites != nil {
+		c.largeWrites.Size = websites.Website.EncodedSize
+	}
+	// The options of the subresources that connect are types of the group.
+	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)
 	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {
 		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
 			"websites":        websites.Website,
@@ -86,24 +128,47 @@ func (c CompletedConfig) New() (*Server, error) {
 			"websites/scale":  websites.Scale,
 		}
 	}
+	// A frozen version gets no new subresources.
+	beta := group.VersionedResourcesStorageMap[v1beta1.SchemeGroupVersion.Version]
+	beta["websites/sync"], beta["websites/rollback"] = websites.Sync, websites.Rollback
+	if err := genericServer.AddPreShutdownHook("end-sync-waits", func() error { websites.Sync.Stop(); return nil }); err != nil {
+		return nil, fmt.Errorf("ending waits on shutdown: %w", err)
+	}
 	if err := genericServer.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing the API group %s: %w", website.GroupName, err)
 	}
-	return &Server{GenericAPIServer: genericServer, store: c.store}, nil
+	return &Server{GenericAPIServer: genericServer, store: c.store, trust: c.trust, peers: c.peers, registrar: c.registrar, snapshots: c.snapshots}, nil
 }
 
 // Run serves until ctx ends, finishes the requests in flight and records the store
 // for the last time. It returns an error when the server cannot listen.
 func (s *Server) Run(ctx context.Context) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	if s.trust != nil {
+		background.Go(func() { s.trust.Run(running) })
+		waiting, cancel := context.WithTimeout(ctx, trustTimeout)
+		s.trust.Wait(waiting)
+		cancel()
+	}
 	// Verified before anything listens, a server of the right store refuses no
 	// request at its start.
 	s.store.Start(ctx)
-	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var recorder sync.WaitGroup
-	recorder.Go(func() { s.store.Run(recording, clock.RealClock{}) })
-	err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx)
-	stop()
-	recorder.Wait()
+	background.Go(func() { s.store.Run(running, clock.RealClock{}) })
+	if s.peers != nil {
+		background.Go(func() { s.peers.Run(running) })
+	}
+	if s.registrar != nil {
+		background.Go(func() { s.registrar.Run(ctx) })
+	}
+	if s.snapshots != nil {
+		background.Go(func() { s.snapshots.Run(running, clock.RealClock{}) })
+	}
+	prepared := s.GenericAPIServer.PrepareRun()
+	withdrawSharedPaths(prepared.OpenAPIV3VersionedService)
+	err := prepared.RunWithContext(ctx)
 	if err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}

@@ -6,14 +6,12 @@ import (
 
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-
-	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
 const modelPrefix = "io.nevermosby.mycontroller."
 
 func definitions() map[string]common.OpenAPIDefinition {
-	return openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
+	return OpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
 }
 
 // TestOpenAPINames guards the whole cluster: a definition whose name contains a

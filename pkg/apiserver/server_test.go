@@ -26,7 +26,6 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
 // newServer serves the API over an etcd of its own, to everyone, and returns its
@@ -47,9 +46,9 @@ func newServer(t *testing.T) string {
 	config.ExternalAddress = "127.0.0.1:443"
 	config.LoopbackClientConfig = &rest.Config{}
 	namer := openapinamer.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(OpenAPIDefinitions, namer)
 	config.OpenAPIConfig.Info.Title = "Website"
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(OpenAPIDefinitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Website"
 	config.RESTOptionsGetter = generic.RESTOptions{
 		StorageConfig:           storage.ForResource(website.Resource("websites")),
@@ -62,6 +61,7 @@ func newServer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	prepared := server.GenericAPIServer.PrepareRun()
+	withdrawSharedPaths(prepared.OpenAPIV3VersionedService)
 	t.Cleanup(prepared.Destroy)
 	listening := httptest.NewServer(prepared.Handler)
 	t.Cleanup(listening.Close)
@@ -132,8 +132,9 @@ func TestServer(t *testing.T) {
 		if want := "mycontroller.nevermosby.io/v1alpha1 Website is deprecated in v0.1+; use mycontroller.nevermosby.io/v1beta1 Website"; !slices.ContainsFunc(created.warnings, func(w string) bool { return strings.Contains(w, want) }) {
 			t.Errorf("warnings = %q, want %q", created.warnings, want)
 		}
-		if created.field("metadata", "annotations") != nil {
-			t.Errorf("annotations = %v, want none", created.field("metadata", "annotations"))
+		// The status of v1beta1 says that it is pending; the spec has nothing to carry.
+		if carried := fmt.Sprint(created.field("metadata", "annotations", website.AnnotationV1beta1Fields)); !strings.HasPrefix(carried, `{"status":`) {
+			t.Errorf("the annotation is %s, want the status alone", carried)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "")
 		if len(read.warnings) != 0 || read.field("spec", "source", "repository") != "https://example.com/site.git" || read.field("spec", "sync", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
@@ -179,7 +180,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("after a write through v1alpha1: %v, want the path, 4 replicas and no annotation", read.object)
 		}
 		damaged := send(t, http.MethodPatch, path(server, "v1alpha1", "/kubia"), mergeType, `{"metadata":{"annotations":{"`+website.AnnotationV1beta1Fields+`":"{"}}}`)
-		if damaged.code < 400 || damaged.code >= 500 || !strings.Contains(fmt.Sprint(damaged.field("message")), "cannot be read") {
+		if damaged.code < 400 || damaged.code >= 500 || !strings.Contains(fmt.Sprint(damaged.field("message")), "must be the fields of v1beta1 as JSON") {
 			t.Errorf("a damaged annotation answered %d %v, want it refused", damaged.code, damaged.field("message"))
 		}
 	})
@@ -195,7 +196,7 @@ func TestServer(t *testing.T) {
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/by-hand"), jsonType, "")
 		redirects, _ := read.field("spec", "serving", "redirects").([]any)
-		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["code"] != 301. {
+		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["to"] != "/b" {
 			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
 		}
 	})
@@ -261,7 +262,13 @@ func TestServer(t *testing.T) {
 			}
 		}
 
-		// As protobuf, in which the aggregator and kubectl ask for it.
+		paths, _ := send(t, http.MethodGet, server+"/openapi/v3", jsonType, "").field("paths").(map[string]any)
+		own := []string{"apis/" + website.GroupName, "apis/" + website.GroupName + "/v1alpha1", "apis/" + website.GroupName + "/v1beta1"}
+		if got := slices.Sorted(maps.Keys(paths)); !slices.Equal(got, own) {
+			t.Errorf("OpenAPI v3 has %q, want %q: the aggregator serves the others to every client of the cluster", got, own)
+		}
+
+		// As protobuf, which the aggregator and kubectl request.
 		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server})
 		if err != nil {
 			t.Fatal(err)

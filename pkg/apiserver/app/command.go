@@ -35,11 +35,12 @@ func NewCommand() (*cobra.Command, error) {
 mycontroller.nevermosby.io. It is registered with a Kubernetes cluster by an
 APIService; the cluster authenticates and authorizes every request.
 
-Websites are stored in etcd: in the cluster given by --etcd-servers or, without
-one, in an etcd that runs inside the process and keeps its data in --data-dir.
+Websites are stored in etcd: in the cluster given by --etcd-servers or, if it is
+empty, in an etcd that runs inside the process and keeps its data in --data-dir.
 
-"website-apiserver migrate-storage" rewrites all stored Websites, and
-"website-apiserver store" looks at the store; see their --help.`,
+"website-apiserver migrate-storage" rewrites all stored Websites, "website-apiserver
+store" inspects, backs up and restores the store, and "website-apiserver import" moves
+Websites from a CustomResourceDefinition; see their --help.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -58,12 +59,13 @@ one, in an etcd that runs inside the process and keeps its data in --data-dir.
 			if err := completed.Validate(); err != nil {
 				return err
 			}
+			limitGarbage()
 			return Run(cmd.Context(), completed)
 		},
 	}
 
 	sections := o.Flags()
-	// Cobra acts on it; defined here it shows up in its section of --help.
+	// Cobra handles the flag; defined here it appears in its section of --help.
 	sections.FlagSet("global").Bool("version", false, fmt.Sprintf("version for %s", cmd.Name()))
 	addSections(cmd, sections)
 	cmd.CompletionOptions.DisableDefaultCmd = true
@@ -71,7 +73,11 @@ one, in an etcd that runs inside the process and keeps its data in --data-dir.
 	if err != nil {
 		return nil, err
 	}
-	cmd.AddCommand(newMigrateCommand(), storeCommand)
+	importCommand, err := newImportDefinitionCommand()
+	if err != nil {
+		return nil, err
+	}
+	cmd.AddCommand(newMigrateCommand(), newUninstallCommand(), newCheckCommand(), newEtcdCertificatesCommand(), importCommand, storeCommand)
 	return cmd, nil
 }
 

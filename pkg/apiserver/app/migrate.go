@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/storagemigration"
 )
 
-// defaultChunkSize is what kubectl asks for at once, too.
+// defaultChunkSize is that of kubectl.
 const defaultChunkSize = 500
 
 // newMigrateCommand returns the command that rewrites all stored Websites.
@@ -26,16 +26,15 @@ func newMigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate-storage",
 		Short: "Rewrite all stored Websites",
-		Long: `migrate-storage has every stored Website written again, in the storage version,
-the encoding and with the encryption key that the servers use now. It is a client
-of the API: servers go on serving meanwhile. Run it once all of them have the new
-version or configuration: after an upgrade that changes the storage version, after
---storage-media-type was changed, and before an old key is removed from the file of
---encryption-provider-config.
+		Long: `migrate-storage rewrites every stored Website in the current storage version and
+encoding, with the current encryption key. It is a client of the API: servers keep
+serving. Run it once all servers have the new version or configuration: after an
+upgrade that changes the storage version, after a change of --storage-media-type, and
+before an old key is removed from the file of --encryption-provider-config.
 
-It may be interrupted and started again at any time: what is done takes no second
-write. With --progress-file it even goes on where it has ended; use one file per
-migration. It exits with 0 once every Website is stored as it should be.`,
+It can be interrupted and restarted at any time: current objects are not written
+again. With --progress-file it continues an interrupted run; use one file per
+migration. It exits with 0 once every Website is current.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
@@ -48,9 +47,9 @@ migration. It exits with 0 once every Website is stored as it should be.`,
 			rules.ExplicitPath = kubeconfig
 			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 			if err != nil {
-				return fmt.Errorf("finding out how to reach the cluster (--kubeconfig): %w", err)
+				return fmt.Errorf("reading the client configuration (--kubeconfig): %w", err)
 			}
-			// The server's priority and fairness sets the pace.
+			// Priority and fairness of the server limits the requests.
 			config.QPS = -1
 			client, err := metadata.NewForConfig(config)
 			if err != nil {
@@ -80,9 +79,9 @@ migration. It exits with 0 once every Website is stored as it should be.`,
 
 	var sections cliflag.NamedFlagSets
 	flags := sections.FlagSet("migration")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of a user who may list and patch Websites in all namespaces. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
-	flags.Int64Var(&chunkSize, "chunk-size", defaultChunkSize, "How many Websites to list at once.")
-	flags.StringVar(&progressFile, "progress-file", "", "File that keeps the progress. If it exists, the migration goes on where it says; it is removed once the migration is complete. Servers must have the same configuration as when it was begun.")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "Path to the kubeconfig file of a user who may list and patch Websites in all namespaces. Defaults to $KUBECONFIG, ~/.kube/config and the pod's ServiceAccount, in this order.")
+	flags.Int64Var(&chunkSize, "chunk-size", defaultChunkSize, "The number of Websites in a list request.")
+	flags.StringVar(&progressFile, "progress-file", "", "Path to the file that stores the progress. If the file exists, the migration continues from it. It is removed once the migration is complete. The configuration of the servers must not change in between.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
 	addSections(cmd, sections)
 	return cmd

@@ -3,39 +3,43 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
+// etcdPatience bounds how long the server does not listen because its etcd starts.
+// After that it answers requests for Websites with 503, and all others.
+const etcdPatience = 5 * time.Second
+
 // Run serves until ctx ends and then shuts down: requests in flight are
 // finished, then the embedded etcd, if there is one, is closed. It returns an
-// error when the server cannot start, or when its etcd fails.
+// error when the server cannot start, or when its etcd fails after it has started.
 func Run(ctx context.Context, o options.CompletedOptions) (err error) {
 	klog.FromContext(ctx).Info("Starting website-apiserver", "version", version.GitVersion())
+	if !o.EmbeddedEtcd() {
+		return serve(ctx, o)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-
-	if o.EmbeddedEtcd() {
-		etcd, err := embeddedetcd.Start(ctx, o.DataDir)
-		if err != nil {
-			return err
-		}
-		failed := make(chan error, 1)
-		go func() {
-			// Without its store the server can only fail requests: a restart
-			// is the better answer.
-			failed <- etcd.Wait(ctx)
-			cancel()
-		}()
-		serveErr := serve(ctx, o)
+	etcd := embeddedetcd.NewSupervisor(o.EmbeddedEtcdConfig(), clock.RealClock{})
+	failed := make(chan error, 1)
+	go func() {
+		// Once it has failed, a restart of the process is the better answer.
+		failed <- etcd.Run(ctx)
 		cancel()
-		return errors.Join(serveErr, <-failed, etcd.Close())
-	}
-	return serve(ctx, o)
+	}()
+	waiting, stop := context.WithTimeout(ctx, etcdPatience)
+	etcd.Wait(waiting)
+	stop()
+	serveErr := serve(ctx, o.WithEtcdFailure(etcd.Failure))
+	cancel()
+	return errors.Join(serveErr, <-failed, etcd.Close())
 }
 
 func serve(ctx context.Context, o options.CompletedOptions) error {

@@ -9,74 +9,95 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
-// storeTimeout bounds a command about the store, which lists some kinds of the
-// whole cluster.
+// storeTimeout bounds the commands about the store, which list some kinds in all
+// namespaces.
 const storeTimeout = 2 * time.Minute
 
 // errUnknownOwners ends "store check" with another code than 0.
 var errUnknownOwners = errors.New("the store does not have the owners of all objects")
 
-// newStoreCommand returns the commands about the store that a server is served
-// from. It returns an error when the API types cannot be registered.
+// newStoreCommand returns the commands about the store. It returns an error when the API types cannot be registered.
 func newStoreCommand() (*cobra.Command, error) {
 	cmd := &cobra.Command{
 		Use:   "store",
-		Short: "Look at the store of Websites, or accept another one",
+		Short: "Back up, restore and inspect the store of Websites, or accept another one",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	check, err := newStoreSubcommand(&cobra.Command{
 		Use:   "check",
 		Short: "List objects of the cluster whose Website the store does not have",
-		Long: `check compares the store with the cluster and changes nothing. It prints which
-store the cluster was served from, which one this is, and all objects of the cluster
-that are owned by a Website that the store does not have: the garbage collector
-deletes them once a server is open with this store. It exits with 1 if there are any,
-or if a server does not open with this store.
+		Long: `check compares the store with the cluster and changes nothing. It prints the identity
+of the store that the cluster was served from, the identity of this store, and all
+objects of the cluster whose owner is a Website that this store does not contain: the
+garbage collector deletes them once a server serves this store. It exits with 1 if
+there are any, or if a server does not serve this store.
 
-It takes the flags by which website-apiserver finds its store. An embedded etcd is
+The flags are those by which website-apiserver finds its store. An embedded etcd is
 reached in the --data-dir of a running server.`,
-	}, runStoreCheck)
+	}, (*options.Options).StoreFlags, runStoreCheck)
 	if err != nil {
 		return nil, err
 	}
-	accept, err := newStoreSubcommand(&cobra.Command{
+	accept, err := newAcceptCommand(&cobra.Command{
 		Use:   "accept",
-		Short: "Open servers with this store, although it is not the one that was served",
-		Long: `accept makes this store the one that the cluster is served from. Servers that are
-closed open within seconds. The garbage collector then deletes all objects that are
-owned by a Website that the store does not have: run "website-apiserver store check"
-before. There is no way back.
+		Short: "Serve this store although it is not the recorded one",
+		Long: `accept records this store as the one that the cluster is served from. Closed servers
+open within seconds. The garbage collector then deletes all objects whose owner is a
+Website that this store does not contain: run "website-apiserver store check" first.
+This cannot be undone.
 
-It takes the flags by which website-apiserver finds its store. An embedded etcd is
+The flags are those by which website-apiserver finds its store. An embedded etcd is
 reached in the --data-dir of a running server.`,
-	}, runStoreAccept)
+	})
 	if err != nil {
 		return nil, err
 	}
 	cmd.AddCommand(check, accept)
+	for _, newCommand := range []func() (*cobra.Command, error){newSnapshotCommand, newRestoreCommand, newExportCommand, newImportCommand} {
+		subcommand, err := newCommand()
+		if err != nil {
+			return nil, err
+		}
+		cmd.AddCommand(subcommand)
+	}
 	return cmd, nil
 }
 
 // newStoreSubcommand completes cmd, which is to run with the flags of a server
 // that are about its store.
-func newStoreSubcommand(cmd *cobra.Command, run func(context.Context, io.Writer, store.Config) error) (*cobra.Command, error) {
+func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets, run func(context.Context, io.Writer, store.Config) error) (*cobra.Command, error) {
+	cmd.Args = cobra.NoArgs
+	return completeStoreCommand(cmd, flags, func(cmd *cobra.Command, o options.CompletedOptions, _ []string) error {
+		config, err := o.StoreConfig()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
+		defer cancel()
+		return run(ctx, cmd.OutOrStdout(), config)
+	})
+}
+
+// completeStoreCommand gives cmd some of the flags of a server, and has it run with the
+// completed options.
+func completeStoreCommand(cmd *cobra.Command, flags func(*options.Options) cliflag.NamedFlagSets, run func(*cobra.Command, options.CompletedOptions, []string) error) (*cobra.Command, error) {
 	o, err := options.NewOptions()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Args = cobra.NoArgs
 	cmd.SilenceUsage = true
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
 		return o.ServerRun.ComponentGlobalsRegistry.Set()
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := logsapi.ValidateAndApply(o.Logs, nil); err != nil {
 			return err
 		}
@@ -84,16 +105,9 @@ func newStoreSubcommand(cmd *cobra.Command, run func(context.Context, io.Writer,
 		if err != nil {
 			return err
 		}
-		config, err := completed.StoreConfig()
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
-		defer cancel()
-		return run(ctx, cmd.OutOrStdout(), config)
+		return run(cmd, completed, args)
 	}
-	sections := o.StoreFlags()
-	addSections(cmd, sections)
+	addSections(cmd, flags(o))
 	return cmd, nil
 }
 
@@ -113,8 +127,21 @@ func runStoreCheck(ctx context.Context, out io.Writer, config store.Config) erro
 	return nil
 }
 
-func runStoreAccept(ctx context.Context, out io.Writer, config store.Config) error {
-	report, err := store.Accept(ctx, config)
+// newAcceptCommand completes cmd, which has one flag more than the others.
+func newAcceptCommand(cmd *cobra.Command) (*cobra.Command, error) {
+	var withIncompleteImport bool
+	flags := func(o *options.Options) cliflag.NamedFlagSets {
+		sections := o.StoreFlags()
+		sections.FlagSet("accept").BoolVar(&withIncompleteImport, "with-incomplete-import", false, "Accept the store although an import into it was not completed.")
+		return sections
+	}
+	return newStoreSubcommand(cmd, flags, func(ctx context.Context, out io.Writer, config store.Config) error {
+		return runStoreAccept(ctx, out, config, withIncompleteImport)
+	})
+}
+
+func runStoreAccept(ctx context.Context, out io.Writer, config store.Config, withIncompleteImport bool) error {
+	report, err := store.Accept(ctx, config, withIncompleteImport)
 	if err != nil {
 		return err
 	}
@@ -134,6 +161,9 @@ func printReport(out io.Writer, config store.Config, report store.Report) {
 	fmt.Fprintf(out, "store that the cluster was served from: %s (%s)\n", served, config.Host)
 	fmt.Fprintf(out, "this store:                             %s, %d Websites\n", this, report.Websites)
 	fmt.Fprintf(out, "objects owned by Websites:              %d, of which %d by Websites that this store does not have\n", report.Owned, len(report.Unknown))
+	if report.Incomplete != "" {
+		fmt.Fprintf(out, "an import was not completed:              %s\n", report.Incomplete)
+	}
 }
 
 func printUnknown(out io.Writer, report store.Report) {

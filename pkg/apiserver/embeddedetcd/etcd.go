@@ -1,9 +1,8 @@
 // Package embeddedetcd runs an etcd server inside the process, for
-// installations of a single node that have no etcd of their own to offer.
+// single-node installations without an etcd cluster.
 //
-// It listens on a unix socket in a folder that only the server's user can
-// enter, and on nothing else: neither a network port nor a certificate is
-// needed to keep others away from the data.
+// It listens only on a unix socket, in a directory that only the server's user can
+// access, so the data is protected without a network port or certificates.
 package embeddedetcd
 
 import (
@@ -15,13 +14,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/embed"
 	"k8s.io/klog/v2"
 )
 
 const (
-	// socketName is the unix socket's name in the data folder.
+	// socketName is the unix socket's name in the data directory.
 	socketName = "etcd.sock"
 	// maxSocketPath is the longest path a unix socket can have on every
 	// supported system: sun_path holds 104 bytes on macOS and 108 on Linux,
@@ -31,67 +31,111 @@ const (
 	startTimeout = 2 * time.Minute
 	// memberName never leaves the process: the cluster has one member.
 	memberName = "website-apiserver"
+	// dataName is the directory of the database and of the write-ahead log.
+	dataName = "data"
+)
+
+// peerURL is what a member must have, although no client connects to it.
+var peerURL = url.URL{Scheme: "http", Host: "localhost:2380"}
+
+// Config says where etcd keeps its data, and how much of it.
+type Config struct {
+	// DataDir is created if needed.
+	DataDir string
+	// QuotaBytes bounds the size of the database. Writes fail when it is reached.
+	QuotaBytes int64
+	// HistoryBytes bounds what superseded revisions occupy in the database, in
+	// addition to the API server's compaction by time.
+	HistoryBytes int64
+}
+
+const (
+	// DefaultQuotaBytes is etcd's own default.
+	DefaultQuotaBytes = 2 << 30
+	// DefaultHistoryBytes is some minutes of changes to Websites of ordinary size.
+	DefaultHistoryBytes = 64 << 20
+	// snapshotCount bounds how many writes are kept in memory and, to be read at a
+	// start, in the write-ahead log: with objects of a megabyte, etcd's 10,000 are
+	// gigabytes.
+	snapshotCount = 50
+	// catchUpEntries is for followers, which the only member does not have.
+	catchUpEntries = 1
 )
 
 // Server is a running etcd.
 type Server struct {
-	etcd *embed.Etcd
-	lock *fileutil.LockedFile
+	config Config
+	etcd   *embed.Etcd
+	lock   *fileutil.LockedFile
 }
 
-// folder is where etcd keeps everything, below the data folder. It is a folder
-// of its own because the data folder may be a volume whose mode is not ours.
-func folder(dataDir string) string {
+// etcdDir returns the directory of etcd in the data directory. It is a directory of
+// its own because the data directory may be a volume whose mode cannot be set.
+func etcdDir(dataDir string) string {
 	return filepath.Join(dataDir, "etcd")
 }
 
 // Endpoint returns the client URL of the etcd that Start runs for dataDir. It
 // returns an error when the path is too long for a unix socket.
 func Endpoint(dataDir string) (string, error) {
-	dir, err := filepath.Abs(folder(dataDir))
+	dir, err := filepath.Abs(etcdDir(dataDir))
 	if err != nil {
 		return "", fmt.Errorf("finding the absolute path of %s: %w", dataDir, err)
 	}
 	socket := filepath.Join(dir, socketName)
 	if len(socket) > maxSocketPath {
-		return "", fmt.Errorf("the socket of the embedded etcd would be %s, %d bytes long; a unix socket's path can have %d: choose a data folder with a shorter path", socket, len(socket), maxSocketPath)
+		return "", fmt.Errorf("the socket of the embedded etcd would be %s, %d bytes long; a unix socket's path can have %d: choose a data directory with a shorter path", socket, len(socket), maxSocketPath)
 	}
 	return (&url.URL{Scheme: "unix", Path: socket}).String(), nil
 }
 
 // Start runs etcd with its data in dataDir, which it creates if needed, and
 // returns once it serves. It returns an error when another process uses the
-// folder, and when etcd does not become ready before ctx ends or two minutes
+// directory, and when etcd does not become ready before ctx ends or two minutes
 // have passed.
-func Start(ctx context.Context, dataDir string) (*Server, error) {
-	dir := folder(dataDir)
+func Start(ctx context.Context, config Config) (*Server, error) {
+	dataDir := config.DataDir
+	dir := etcdDir(dataDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the folder of the embedded etcd: %w", err)
+		return nil, fmt.Errorf("creating the directory of the embedded etcd: %w", err)
 	}
-	// MkdirAll leaves the mode of a folder that was there before.
+	// MkdirAll leaves the mode of a directory that was there before.
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("closing the folder of the embedded etcd to other users: %w", err)
+		return nil, fmt.Errorf("restricting the mode of the directory of the embedded etcd: %w", err)
 	}
 
-	// Without a lock of our own, a second process would wait in silence for
-	// the database's.
-	lock, err := fileutil.TryLockFile(filepath.Join(dir, "lock"), os.O_WRONLY|os.O_CREATE, 0o600)
-	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("the data folder %s is in use by another process: stop it, or choose another folder", dataDir)
+	// etcd ends the process when it cannot write.
+	if err := Writable(dataDir); err != nil {
+		return nil, err
 	}
+	lock, err := lockDir(dataDir)
 	if err != nil {
-		return nil, fmt.Errorf("locking the data folder %s: %w", dataDir, err)
+		return nil, err
 	}
 
-	etcd, err := start(ctx, dataDir)
+	etcd, err := start(ctx, config)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &Server{etcd: etcd, lock: lock}, nil
+	return &Server{config: config, etcd: etcd, lock: lock}, nil
 }
 
-func start(ctx context.Context, dataDir string) (*embed.Etcd, error) {
-	cfg, err := configuration(dataDir)
+// lockDir reserves dataDir for this process. Without the lock, a second process would
+// wait for that of the database without an error.
+func lockDir(dataDir string) (*fileutil.LockedFile, error) {
+	lock, err := fileutil.TryLockFile(filepath.Join(etcdDir(dataDir), "lock"), os.O_WRONLY|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return nil, fmt.Errorf("the data directory %s is in use by another process: stop it, or choose another directory", dataDir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking the data directory %s: %w", dataDir, err)
+	}
+	return lock, nil
+}
+
+func start(ctx context.Context, config Config) (*embed.Etcd, error) {
+	dataDir := config.DataDir
+	cfg, err := configuration(config)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +158,8 @@ func start(ctx context.Context, dataDir string) (*embed.Etcd, error) {
 	return etcd, nil
 }
 
-func configuration(dataDir string) (*embed.Config, error) {
+func configuration(config Config) (*embed.Config, error) {
+	dataDir := config.DataDir
 	endpoint, err := Endpoint(dataDir)
 	if err != nil {
 		return nil, err
@@ -126,18 +171,21 @@ func configuration(dataDir string) (*embed.Config, error) {
 
 	cfg := embed.NewConfig()
 	cfg.Name = memberName
-	cfg.Dir = filepath.Join(folder(dataDir), "data")
+	cfg.Dir = filepath.Join(etcdDir(dataDir), dataName)
 	cfg.ListenClientUrls = []url.URL{*client}
 	cfg.AdvertiseClientUrls = []url.URL{*client}
-	// Nobody ever joins the only member: it needs a peer address to be a
-	// member at all, but does not listen on it.
+	// A member needs a peer address. It does not listen on it, because there are
+	// no other members.
 	cfg.ListenPeerUrls = nil
-	cfg.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
+	cfg.AdvertisePeerUrls = []url.URL{peerURL}
 	cfg.InitialCluster = cfg.InitialClusterFromName(memberName)
 	cfg.EnableGRPCGateway = false
-	// History is compacted by the API server, which also relies on it being
-	// there until then. The log is for whoever debugs a failure.
+	// The API server compacts the history, and relies on it until then. The log
+	// is for debugging failures.
 	cfg.LogLevel = "warn"
+	cfg.QuotaBackendBytes = config.QuotaBytes
+	cfg.SnapshotCount = snapshotCount
+	cfg.SnapshotCatchUpEntries = catchUpEntries
 	return cfg, nil
 }
 
@@ -153,12 +201,21 @@ func (s *Server) Wait(ctx context.Context) error {
 	}
 }
 
-// Close stops etcd once all data is on disk, and frees the data folder. The
+// alarms returns the alarms that are active.
+func (s *Server) alarms() []etcdserverpb.AlarmType {
+	var active []etcdserverpb.AlarmType
+	for _, alarm := range s.etcd.Server.Alarms() {
+		active = append(active, alarm.GetAlarm())
+	}
+	return active
+}
+
+// Close stops etcd once all data is on disk, and frees the data directory. The
 // API server must have stopped before.
 func (s *Server) Close() error {
 	s.etcd.Close()
 	if err := s.lock.Close(); err != nil {
-		return fmt.Errorf("unlocking the data folder: %w", err)
+		return fmt.Errorf("unlocking the data directory: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// newDataDir returns an empty folder with a path short enough for a socket,
+// newDataDir returns an empty directory with a path short enough for a socket,
 // which t.TempDir's, made of the test's name, is not everywhere.
 func newDataDir(t *testing.T) string {
 	t.Helper()
@@ -40,7 +40,7 @@ func newClient(t *testing.T, dataDir string) *clientv3.Client {
 func TestDataSurvivesARestart(t *testing.T) {
 	ctx, dataDir := t.Context(), newDataDir(t)
 
-	server, err := Start(ctx, dataDir)
+	server, err := Start(ctx, Config{DataDir: dataDir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	server, err = Start(ctx, dataDir)
+	server, err = Start(ctx, Config{DataDir: dataDir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,21 +68,21 @@ func TestDataSurvivesARestart(t *testing.T) {
 func TestOnlyTheOwnerCanEnter(t *testing.T) {
 	dataDir := newDataDir(t)
 	// A volume prepared by someone else, open to all.
-	if err := os.MkdirAll(folder(dataDir), 0o777); err != nil {
+	if err := os.MkdirAll(etcdDir(dataDir), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	server, err := Start(t.Context(), dataDir)
+	server, err := Start(t.Context(), Config{DataDir: dataDir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 
-	info, err := os.Stat(folder(dataDir))
+	info, err := os.Stat(etcdDir(dataDir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if mode := info.Mode().Perm(); mode != 0o700 {
-		t.Errorf("mode of the socket's folder = %o, want 700", mode)
+		t.Errorf("mode of the socket's directory = %o, want 700", mode)
 	}
 	for _, listener := range server.etcd.Clients {
 		if network := listener.Addr().Network(); network != "unix" {
@@ -96,21 +96,21 @@ func TestOnlyTheOwnerCanEnter(t *testing.T) {
 
 func TestSecondProcessIsRefused(t *testing.T) {
 	ctx, dataDir := t.Context(), newDataDir(t)
-	server, err := Start(ctx, dataDir)
+	server, err := Start(ctx, Config{DataDir: dataDir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	_, err = Start(ctx, dataDir)
+	_, err = Start(ctx, Config{DataDir: dataDir})
 	if err == nil || !strings.Contains(err.Error(), "in use by another process") {
-		t.Errorf("second start: %v, want an error that the folder is in use", err)
+		t.Errorf("second start: %v, want an error that the directory is in use", err)
 	}
 }
 
 func TestPathTooLongForASocket(t *testing.T) {
 	_, err := Endpoint(filepath.Join("/", strings.Repeat("a", maxSocketPath)))
 	if err == nil || !strings.Contains(err.Error(), "shorter path") {
-		t.Errorf("Endpoint = %v, want an error that asks for a shorter path", err)
+		t.Errorf("Endpoint = %v, want an error that suggests a shorter path", err)
 	}
 	longest := filepath.Join("/", strings.Repeat("a", maxSocketPath-len("/"+"/etcd/"+socketName)))
 	if _, err := Endpoint(longest); err != nil {
@@ -123,13 +123,13 @@ func TestUnwritableFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), file); err == nil || !strings.Contains(err.Error(), "creating the folder") {
-		t.Errorf("Start in a file = %v, want an error about the folder", err)
+	if _, err := Start(t.Context(), Config{DataDir: file}); err == nil || !strings.Contains(err.Error(), "creating the directory") {
+		t.Errorf("Start in a file = %v, want an error about the directory", err)
 	}
 }
 
 func TestWait(t *testing.T) {
-	server, err := Start(t.Context(), newDataDir(t))
+	server, err := Start(t.Context(), Config{DataDir: newDataDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ func (o *Options) clone() *Options {
 	options := *o
 	recommended := *o.Recommended
 	options.Recommended = &recommended
+	options.ServerRun = new(*o.ServerRun)
 
 	recommended.Etcd = new(*recommended.Etcd)
 	recommended.SecureServing = new(*recommended.SecureServing)

@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/healthz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
-	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
@@ -29,11 +28,13 @@ type CompletedOptions struct {
 type completedOptions struct {
 	*Options
 	embeddedEtcd bool
+	// etcdFailure returns why the embedded etcd does not run.
+	etcdFailure func() error
 }
 
 // Complete chooses the embedded etcd when no other is given, and fills in
-// defaults. It returns an error when the data folder cannot hold the embedded
-// etcd's socket. The options stay as they are.
+// defaults. It returns an error when the data directory cannot hold the embedded
+// etcd's socket. It does not change the options.
 func (o *Options) Complete() (CompletedOptions, error) {
 	completed := &completedOptions{Options: o.clone()}
 	etcd := &completed.Recommended.Etcd.StorageConfig.Transport
@@ -45,36 +46,46 @@ func (o *Options) Complete() (CompletedOptions, error) {
 		etcd.ServerList = []string{endpoint}
 		completed.embeddedEtcd = true
 	}
-	if err := o.ServerRun.Complete(); err != nil {
+	if err := completed.ServerRun.Complete(); err != nil {
 		return CompletedOptions{}, fmt.Errorf("completing the server options: %w", err)
 	}
 	return CompletedOptions{completed}, nil
 }
 
-// EmbeddedEtcd tells whether the server has to run an etcd of its own in DataDir.
+// EmbeddedEtcd reports whether the server runs an etcd of its own in DataDir.
 func (o CompletedOptions) EmbeddedEtcd() bool { return o.embeddedEtcd }
+
+// WithEtcdFailure returns options for a server whose requests fail, while its embedded
+// etcd does not run, with the reason that failure returns.
+func (o CompletedOptions) WithEtcdFailure(failure func() error) CompletedOptions {
+	o = o.clone()
+	o.etcdFailure = failure
+	return o
+}
 
 // Validate returns every mistake in the flags, joined; nil if there is none.
 func (o CompletedOptions) Validate() error {
-	return errors.Join(append(o.ServerRun.Validate(), o.Recommended.Validate()...)...)
+	return errors.Join(append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEmbeddedEtcd(), o.validateRegistration())...)...)
 }
 
 // Config returns the server's configuration. It waits until the host cluster can be
 // reached, on whose version the defaults depend and without which no request can be
-// authorized. The options stay as they are.
+// authorized. It does not change the options.
 func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error) {
 	o = o.clone()
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
 
-	// First what takes nothing but the flags: mistakes are reported before the
-	// server waits for anything.
-	if err := o.ensureServingCertificate(); err != nil {
-		return nil, err
+	// First what depends on the flags only: mistakes are reported before the
+	// server waits for the host.
+	if !o.generatesServingCertificate() {
+		if err := o.ensureServingCertificate(); err != nil {
+			return nil, err
+		}
 	}
 	if err := o.applyStorageCodec(); err != nil {
 		return nil, err
 	}
-	// Before the recommended options, which start what this turns off.
+	// Before the recommended options, which start what this disables.
 	if err := o.adaptToHost(ctx); err != nil {
 		return nil, err
 	}
@@ -95,29 +106,48 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err := o.applyCoreAPI(config); err != nil {
 		return nil, err
 	}
-	// Before the recommended options, whose authentication uses the authority.
-	clientsKnown, err := o.applyClientCA()
+	// After the client is configured, and before the recommended options, which serve with
+	// the certificate.
+	registrar, err := o.applyRegistration(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	// After the server options, which tell the feature gates of the component.
+	// Before the recommended options, whose authentication uses the CAs.
+	trusted, err := o.applyTrust()
+	if err != nil {
+		return nil, err
+	}
+	// After the CAs, which the authenticator uses as well.
+	if err := o.applyDelegation(trusted); err != nil {
+		return nil, err
+	}
+	// After the server options, which set the feature gates of the component.
 	o.Recommended.FeatureGate = config.FeatureGate
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("applying the recommended options: %w", err)
 	}
-	// After the recommended options, which make what the checks ask.
-	addTrustChecks(config, clientsKnown)
+	// After the recommended options, which add the checks.
+	keepStorageOutOfReadiness(config)
+	if trusted != nil && !o.Recommended.Authentication.TolerateInClusterLookupFailure {
+		config.AddReadyzChecks(trusted.Check())
+	}
 	// Last: it wraps the storage that the recommended options have set up.
-	guard, err := o.applyStore(ctx, config)
+	guard, snapshots, err := o.applyStore(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard}, nil
+	limiter := largewrites.NewLimiter()
+	config.BuildHandlerChainFunc = handlerChain(guard, trusted, limiter)
+	replicas, err := o.applyPeers(config, guard)
+	if err != nil {
+		return nil, err
+	}
+	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted, Peers: replicas, Registrar: registrar, LargeWrites: limiter, Snapshots: snapshots}, nil
 }
 
 // clone returns a copy that may be changed while it is applied.
 func (o CompletedOptions) clone() CompletedOptions {
-	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd}}
+	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd, etcdFailure: o.etcdFailure}}
 }
 
 // ensureServingCertificate makes a self-signed certificate where the flags name
@@ -129,30 +159,18 @@ func (o CompletedOptions) ensureServingCertificate() error {
 	return nil
 }
 
-// applyOpenAPI has the API described in both versions of OpenAPI.
+// applyOpenAPI configures OpenAPI v2 and v3.
 func applyOpenAPI(scheme *runtime.Scheme, config *genericapiserver.RecommendedConfig) {
 	namer := openapinamer.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(apiserver.OpenAPIDefinitions, namer)
 	config.OpenAPIConfig.Info.Title = "Website"
 	config.OpenAPIConfig.Info.Version = version.GitVersion()
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(apiserver.OpenAPIDefinitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Website"
 	config.OpenAPIV3Config.Info.Version = version.GitVersion()
 }
 
-// addTrustChecks keeps the server from being ready before it can tell who sends a
-// request. clientsKnown is nil where the cluster does not publish the authority of
-// clients.
-func addTrustChecks(config *genericapiserver.RecommendedConfig, clientsKnown healthz.HealthChecker) {
-	if proxy := config.Authentication.RequestHeaderConfig; proxy != nil {
-		config.AddReadyzChecks(newProxyTrustCheck(proxy.CAContentProvider, proxy.UsernameHeaders.Value))
-	}
-	if clientsKnown != nil {
-		config.AddReadyzChecks(clientsKnown)
-	}
-}
-
-// applyTracing makes requests to etcd part of traces.
+// applyTracing includes requests to etcd in traces.
 func (o CompletedOptions) applyTracing(config *genericapiserver.RecommendedConfig) error {
 	if err := o.Recommended.EgressSelector.ApplyTo(&config.Config); err != nil {
 		return fmt.Errorf("--egress-selector-config-file: %w", err)
@@ -166,23 +184,23 @@ func (o CompletedOptions) applyTracing(config *genericapiserver.RecommendedConfi
 	return nil
 }
 
-// applyCoreAPI makes the client by which admission and priority and fairness use
-// the host cluster. The recommended options leave it with the limits of
-// client-go, 5 requests a second. Each Website that counts towards a quota takes
-// one, and fails when it has waited for 10 seconds.
+// applyCoreAPI configures the client of the host cluster that admission and priority
+// and fairness use. The recommended options keep client-go's limit of 5 requests/s.
+// Each Website that counts towards a quota takes one, and fails after waiting for 10
+// seconds.
 func (o CompletedOptions) applyCoreAPI(config *genericapiserver.RecommendedConfig) error {
 	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	// The host's priority and fairness sets the pace.
+	// Priority and fairness of the host cluster limits the requests.
 	config.ClientConfig.QPS = -1
 	// Applied once is enough: twice would start from the default again.
 	o.Recommended.CoreAPI = nil
 	return nil
 }
 
-// applyStorageCodec makes the store encode as --storage-media-type says and in
-// the storage version. EtcdOptions leave that to a storage factory that
+// applyStorageCodec encodes stored objects in the storage version, as
+// --storage-media-type says. EtcdOptions leave that to a storage factory, which the
 // recommended options do not have.
 func (o CompletedOptions) applyStorageCodec() error {
 	etcd := o.Recommended.Etcd

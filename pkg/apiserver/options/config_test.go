@@ -15,9 +15,16 @@ import (
 // nothing else, so that all that can be turned off is.
 func oldHost(t *testing.T) string {
 	t.Helper()
+	return newHost(t, http.NotFoundHandler())
+}
+
+// newHost is a kubeconfig file for a host cluster that serves its version, and the
+// rest by handler.
+func newHost(t testing.TB, handler http.Handler) string {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/version" {
-			http.NotFound(w, r)
+			handler.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -45,13 +45,13 @@ var fairnessResources = []string{"flowschemas", "prioritylevelconfigurations"}
 // hostRetryInterval is the time between two attempts to reach the host cluster.
 const hostRetryInterval = time.Second
 
-// adaptToHost turns off what reads resources that the host cluster does not
-// serve: where nobody can write a policy, there is none to enforce. It waits until
-// the host can be reached, and returns an error when it refuses to answer, and when
-// the flags ask for a plugin that cannot work there.
+// adaptToHost disables admission plugins, and priority and fairness, whose resources
+// the host cluster does not serve: there are no such policies to enforce. It waits
+// until the host is reachable. It returns an error if the host denies the requests,
+// or if a plugin that is enabled by a flag cannot work there.
 //
-// A resource that is served but may not be read is a different matter: policies
-// may exist, so the server does not become ready until it may read them.
+// If a resource is served but cannot be read, policies may exist: the server does not
+// become ready until it has the permission.
 func (o CompletedOptions) adaptToHost(ctx context.Context) error {
 	// The same client configuration that the recommended options make later.
 	probe := genericapiserver.NewRecommendedConfig(o.codecs)
@@ -69,8 +69,8 @@ func (o CompletedOptions) adaptToHost(ctx context.Context) error {
 }
 
 // awaitHost waits until the host cluster answers. Without it no request can be
-// authenticated, and the store cannot be told from another one, so there is
-// nothing to listen for. It returns an error when ctx ends or the host refuses.
+// authenticated and the store cannot be verified, so the server does not listen yet.
+// It returns an error if ctx ends or the host denies the request.
 func awaitHost(ctx context.Context, client discovery.ServerVersionInterface) error {
 	logged := false
 	err := wait.PollUntilContextCancel(ctx, hostRetryInterval, true, func(ctx context.Context) (bool, error) {
@@ -79,18 +79,18 @@ func awaitHost(ctx context.Context, client discovery.ServerVersionInterface) err
 			return err == nil, err
 		}
 		if !logged {
-			klog.FromContext(ctx).Info("The host cluster cannot be reached, the server waits for it before it listens", "err", err)
+			klog.FromContext(ctx).Info("Waiting for the host cluster before listening: it is unreachable", "err", err)
 			logged = true
 		}
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("asking the host cluster for its version: %w", err)
+		return fmt.Errorf("reading the version of the host cluster: %w", err)
 	}
 	return nil
 }
 
-// unreachable tells an answer that says nothing from a refusal.
+// unreachable reports whether the request may succeed later.
 func unreachable(err error) bool {
 	var status apierrors.APIStatus
 	return !errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)
@@ -111,9 +111,9 @@ func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.S
 			continue
 		}
 		if slices.Contains(admission.EnablePlugins, needs.plugin) {
-			return fmt.Errorf("--enable-admission-plugins=%s: the host cluster does not serve %s in %s, which the plugin needs: leave the flag out, and the plugin is used once the host serves them", needs.plugin, strings.Join(missing, ", "), needs.version)
+			return fmt.Errorf("--enable-admission-plugins=%s: the host cluster does not serve %s in %s, which the plugin needs: omit the flag, and the plugin is enabled once the host serves them", needs.plugin, strings.Join(missing, ", "), needs.version)
 		}
-		logger.Info("Admission plugin is off: the host cluster does not serve what it reads. Restart this server after an upgrade of the host", "plugin", needs.plugin, "missing", missing, "version", needs.version)
+		logger.Info("Admission plugin is disabled: the host cluster does not serve the resources that it reads. Restart this server after an upgrade of the host", "plugin", needs.plugin, "missing", missing, "version", needs.version)
 		admission.DisablePlugins = append(admission.DisablePlugins, needs.plugin)
 	}
 
@@ -125,7 +125,7 @@ func (o CompletedOptions) turnOffMissing(ctx context.Context, client discovery.S
 		return err
 	}
 	if len(missing) > 0 {
-		logger.Info("Priority and fairness is off: the host cluster does not serve what configures it. Requests are limited by --max-requests-inflight and --max-mutating-requests-inflight alone", "missing", missing, "version", flowcontrolv1.SchemeGroupVersion)
+		logger.Info("Priority and fairness is disabled: the host cluster does not serve its configuration. Requests are limited by --max-requests-inflight and --max-mutating-requests-inflight only", "missing", missing, "version", flowcontrolv1.SchemeGroupVersion)
 		features.EnablePriorityAndFairness = false
 	}
 	return nil
@@ -139,7 +139,7 @@ func missingResources(client discovery.ServerResourcesInterface, version schema.
 		return resources, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("finding out what the host cluster serves in %s: %w", version, err)
+		return nil, fmt.Errorf("reading the resources that the host cluster serves in %s: %w", version, err)
 	}
 	var missing []string
 	for _, resource := range resources {

@@ -69,7 +69,7 @@ func TestTurnOffWhatTheHostLacks(t *testing.T) {
 			host:    map[string][]string{admissionVersion: slices.Concat(webhooks, validatingPolicies)},
 			wantOff: []string{"MutatingAdmissionPolicy"},
 		},
-		"asked for and there": {args: []string{"--enable-admission-plugins=MutatingAdmissionPolicy"}, host: everythingForGroups, wantFairness: true},
+		"enabled and served": {args: []string{"--enable-admission-plugins=MutatingAdmissionPolicy"}, host: everythingForGroups, wantFairness: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestAwaitHost(t *testing.T) {
 		"reachable":                     {},
 		"reachable later":               {errs: []error{refused}},
 		"answers later":                 {errs: []error{apierrors.NewServiceUnavailable("starting")}},
-		"the credentials are not valid": {errs: []error{apierrors.NewUnauthorized("no")}, want: "asking the host cluster for its version"},
+		"the credentials are not valid": {errs: []error{apierrors.NewUnauthorized("no")}, want: "reading the version of the host cluster"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

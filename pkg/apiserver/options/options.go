@@ -18,6 +18,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
@@ -28,8 +29,8 @@ const (
 	// defaultSecurePort can be bound without privileges.
 	defaultSecurePort = 8443
 	// defaultWatchTermination is how long watches may take to end on shutdown.
-	// Without a limit they hold the server until it is killed, since clients
-	// have no reason to end them.
+	// Clients do not end them, so without a limit the server runs until it is
+	// killed.
 	defaultWatchTermination = 5 * time.Second
 	// defaultDataDir is where the embedded etcd keeps its data.
 	defaultDataDir = "/var/lib/website-apiserver"
@@ -37,18 +38,40 @@ const (
 
 // Options holds what the flags of website-apiserver set.
 type Options struct {
-	// ServerRun holds what every API server can be told: request limits,
+	// ServerRun holds the generic flags of API servers: request limits,
 	// graceful shutdown, feature gates.
 	ServerRun *genericoptions.ServerRunOptions
 	// Recommended holds serving, delegated authentication and authorization,
 	// audit, admission, etcd and tracing.
 	Recommended *genericoptions.RecommendedOptions
-	// DataDir is the folder of the embedded etcd, which runs when no
-	// --etcd-servers are given. Defaults to /var/lib/website-apiserver.
+	// DataDir is the directory of the embedded etcd, which runs if
+	// --etcd-servers is empty. Defaults to /var/lib/website-apiserver.
 	DataDir string
+	// EmbeddedEtcdQuotaBytes is the maximum size of the embedded etcd's database.
+	// Defaults to 2 GiB.
+	EmbeddedEtcdQuotaBytes int64
+	// EmbeddedEtcdHistoryBytes is the maximum size of superseded revisions in the
+	// embedded etcd. Defaults to 64 MiB.
+	EmbeddedEtcdHistoryBytes int64
+	// SnapshotInterval is the interval of snapshots of the embedded etcd; 0 for none.
+	// Defaults to 6 hours.
+	SnapshotInterval time.Duration
+	// SnapshotCount is the number of snapshots that are kept. Defaults to 4.
+	SnapshotCount int
+	// SnapshotDirectory holds the snapshots. Defaults to snapshots in DataDir.
+	SnapshotDirectory string
 	// StoreRecordNamespace is the namespace of the host cluster with the ConfigMap
 	// that names the store. Defaults to website-system.
 	StoreRecordNamespace string
+	// Service is the Service by which the host cluster reaches the server, as
+	// NAMESPACE/NAME:PORT. Empty: the server does not register itself.
+	Service string
+	// ServiceCAFile is a file with the CAs that have signed the certificate of
+	// --tls-cert-file.
+	ServiceCAFile string
+	// ServingCertificateDuration is the lifetime of generated serving certificates.
+	// Defaults to 90 days.
+	ServingCertificateDuration time.Duration
 	// Logs holds the format and verbosity of the log.
 	Logs *logsapi.LoggingConfiguration
 
@@ -75,13 +98,13 @@ func NewOptions() (*Options, error) {
 	// The codec of the storage follows from --storage-media-type; see Config.
 	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, nil)
 	addResourceQuota(recommended)
-	// After those that every API server has, and so with the last word.
+	// These run after the generic ones and replace what they set.
 	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
 		return []admission.PluginInitializer{newQuotaInitializer(), policyInitializer{config.SharedInformerFactory}}, nil
 	}
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort
-	// With no folder for it, a certificate that nobody provided stays in memory.
+	// Without a directory, a self-signed certificate stays in memory.
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 
 	serverRun := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)
@@ -95,7 +118,15 @@ func NewOptions() (*Options, error) {
 		scheme:      scheme,
 		codecs:      codecs,
 
+		EmbeddedEtcdQuotaBytes:   embeddedetcd.DefaultQuotaBytes,
+		EmbeddedEtcdHistoryBytes: embeddedetcd.DefaultHistoryBytes,
+
+		SnapshotInterval: defaultSnapshotInterval,
+		SnapshotCount:    defaultSnapshotCount,
+
 		StoreRecordNamespace: store.DefaultRecordNamespace,
+
+		ServingCertificateDuration: defaultServingCertificateDuration,
 	}, nil
 }
 
@@ -104,7 +135,9 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
 	o.ServerRun.AddUniversalFlags(sets.FlagSet("generic"))
 	o.addEtcdFlags(sets.FlagSet("etcd"))
+	o.addEmbeddedEtcdFlags(sets.FlagSet("etcd"))
 	o.Recommended.SecureServing.AddFlags(sets.FlagSet("secure serving"))
+	o.addRegistrationFlags(sets.FlagSet("registration"))
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(sets.FlagSet("authorization"))
 	o.Recommended.Audit.AddFlags(sets.FlagSet("auditing"))
@@ -117,7 +150,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	return sets
 }
 
-// StoreFlags returns the flags of commands that look at the store beside a running
+// StoreFlags returns the flags of the commands that read the store of a running
 // server: those by which the server finds the store and the host cluster.
 func (o *Options) StoreFlags() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
@@ -130,7 +163,7 @@ func (o *Options) StoreFlags() cliflag.NamedFlagSets {
 func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 	o.Recommended.Etcd.AddFlags(flags)
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"Folder in which the embedded etcd keeps its data. It runs when no --etcd-servers are given, listens on a unix socket in this folder only, and serves a single website-apiserver.")
+		"The directory for the data of the embedded etcd, which runs if --etcd-servers is empty. It listens on a unix socket in this directory only and serves a single website-apiserver.")
 	flags.StringVar(&o.StoreRecordNamespace, "store-record-namespace", o.StoreRecordNamespace,
-		"Namespace of the ConfigMap website-store, in which the host cluster names the store that Websites were served from. Another store is not served. Servers of one store share the namespace.")
+		"The namespace of the ConfigMap website-store, which records the identity of the store in the host cluster. Any other store is not served. All servers of a store must use the same namespace.")
 }

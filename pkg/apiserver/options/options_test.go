@@ -14,7 +14,7 @@ import (
 )
 
 // parse returns the completed options for a command line.
-func parse(t *testing.T, args ...string) (CompletedOptions, error) {
+func parse(t testing.TB, args ...string) (CompletedOptions, error) {
 	t.Helper()
 	o, err := NewOptions()
 	if err != nil {
@@ -67,7 +67,7 @@ func TestBadFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		"data folder too deep":    {args: []string{"--data-dir=/" + strings.Repeat("a", 200)}, want: "--data-dir: the socket of the embedded etcd would be"},
+		"data directory too deep": {args: []string{"--data-dir=/" + strings.Repeat("a", 200)}, want: "--data-dir: the socket of the embedded etcd would be"},
 		"port out of range":       {args: []string{"--secure-port=70000"}, want: "--secure-port 70000 must be between"},
 		"impossible goaway":       {args: []string{"--goaway-chance=1"}, want: "--goaway-chance can not be less than 0 or greater than 0.02"},
 		"unknown media type":      {args: []string{"--storage-media-type=text/html"}, want: `--storage-media-type "text/html" invalid`},

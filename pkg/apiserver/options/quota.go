@@ -14,22 +14,22 @@ import (
 // every API server has.
 func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
 	resourcequota.Register(recommended.Admission.Plugins)
-	// Last: what another plugin refuses must not be counted.
+	// Last: requests that another plugin denies must not be counted.
 	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, resourcequota.PluginName)
 }
 
-// newQuotaInitializer has objects counted. It needs no evaluators: the plugin
-// makes one that counts objects for every resource it meets.
+// newQuotaInitializer returns an initializer without evaluators: the plugin makes
+// one that counts objects for every resource.
 func newQuotaInitializer() quotaInitializer {
 	return quotaInitializer{generic.NewConfiguration(nil, nil)}
 }
 
-// quotaInitializer tells an admission plugin how to count.
+// quotaInitializer sets the quota configuration of admission plugins.
 type quotaInitializer struct {
 	configuration quota.Configuration
 }
 
-// Initialize hands the configuration to plugins that count.
+// Initialize sets the configuration.
 func (i quotaInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		wants.SetQuotaConfiguration(i.configuration)

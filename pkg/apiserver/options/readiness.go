@@ -1,56 +1,72 @@
 package options
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"sync/atomic"
+	"slices"
+	"strings"
 
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
 )
 
-// certificateAuthority is what is trusted at the moment. It is the part of
-// dynamiccertificates.CAContentProvider that the checks need.
-type certificateAuthority interface {
-	CurrentCABundleContent() []byte
+// keepStorageOutOfReadiness leaves the checks of etcd, and of the plugins that encrypt
+// what is stored there, to /healthz. A server that is not ready leaves its endpoints;
+// without any, the aggregator fails discovery for the whole cluster. A restart would
+// not bring etcd back, either.
+func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
+	ofStorage := func(check healthz.HealthChecker) bool {
+		return strings.HasPrefix(check.Name(), "etcd") || strings.HasPrefix(check.Name(), "kms-provider")
+	}
+	config.ReadyzChecks = slices.DeleteFunc(config.ReadyzChecks, ofStorage)
+	config.LivezChecks = slices.DeleteFunc(config.LivezChecks, ofStorage)
 }
 
-// newProxyTrustCheck keeps the server from being ready before it knows whom to
-// trust as the aggregator's proxy, and in which headers that names users. It
-// learns that from the cluster shortly after it has started to serve; until then
-// every user would be taken for anonymous, and be refused instead of asked to
-// try again.
-func newProxyTrustCheck(proxyCA certificateAuthority, usernameHeaders func() []string) healthz.HealthChecker {
-	return healthz.NamedCheck("requestheader-client-ca", func(*http.Request) error {
-		switch {
-		case len(proxyCA.CurrentCABundleContent()) == 0:
-			return fmt.Errorf("the certificate authority of the aggregator's proxy is not known yet: see %s", trustConfigMap)
-		case len(usernameHeaders()) == 0:
-			return fmt.Errorf("the headers in which the aggregator's proxy names users are not known yet: see %s", trustConfigMap)
+// handlerChain returns the chain of every API server, with the answers of a server
+// that is closed, or that does not know yet whom to trust, and to writes that are too
+// large. These are inside: a closed server knows no sizes.
+func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *largewrites.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
+	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(handler, c.Serializer), c.Serializer), c)
+		if trusted == nil {
+			return handler
 		}
-		return nil
-	})
+		return trusted.WithKnownUsers(handler, c.Serializer)
+	}
 }
 
-// newClientTrustCheck does the same for those who come to the server's own port
-// with a client certificate. A cluster need not have any: published tells
-// whether there is an authority to wait for, and is asked until the answer is
-// known once.
-func newClientTrustCheck(clientCA certificateAuthority, published func(context.Context) (bool, error)) healthz.HealthChecker {
-	var nothingToWaitFor atomic.Bool
-	return healthz.NamedCheck("client-ca", func(r *http.Request) error {
-		if nothingToWaitFor.Load() || len(clientCA.CurrentCABundleContent()) > 0 {
-			return nil
-		}
-		wait, err := published(r.Context())
-		if err != nil {
-			return err
-		}
-		if wait {
-			return errors.New("the certificate authority of clients is not known yet")
-		}
-		nothingToWaitFor.Store(true)
-		return nil
+// applyPeers has a server leave its endpoints while it alone has lost the store. With an
+// embedded etcd there is one server.
+func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig, guard *store.Guard) (*peers.Peers, error) {
+	if o.EmbeddedEtcd() {
+		return nil, nil
+	}
+	client, err := hostClient(config.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	replicas := peers.New(peers.Config{
+		Leases:      client.CoordinationV1().Leases(o.StoreRecordNamespace),
+		Unavailable: func() error { return unavailable(guard) },
+		Clock:       clock.RealClock{},
 	})
+	config.AddReadyzChecks(replicas.Check())
+	return replicas, nil
+}
+
+// unavailable returns why requests for Websites fail; nil if they do not.
+func unavailable(guard *store.Guard) error {
+	if closed := guard.Closed(); closed != nil {
+		return errors.New("the server is closed: " + closed.Message)
+	}
+	if outage := guard.Outage(); outage != nil {
+		return errors.New("the store is unavailable: " + outage.Message)
+	}
+	return nil
 }

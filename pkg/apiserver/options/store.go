@@ -3,20 +3,19 @@ package options
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	etcdmetrics "k8s.io/apiserver/pkg/storage/etcd3/metrics"
 	"k8s.io/client-go/kubernetes"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/backup"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
@@ -26,35 +25,39 @@ const hostTimeout = 5 * time.Second
 // websitesResource is what the server stores.
 var websitesResource = website.Resource("websites")
 
-// applyStore has Websites served only from the store that the host cluster was
-// served from. It returns the guard, which is to be run while the server runs.
-func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserver.RecommendedConfig) (*store.Guard, error) {
+// applyStore restricts the server to the store that the host cluster was served
+// from. It returns the guard and the schedule of snapshots, which run while the server
+// runs.
+func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserver.RecommendedConfig) (*store.Guard, *backup.Schedule, error) {
 	storeConfig, err := o.storeConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if storeConfig.Changed, err = storeEvents(ctx, config.ClientConfig, o.StoreRecordNamespace); err != nil {
-		return nil, err
+	if o.EmbeddedEtcd() {
+		storeConfig.Writable = func() error { return embeddedetcd.Writable(o.DataDir) }
 	}
+	storeConfig.Failure = o.etcdFailure
+	record, err := o.storeEvents(ctx, config.ClientConfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	storeConfig.Changed, storeConfig.Reached, storeConfig.Full = record.storeChanged, record.storeReached, record.storeFull
 	guard, err := store.New(storeConfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	// After the recommended options, which set their own.
+	etcdmetrics.SetStorageMonitorGetter(guard.Monitors)
 	watchCache, err := watchCacheEnabled(o.Recommended.Etcd, websitesResource)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config.RESTOptionsGetter = store.RESTOptionsGetter{RESTOptionsGetter: config.RESTOptionsGetter, Guard: guard, WatchCache: watchCache}
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(handler, c.Serializer), c)
-	}
-	return guard, nil
+	return guard, o.snapshots(guard, record), nil
 }
 
-// StoreConfig is what commands need that look at the store beside a running
-// server. It returns an error when flags contradict each other. The options stay as
-// they are. The options stay as
-// they are.
+// StoreConfig configures the commands that read the store of a running server. It
+// does not change the options. It returns an error when flags contradict each other.
 func (o CompletedOptions) StoreConfig() (store.Config, error) {
 	o = o.clone()
 	if err := o.applyStorageCodec(); err != nil {
@@ -71,10 +74,19 @@ func (o CompletedOptions) StoreConfig() (store.Config, error) {
 	return o.storeConfig(config)
 }
 
+// HostConfig returns the configuration of a client of the host cluster.
+func (o CompletedOptions) HostConfig() (*rest.Config, error) {
+	config := genericapiserver.NewRecommendedConfig(o.codecs)
+	if err := o.clone().Recommended.CoreAPI.ApplyTo(config); err != nil {
+		return nil, err
+	}
+	return config.ClientConfig, nil
+}
+
 func (o CompletedOptions) storeConfig(config *genericapiserver.RecommendedConfig) (store.Config, error) {
 	options, err := config.RESTOptionsGetter.GetRESTOptions(websitesResource, &website.Website{})
 	if err != nil {
-		return store.Config{}, fmt.Errorf("finding out how Websites are stored: %w", err)
+		return store.Config{}, fmt.Errorf("reading the storage options of Websites: %w", err)
 	}
 	client, err := hostClient(config.ClientConfig)
 	if err != nil {
@@ -94,7 +106,7 @@ func (o CompletedOptions) storeConfig(config *genericapiserver.RecommendedConfig
 	}, nil
 }
 
-// hostClient gives up on a host cluster that does not answer.
+// hostClient returns a client with a timeout.
 func hostClient(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = hostTimeout
@@ -105,29 +117,7 @@ func hostClient(config *rest.Config) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// storeEvents returns a function that makes an event of the ConfigMap in which the
-// host cluster names the store, until ctx ends.
-func storeEvents(ctx context.Context, config *rest.Config, namespace string) (func(context.Context, *store.Closed), error) {
-	client, err := hostClient(config)
-	if err != nil {
-		return nil, err
-	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return nil, fmt.Errorf("recording events: %w", err)
-	}
-	recorder := broadcaster.NewRecorder(clientscheme.Scheme, "website-apiserver")
-	record := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: store.RecordName}
-	return func(_ context.Context, closed *store.Closed) {
-		if closed == nil {
-			recorder.Eventf(record, nil, corev1.EventTypeNormal, "StoreOpened", "Serve", "the store is the right one, Websites are served")
-			return
-		}
-		recorder.Eventf(record, nil, corev1.EventTypeWarning, closed.Reason, "Serve", "requests for Websites are answered with 503: %s", closed.Message)
-	}, nil
-}
-
-// watchCacheEnabled tells whether --watch-cache and --watch-cache-sizes ask for a
+// watchCacheEnabled reports whether --watch-cache and --watch-cache-sizes enable the
 // watch cache, as k8s.io/apiserver reads them.
 func watchCacheEnabled(etcd *genericoptions.EtcdOptions, resource schema.GroupResource) (bool, error) {
 	sizes, err := genericoptions.ParseWatchCacheSizes(etcd.WatchCacheSizes)

@@ -1,10 +1,9 @@
 // Package storagemigration rewrites stored objects, so that all of them are
 // encoded in the storage version and encrypted with the current key.
 //
-// It is a client of the API like any other: the servers go on serving, and what
-// they are told about storage by their flags is what an object is rewritten to.
-// The write is a patch that changes nothing. The API server skips such a write
-// if the stored bytes are what it would write now, and only then.
+// It is a client of the API: the servers keep serving, and their flags decide how an
+// object is stored. The write is a patch that changes nothing. The API server skips
+// such a write only if the stored bytes are those that it would write.
 package storagemigration
 
 import (
@@ -27,36 +26,35 @@ import (
 // fieldManager never owns a field: the patches change none.
 const fieldManager = "website-storage-migrator"
 
-// retries bounds the attempts at a request that fails for a passing reason:
-// about half a minute, in which a server can restart.
+// retries bounds the retries of a request to about half a minute, in which a server
+// can restart.
 var retries = wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 8}
 
 // Migration is the task to rewrite all objects of a resource.
 type Migration struct {
 	// Client may list and patch the resource in all namespaces.
 	Client metadata.Interface
-	// Server is where Client connects. It only tells migrations of different
-	// servers apart.
+	// Server is the server of Client. It distinguishes the progress of migrations
+	// of different servers.
 	Server string
 	// Resource is what is rewritten. The version is the one of the requests, and
 	// need not be the one that is stored.
 	Resource schema.GroupVersionResource
-	// ChunkSize is how many objects a list request asks for.
+	// ChunkSize is the limit of a list request.
 	ChunkSize int64
-	// ProgressFile keeps the progress, so that Run goes on where an interrupted
-	// one has ended. Empty: Run begins at the beginning.
+	// ProgressFile keeps the progress, so that Run continues an interrupted
+	// migration. If it is empty, Run begins at the beginning.
 	ProgressFile string
 
-	// failing is set while the server answers with internal errors even to
-	// requests that were repeated.
+	// failing is set while the server answers retried requests with internal
+	// errors.
 	failing bool
 }
 
-// Run rewrites every object and returns what it did. What was created after its
-// start is left alone: it is stored in the current way. It returns an error, with
-// the progress so far, when objects remain that could not be written; what could
-// be is done regardless. The progress file is removed once all objects were
-// looked at.
+// Run rewrites every object and returns the counts. Objects created after its start
+// are current and are skipped. It returns an error, with the counts so far, if objects
+// could not be rewritten; it rewrites all others first. It removes the progress file
+// once it has processed all objects.
 func (m *Migration) Run(ctx context.Context) (Counts, error) {
 	p, err := m.begin(ctx)
 	if err != nil {
@@ -93,7 +91,7 @@ func (m *Migration) begin(ctx context.Context) (*Progress, error) {
 			return nil, err
 		}
 		if p != nil {
-			logger.Info("Going on where an earlier run has ended", "progressFile", m.ProgressFile, "done", p.Counts.Total())
+			logger.Info("Continuing an interrupted migration", "progressFile", m.ProgressFile, "done", p.Counts.Total())
 			return p, nil
 		}
 	}
@@ -102,7 +100,7 @@ func (m *Migration) begin(ctx context.Context) (*Progress, error) {
 	if m.ProgressFile == "" {
 		return p, nil
 	}
-	// A file that cannot be written is better known now than after the first page.
+	// Fail now, not after the first page, if the file cannot be written.
 	return p, p.save(m.ProgressFile)
 }
 
@@ -113,13 +111,12 @@ func (m *Migration) end(p *Progress) error {
 		}
 	}
 	if p.Counts.Failed > 0 {
-		return fmt.Errorf("%d objects could not be rewritten, see the log: mend what it says and migrate again", p.Counts.Failed)
+		return fmt.Errorf("%d objects could not be rewritten: fix the logged errors and rerun", p.Counts.Failed)
 	}
 	return nil
 }
 
-// report says how far the migration is. The number of remaining objects is an
-// estimate of the server's.
+// report logs the progress. The server estimates the number of remaining objects.
 func (m *Migration) report(ctx context.Context, p *Progress, page *metav1.PartialObjectMetadataList) {
 	done := p.Counts.Total()
 	total := done
@@ -130,9 +127,9 @@ func (m *Migration) report(ctx context.Context, p *Progress, page *metav1.Partia
 		"rewritten", p.Counts.Rewritten, "current", p.Counts.Current, "changedByOthers", p.Counts.Changed, "failed", p.Counts.Failed)
 }
 
-// list returns the next page. A list that has taken so long that etcd has
-// compacted its revision goes on from the same place in a newer one: what that
-// shows twice is harmless, and what was created between is current.
+// list returns the next page. If etcd has compacted the revision of the list, it
+// continues at the same key in a later revision: objects that are listed twice are
+// harmless, and objects that were created in between are current.
 func (m *Migration) list(ctx context.Context, p *Progress) (*metav1.PartialObjectMetadataList, error) {
 	var page *metav1.PartialObjectMetadataList
 	err := m.retry(ctx, func(ctx context.Context) error {
@@ -148,7 +145,7 @@ func (m *Migration) list(ctx context.Context, p *Progress) (*metav1.PartialObjec
 			// From the beginning then. Objects that are done take no write.
 			p.Continue, p.Counts = "", Counts{}
 		}
-		klog.FromContext(ctx).Info("The list has expired, going on with a new one", "fromBeginning", p.Continue == "")
+		klog.FromContext(ctx).Info("The list has expired, continuing with a new one", "fromBeginning", p.Continue == "")
 		page, err = m.Client.Resource(m.Resource).List(ctx, metav1.ListOptions{Limit: m.ChunkSize, Continue: p.Continue})
 		return err
 	})
@@ -158,11 +155,11 @@ func (m *Migration) list(ctx context.Context, p *Progress) (*metav1.PartialObjec
 	return page, nil
 }
 
-// rewrite has one object written again. It returns an error only if the
-// migration cannot go on.
+// rewrite rewrites one object. It returns an error only if the migration cannot
+// continue.
 func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMetadata, counts *Counts) error {
-	// The resource version makes the server refuse the patch if somebody else has
-	// written the object, and with it has stored it in the current way.
+	// With the resource version, the server rejects the patch if another client has
+	// written the object, which is current then.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID, "resourceVersion": object.ResourceVersion}})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
@@ -180,28 +177,28 @@ func (m *Migration) rewrite(ctx context.Context, object *metav1.PartialObjectMet
 		counts.Rewritten++
 	case apierrors.IsConflict(err), m.gone(err):
 		counts.Changed++
-	case apierrors.IsUnauthorized(err), passing(err) && !apierrors.IsInternalError(err), ctx.Err() != nil:
+	case apierrors.IsUnauthorized(err), transient(err) && !apierrors.IsInternalError(err), ctx.Err() != nil:
 		return fmt.Errorf("rewriting %s: %w", klog.KObj(object), err)
 	default:
-		// Internal errors are those of this object, most often of a webhook that
-		// cannot be reached: the others need not wait for that, each anew.
+		// Most internal errors are those of an unreachable webhook: the other
+		// objects are not retried again for it.
 		m.failing = apierrors.IsInternalError(err)
 		counts.Failed++
-		klog.FromContext(ctx).Error(err, "Object could not be rewritten", "object", klog.KObj(object))
+		klog.FromContext(ctx).Error(err, "Failed to rewrite object", "object", klog.KObj(object))
 	}
 	return nil
 }
 
-// gone tells whether the object is not there any more. A namespace that is not
-// there is a different matter: its objects are, and remain as they were.
+// gone reports whether the object was deleted. If its namespace is not found, the
+// object still exists, and is not rewritten.
 func (m *Migration) gone(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
 		status.Status().Details != nil && status.Status().Details.Kind == m.Resource.Resource
 }
 
-// retry does something again as long as it fails for a passing reason, which
-// an internal error is not while all requests have them.
+// retry retries transient errors. Internal errors are not transient while all
+// requests fail with them.
 func (m *Migration) retry(ctx context.Context, do func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, retries, func(ctx context.Context) (bool, error) {
@@ -210,10 +207,10 @@ func (m *Migration) retry(ctx context.Context, do func(context.Context) error) e
 		case last == nil:
 			m.failing = false
 			return true, nil
-		case !passing(last), m.failing && apierrors.IsInternalError(last):
+		case !transient(last), m.failing && apierrors.IsInternalError(last):
 			return true, last
 		case ctx.Err() != nil:
-			// How the interruption showed does not matter.
+			// The interruption, not the error that it caused.
 			return true, ctx.Err()
 		}
 		return false, nil
@@ -224,9 +221,9 @@ func (m *Migration) retry(ctx context.Context, do func(context.Context) error) e
 	return err
 }
 
-// passing tells whether the same request may succeed a moment later. Errors that
-// are no answer of a server are those of the connection.
-func passing(err error) bool {
+// transient reports whether the same request may succeed later. Errors without a
+// status are those of the connection.
+func transient(err error) bool {
 	if err == nil {
 		return false
 	}

@@ -131,8 +131,8 @@ func (s *fakeServer) client(t *testing.T) metadata.Interface {
 
 // once returns err for the first request about which, and nil afterwards.
 func once(which string, err error) func(string) error {
-	return func(asked string) error {
-		if asked != which {
+	return func(name string) error {
+		if name != which {
 			return nil
 		}
 		which = "\x00"
@@ -197,7 +197,7 @@ func TestRun(t *testing.T) {
 			}},
 			want: Counts{Rewritten: 4, Failed: 1}, wantPatched: all[:4], wantErr: "1 objects could not be rewritten",
 		},
-		"a webhook is away": {
+		"a webhook is unreachable": {
 			server: fakeServer{names: all, refuse: func(name string) error {
 				if name == "b" {
 					return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "", "", "")
@@ -211,7 +211,7 @@ func TestRun(t *testing.T) {
 			want:   Counts{Rewritten: 5}, wantPatched: all,
 		},
 		"the list expires": {
-			// The server gives the place to go on at.
+			// The server returns the token to continue with.
 			server: fakeServer{names: all, refuseList: once("2", status(http.StatusGone, metav1.StatusReasonExpired, "", "", "1"))},
 			want:   Counts{Rewritten: 6}, wantPatched: []string{"a", "b", "b", "c", "d", "e"},
 		},
@@ -259,16 +259,16 @@ func TestInternalErrorsAreNotWaitedOutEachTime(t *testing.T) {
 	retries.Duration = time.Millisecond
 	t.Cleanup(func() { retries = patient })
 	requests := map[string]int{}
-	away := true
+	unreachable := true
 	server := fakeServer{names: []string{"a", "b", "c", "d", "e"}, refuse: func(name string) error {
 		requests[name]++
 		if name == "d" {
-			away = requests[name] == 1
-			if away {
+			unreachable = requests[name] == 1
+			if unreachable {
 				return errors.New("connection reset by peer")
 			}
 		}
-		if away || name == "e" && requests[name] == 1 {
+		if unreachable || name == "e" && requests[name] == 1 {
 			return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "", "", "")
 		}
 		return nil
@@ -315,7 +315,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The page that was interrupted is looked at again, those before it are not.
+	// The interrupted page is processed again, those before it are not.
 	if want := []string{"c", "d", "e"}; !slices.Equal(server.patched, want) {
 		t.Errorf("patched %v after the interruption, want %v", server.patched, want)
 	}

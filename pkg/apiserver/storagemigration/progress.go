@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Progress is how far a migration is. It is all that is needed to go on.
+// Progress is the progress of a migration, enough to continue it.
 type Progress struct {
 	// Server is the API server that is migrated, and Resource the resource.
 	Server   string `json:"server"`
@@ -20,25 +20,24 @@ type Progress struct {
 	Counts   Counts `json:"counts"`
 }
 
-// Counts are what has happened to the objects that were listed so far.
+// Counts are the numbers of processed objects, by result.
 type Counts struct {
 	// Rewritten are those that were stored in another way before.
 	Rewritten int64 `json:"rewritten"`
 	// Current are those that needed no write.
 	Current int64 `json:"current"`
-	// Changed are those that somebody else has written or deleted meanwhile.
+	// Changed are those that another client has written or deleted meanwhile.
 	Changed int64 `json:"changed"`
-	// Failed are those that could not be written, such as one that an admission
-	// webhook refuses. They are reported one by one.
+	// Failed are those that could not be written, for example because an admission
+	// webhook denies it. They are logged one by one.
 	Failed int64 `json:"failed"`
 }
 
-// Total is the number of objects looked at.
+// Total is the number of processed objects.
 func (c Counts) Total() int64 { return c.Rewritten + c.Current + c.Changed + c.Failed }
 
-// load returns what a file says about a migration that was interrupted, or nil
-// if there is no file. It refuses a file about anything else: to go on from
-// there would leave objects out.
+// load returns the progress of an interrupted migration, nil if there is no file. It
+// rejects the file of another migration, with which objects would be left out.
 func load(file, server string, resource schema.GroupVersionResource) (*Progress, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {

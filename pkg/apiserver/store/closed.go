@@ -18,25 +18,44 @@ import (
 // before it shows the message.
 const retryAfterSeconds = 1
 
-// NewClosedError returns what clients are answered while the server is closed: 503
-// with Retry-After.
+// reasonInsufficientStorage is the status' text of HTTP; Kubernetes has none.
+const reasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
+
+// NewClosedError returns the error for clients while the server is closed: 503, with
+// Retry-After unless the store is unavailable.
 func NewClosedError(closed *Closed) *apierrors.StatusError {
 	err := newUnavailableError("the server is closed: " + closed.Message)
+	if closed.Reason != ReasonUnverified {
+		err.ErrStatus.Details.RetryAfterSeconds = retryAfterSeconds
+	}
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(closed.Reason), Message: closed.Message}}
 	return err
 }
 
+// newUnavailableError returns the error for clients while the store does not answer:
+// 503 without Retry-After. With it, client-go sends a request up to ten times, each
+// after a second: "kubectl get all" would be silent for that long, and a write that was
+// stored without an answer would end as a conflict.
 func newUnavailableError(message string) *apierrors.StatusError {
 	err := apierrors.NewServiceUnavailable(message)
-	err.ErrStatus.Details = &metav1.StatusDetails{Group: website.GroupName, Kind: "websites", RetryAfterSeconds: retryAfterSeconds}
+	err.ErrStatus.Details = &metav1.StatusDetails{Group: website.GroupName, Kind: "websites"}
 	return err
 }
 
-// WithClosedStore answers every request for Websites with an error while the
-// server is closed. Requests under way are canceled when it closes: they would wait
-// for the watch cache until they time out. Discovery, OpenAPI and health are served. It belongs inside
-// authentication and authorization: the message is for those who may read
-// Websites.
+// newInsufficientStorageError returns the error for clients that write while there is
+// no space: 507, after which clients do not retry by themselves.
+func newInsufficientStorageError(message string) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: reasonInsufficientStorage, Message: message,
+		Details: &metav1.StatusDetails{Group: website.GroupName, Kind: "websites"},
+	}}
+}
+
+// WithClosedStore answers every request for Websites with an error while the server
+// is closed. It cancels requests in flight when the server closes: they would wait for
+// the watch cache until they time out. Discovery, OpenAPI and health checks are
+// served. It belongs inside authentication and authorization: only users who may read
+// Websites see the message.
 func (g *Guard) WithClosedStore(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -51,6 +70,9 @@ func (g *Guard) WithClosedStore(handler http.Handler, serializer runtime.Negotia
 			defer context.AfterFunc(g.opening.Load().ctx, cancel)()
 			handler.ServeHTTP(w, r.WithContext(ctx))
 			return
+		}
+		if outage := g.Outage(); outage != nil && closed.Reason == ReasonUnverified {
+			closed = &Closed{closed.Reason, closed.Message + ": " + outage.Message}
 		}
 		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 		responsewriters.ErrorNegotiated(NewClosedError(closed), serializer, version, w, r)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 )
 
-// TestWithClosedStore asks a closed server for Websites and for other things.
+// TestWithClosedStore requests Websites, and other paths, of a closed server.
 func TestWithClosedStore(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {

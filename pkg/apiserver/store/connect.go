@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -23,10 +24,11 @@ import (
 )
 
 const (
-	// keepaliveTime and keepaliveTimeout find a dead connection, as
-	// k8s.io/apiserver does.
-	keepaliveTime    = 30 * time.Second
-	keepaliveTimeout = 10 * time.Second
+	// keepaliveTime and keepaliveTimeout find a dead connection. k8s.io/apiserver takes
+	// 40 seconds, in which a hung member fails a share of all requests. gRPC permits no
+	// shorter keepaliveTime.
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 5 * time.Second
 	// maxBackoff bounds the time between two attempts to connect. gRPC's own bound
 	// is two minutes, for which the right store would be back and not be served.
 	maxBackoff = time.Second
@@ -39,6 +41,9 @@ type dialer struct {
 	transport storagebackend.TransportConfig
 	tls       *tls.Config
 	dial      utilnet.DialFunc
+	// failure returns why this process does not run the etcd that it should run. Nil:
+	// it runs none.
+	failure func() error
 }
 
 func newDialer(config storagebackend.TransportConfig) (dialer, error) {
@@ -64,6 +69,13 @@ func newDialer(config storagebackend.TransportConfig) (dialer, error) {
 
 // connect opens a connection to what gRPC calls an address.
 func (d dialer) connect(ctx context.Context, address string) (net.Conn, error) {
+	// Another process may listen on the socket, which uses the data directory. Its etcd
+	// ends with it, and is for one server only.
+	if d.failure != nil {
+		if err := d.failure(); err != nil {
+			return nil, err
+		}
+	}
 	if socket, ok := unixSocket(address); ok {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
@@ -128,8 +140,21 @@ func (d dialer) client(endpoints ...string) (*clientv3.Client, error) {
 // etcd to be reachable, and it reconnects within a second.
 func (g *Guard) Client() (*kubernetes.Client, error) {
 	d := g.dialer
+	members := &hungMembers{conns: map[string]*memberConn{}}
+	connect := g.connect
+	// A single etcd may be slow: there is no other to ask.
+	if len(d.transport.ServerList) > 1 {
+		connect = func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := g.connect(ctx, address)
+			if err != nil {
+				return nil, err
+			}
+			return members.add(conn), nil
+		}
+	}
 	client, err := kubernetes.New(d.configuration(d.transport.ServerList,
-		grpc.WithContextDialer(g.connect),
+		grpc.WithContextDialer(connect),
+		grpc.WithStatsHandler(members),
 		grpc.WithChainUnaryInterceptor(g.unary),
 		grpc.WithChainStreamInterceptor(g.stream),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
@@ -154,7 +179,9 @@ func (g *Guard) connect(ctx context.Context, address string) (net.Conn, error) {
 	}
 	if err := g.verifyEndpoint(ctx, g.dialer.endpoint(address)); err != nil {
 		_ = conn.Close()
-		return nil, err
+		// Not wrapped: with the status of a request in this error, gRPC would end all waiting
+		// requests, watches included, instead of connecting again.
+		return nil, errors.New(err.Error())
 	}
 	return conn, nil
 }

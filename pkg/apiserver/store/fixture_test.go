@@ -28,7 +28,7 @@ func newEtcd(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	etcd, err := embeddedetcd.Start(t.Context(), dir)
+	etcd, err := embeddedetcd.Start(t.Context(), embeddedetcd.Config{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ type configMaps struct {
 	current *corev1.ConfigMap
 	version int
 	calls   int
-	// fault is asked before and after every call takes effect.
+	// fault is called before and after every call takes effect.
 	fault func(call int, after bool) error
 }
 

@@ -20,9 +20,13 @@ import (
 // to the host cluster.
 const verifyTimeout = 10 * time.Second
 
-// Config is what is needed to make a Guard.
+// connectionTimeout bounds the first request of a connection. A slow etcd takes several
+// round trips until it answers that.
+const connectionTimeout = 5 * time.Second
+
+// Config configures a Guard.
 type Config struct {
-	// Etcd says how the store is reached, and its prefix.
+	// Etcd configures the client of the store, and its prefix.
 	Etcd storagebackend.Config
 	// Host is the record of the host cluster.
 	Host HostRecords
@@ -30,8 +34,20 @@ type Config struct {
 	Owned func(context.Context) ([]OwnedObject, error)
 	// Websites lists the UIDs of the Websites in the store at an endpoint.
 	Websites func(ctx context.Context, endpoint string) (sets.Set[types.UID], error)
-	// Changed is called when the server closes, with why, and when it opens, with
-	// nil.
+	// Writable returns an error while there is too little space to write. Nil: only
+	// etcd knows.
+	Writable func() error
+	// Failure returns why this process does not run the etcd that it should run. Nil:
+	// it runs none.
+	Failure func() error
+	// Full is called when there is no space to store a value any more, with the reason,
+	// and when there is again, with "". Nil: it is not reported.
+	Full func(message string)
+	// Reached is called when the store does not answer any more, with the outage, and
+	// when it answers again, with nil. Nil: it is not reported.
+	Reached func(outage *Outage)
+	// Changed is called when the server closes, with the reason, and when it opens,
+	// with nil.
 	Changed func(ctx context.Context, closed *Closed)
 }
 
@@ -42,11 +58,17 @@ type Guard struct {
 	config Config
 	keys   keys
 	dialer dialer
+	// full is whether the last value could not be stored for lack of space.
+	full atomic.Bool
+	// unreadable logs the Websites that cannot be read.
+	unreadable unreadableLog
 
 	// state is nil while the server is open.
 	state atomic.Pointer[Closed]
 	// opening is the last time that the server was open.
 	opening atomic.Pointer[opening]
+	// reach is whether the store answers.
+	reach reachability
 	// clusterID is that of the etcd cluster that was verified last, revision the
 	// highest that a linearizable response came with since.
 	clusterID atomic.Uint64
@@ -82,10 +104,13 @@ func New(config Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	dialer.failure = config.Failure
 	g := &Guard{config: config, keys: keys{config.Etcd.Prefix}, dialer: dialer, verdicts: map[string]*Closed{}}
-	g.state.Store(&Closed{ReasonUnverified, "the store could not be reached yet"})
+	g.state.Store(&Closed{ReasonUnverified, "the store has not been reached yet"})
 	g.opening.Store(newOpening())
+	g.reach.answering.Store(newOpening())
 	recordState(g.Closed())
+	recordReachable(true)
 	return g, nil
 }
 
@@ -101,11 +126,15 @@ func (g *Guard) Start(ctx context.Context) {
 
 // verifyAll verifies the store at every endpoint.
 func (g *Guard) verifyAll(ctx context.Context) {
+	var endpoints sync.WaitGroup
 	for _, endpoint := range g.config.Etcd.Transport.ServerList {
-		if err := g.verifyEndpoint(ctx, endpoint); err != nil {
-			klog.FromContext(ctx).V(2).Info("The store cannot be verified", "endpoint", endpoint, "err", err)
-		}
+		endpoints.Go(func() {
+			if err := g.verifyEndpoint(ctx, endpoint); err != nil {
+				klog.FromContext(ctx).V(2).Info("The store cannot be verified", "endpoint", endpoint, "err", err)
+			}
+		})
 	}
+	endpoints.Wait()
 }
 
 // verifyEndpoint verifies the store at an endpoint, over a connection of its own.
@@ -153,8 +182,15 @@ func (g *Guard) setLastNonce(nonce string) {
 }
 
 // verify compares what the store and the host cluster hold. It returns an error
-// when the store does not answer, which says nothing about which one it is.
+// when the store is unreachable: its identity is unknown then.
 func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint string) (content, *Closed, error) {
+	// An endpoint that hangs must not hold up the others.
+	answers, cancel := context.WithTimeout(ctx, connectionTimeout)
+	_, err := g.keys.read(answers, kv)
+	cancel()
+	if err != nil {
+		return content{}, nil, err
+	}
 	g.verifying.Lock()
 	defer g.verifying.Unlock()
 	for {
@@ -164,7 +200,7 @@ func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint s
 		}
 		host, err := g.config.Host.Get(ctx)
 		if err != nil {
-			return before, &Closed{ReasonHostUnreachable, "the host cluster does not say which store is the right one: " + err.Error()}, nil
+			return before, &Closed{ReasonHostUnreachable, "the record of the store cannot be read from the host cluster: " + err.Error()}, nil
 		}
 		if host == nil {
 			adopted, closed, err := g.adopt(ctx, before, endpoint)
@@ -192,7 +228,7 @@ func (g *Guard) verify(ctx context.Context, kv etcdserverpb.KVClient, endpoint s
 func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *Closed, error) {
 	owned, err := g.config.Owned(ctx)
 	if err != nil {
-		return false, &Closed{ReasonHostUnreachable, "the host cluster does not say what Websites own: " + err.Error()}, nil
+		return false, &Closed{ReasonHostUnreachable, "the objects that Websites own cannot be listed in the host cluster: " + err.Error()}, nil
 	}
 	uids, err := g.config.Websites(ctx, endpoint)
 	if err != nil {
@@ -216,9 +252,9 @@ func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *C
 		return false, nil, nil
 	}
 	if err != nil {
-		return false, &Closed{ReasonHostUnreachable, "the host cluster does not take note of the store: " + err.Error()}, nil
+		return false, &Closed{ReasonHostUnreachable, "the store cannot be recorded in the host cluster: " + err.Error()}, nil
 	}
-	klog.FromContext(ctx).Info("The store was adopted: the host cluster had no record of any, and every object that a Website owns has its owner in it", "identity", c.record.Identity, "record", g.config.Host.String(), "objects", len(owned), "websites", len(uids))
+	klog.FromContext(ctx).Info("The store was adopted: the host cluster had no record of a store, and the store contains the owners of all objects that Websites own", "identity", c.record.Identity, "record", g.config.Host.String(), "objects", len(owned), "websites", len(uids))
 	return true, nil, nil
 }
 
@@ -245,7 +281,7 @@ func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string)
 			closed = nil
 		}
 	}
-	if closed == nil && g.Closed() != nil {
+	if closed == nil && g.opening.Load().ctx.Err() != nil {
 		g.opening.Store(newOpening())
 	}
 	previous := g.state.Swap(closed)
@@ -259,7 +295,7 @@ func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string)
 	logger := klog.FromContext(ctx)
 	switch {
 	case closed == nil:
-		logger.Info("The store is the right one, the server is open")
+		logger.Info("The store is the recorded one, the server is open")
 	default:
 		logger.Error(nil, "The server is closed: requests for Websites are answered with 503", "reason", closed.Reason, "message", closed.Message)
 	}
@@ -267,6 +303,13 @@ func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string)
 	if closed != nil || previous.Reason != ReasonUnverified {
 		g.config.Changed(ctx, closed)
 	}
+}
+
+// forget drops the verdicts on all endpoints. The state stays until the next one.
+func (g *Guard) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.verdicts)
 }
 
 func same(a, b *Closed) bool {

@@ -164,7 +164,16 @@ func TestNoConnectionToAnotherStore(t *testing.T) {
 		t.Errorf("the message does not say what to do: %s", g.Closed().Message)
 	}
 
-	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host)); err != nil {
+	if err := BeginImport(t.Context(), other, "/registry", "50 Websites"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host), false); err == nil || !strings.Contains(err.Error(), "not completed (50 Websites)") {
+		t.Errorf("accepting a store with half of an import = %v, want an error", err)
+	}
+	if err := EndImport(t.Context(), other, "/registry"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host), false); err != nil {
 		t.Fatal(err)
 	}
 	g.Start(t.Context())

@@ -10,9 +10,9 @@ import (
 
 // Report is what Inspect found.
 type Report struct {
-	// Store is what the store says about itself; nil if it says nothing.
+	// Store is the record in the store, nil if there is none.
 	Store *Record
-	// Host is what the host cluster says about its store; nil if it says nothing.
+	// Host is the record in the host cluster, nil if there is none.
 	Host *HostRecord
 	// Closed is why a server does not open with this store; nil if it does.
 	Closed *Closed
@@ -23,6 +23,9 @@ type Report struct {
 	// Unknown are those of them whose owner the store does not have. The garbage
 	// collector deletes them once the server is open.
 	Unknown []OwnedObject
+	// Incomplete describes an import into the store that was not completed; empty if
+	// there is none.
+	Incomplete string
 }
 
 // Inspect reports on the store and the host cluster, and changes nothing. It
@@ -53,6 +56,9 @@ func inspect(ctx context.Context, config Config) (Report, content, error) {
 		return Report{}, content{}, fmt.Errorf("%w (an embedded etcd is reached in the --data-dir of a running server)", err)
 	}
 	report.Store = c.record
+	if report.Incomplete, err = (keys{config.Etcd.Prefix}).incomplete(ctx, client); err != nil {
+		return Report{}, content{}, err
+	}
 	owned, err := config.Owned(ctx)
 	if err != nil {
 		return Report{}, content{}, err
@@ -73,14 +79,18 @@ func inspect(ctx context.Context, config Config) (Report, content, error) {
 // errChanged is returned when the store or the record changed during Accept.
 var errChanged = errors.New("another server has recorded meanwhile: run the command again")
 
-// Accept makes the store the right one of the host cluster, whatever the host
-// cluster says, so that servers open within a second. Objects whose owner is not
+// Accept records the store in the host cluster, whatever store was recorded there
+// before, so that servers open within a second. Objects whose owner is not
 // in it are deleted by the garbage collector from then on. It returns what it
-// found before, and an error when something was written meanwhile.
-func Accept(ctx context.Context, config Config) (Report, error) {
+// found before, and an error when something was written meanwhile, or when an import
+// into the store was not completed, unless withIncompleteImport is set.
+func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Report, error) {
 	report, c, err := inspect(ctx, config)
 	if err != nil {
 		return Report{}, err
+	}
+	if report.Incomplete != "" && !withIncompleteImport {
+		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
 	}
 	// A store that another cluster may still be served from gets a new identity,
 	// so that the servers of that cluster report it.

@@ -14,8 +14,23 @@ var closedMetric = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	StabilityLevel: metrics.ALPHA,
 }, []string{"reason"})
 
+var reachableMetric = metrics.NewGauge(&metrics.GaugeOpts{
+	Namespace:      "website_apiserver",
+	Name:           "store_reachable",
+	Help:           "1 while the store answers, 0 while requests that need it are answered with 503.",
+	StabilityLevel: metrics.ALPHA,
+})
+
 func init() {
-	legacyregistry.MustRegister(closedMetric)
+	legacyregistry.MustRegister(closedMetric, reachableMetric)
+}
+
+func recordReachable(reachable bool) {
+	value := 0.0
+	if reachable {
+		value = 1
+	}
+	reachableMetric.Set(value)
 }
 
 func recordState(closed *Closed) {

@@ -40,8 +40,8 @@ type OwnedObject struct {
 }
 
 // OwnedObjects returns all objects of the host cluster of the kinds that
-// website-controller makes and that a Website owns, whoever made them: the garbage
-// collector does not ask, either.
+// website-controller creates and that a Website owns, whichever client created them:
+// the garbage collector does not distinguish, either.
 func OwnedObjects(ctx context.Context, client metadata.Interface) ([]OwnedObject, error) {
 	var owned []OwnedObject
 	for _, resource := range childResources {

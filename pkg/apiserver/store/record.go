@@ -18,7 +18,7 @@ import (
 // that changes a Website.
 const compactRevisionKey = "compact_rev_key"
 
-// Record is what the store says about itself, in a key of its own below
+// Record is the record in the store, in a key of its own below
 // --etcd-prefix.
 type Record struct {
 	// Identity is made when the store is first served, and never changes after.
@@ -43,7 +43,7 @@ type HostRecord struct {
 	resourceVersion string
 }
 
-// names tells whether the record is of the store that holds r.
+// names reports whether the record is of the store that holds r.
 func (h *HostRecord) names(r *Record) bool {
 	return r != nil && r.Identity == h.Identity && slices.Contains(h.Nonces, r.Nonce)
 }
@@ -114,7 +114,7 @@ func (k keys) decode(value []byte) (*Record, error) {
 }
 
 // write replaces the record if the store still holds exactly the content it was
-// read with, and tells whether it did.
+// read with, and reports whether it did.
 func (k keys) write(ctx context.Context, client *clientv3.Client, was content, r Record) (bool, error) {
 	value, err := json.Marshal(r)
 	if err != nil {
@@ -136,7 +136,7 @@ func (k keys) write(ctx context.Context, client *clientv3.Client, was content, r
 type history struct {
 	// nonce is that of the record; empty if there is none.
 	nonce string
-	// changed tells whether anything but the record and the compactor's key was
+	// changed reports whether anything but the record and the compactor's key was
 	// written.
 	changed bool
 	// compactions is how often the compactor has written its key by now.

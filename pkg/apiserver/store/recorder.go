@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -16,24 +17,30 @@ const (
 	// recordInterval is how often the nonce is replaced while something is
 	// written. A copy of the store from before that is outdated.
 	recordInterval = 2 * time.Second
-	// closedInterval is how often a closed server looks whether the right store is
-	// back.
+	// closedInterval is the interval at which a closed server checks whether the
+	// recorded store is back.
 	closedInterval = time.Second
+	// lastRecordTimeout bounds the record at shutdown: an etcd that hangs must not
+	// hold up the end of the process.
+	lastRecordTimeout = 3 * time.Second
 )
 
 // Run records the store every few seconds while something is written, and once
-// more when ctx ends; while the server is closed, it looks instead whether the
-// right store is back. It returns when ctx has ended and the last record is
+// more when ctx ends; while the server is closed, it checks instead whether the
+// recorded store is back. It returns when ctx has ended and the last record is
 // written. Nothing may be written to the store after ctx has ended.
 func (g *Guard) Run(ctx context.Context, clock clock.Clock) {
 	logger := klog.FromContext(ctx)
 	client, err := g.dialer.client(g.config.Etcd.Transport.ServerList...)
 	if err != nil {
 		// New has read the same configuration.
-		logger.Error(err, "The store is not recorded")
+		logger.Error(err, "Failed to connect to the store")
 		return
 	}
 	defer client.Close() //nolint:errcheck // Every write was answered.
+	var prober sync.WaitGroup
+	prober.Go(func() { g.watchReachability(ctx, clock) })
+	defer prober.Wait()
 
 	r := recorder{guard: g, client: client, untidy: true}
 	for {
@@ -41,18 +48,20 @@ func (g *Guard) Run(ctx context.Context, clock clock.Clock) {
 		if g.Closed() != nil {
 			interval = closedInterval
 			g.verifyAll(ctx)
+		} else if g.Outage() != nil {
+			interval = closedInterval
 		} else if err := r.record(ctx); err != nil && ctx.Err() == nil {
-			logger.Error(err, "The store could not be recorded; it is tried again")
+			logger.Error(err, "Failed to record the store, retrying")
 		}
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRecordTimeout)
 			defer cancel()
-			if g.Closed() != nil {
+			if g.Closed() != nil || g.Outage() != nil {
 				return
 			}
 			if err := r.record(last); err != nil {
-				logger.Error(err, "The store could not be recorded for the last time")
+				logger.Error(err, "Failed to record the store at shutdown")
 			}
 			return
 		case <-clock.After(interval):
@@ -81,6 +90,9 @@ func (r *recorder) record(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	g := r.guard
+	if err := g.writable(); err != nil {
+		return err
+	}
 	since, err := g.keys.since(ctx, r.client)
 	if err != nil {
 		return err
@@ -105,7 +117,7 @@ func (r *recorder) record(ctx context.Context) error {
 		return err
 	}
 	if host == nil || !host.names(c.record) {
-		return r.mend(ctx, host, c)
+		return r.restore(ctx, host, c)
 	}
 
 	next := host.Nonces[0]
@@ -131,27 +143,28 @@ func (r *recorder) record(ctx context.Context) error {
 	return nil
 }
 
-// mend looks after a record of the host that does not name the store. If the store
+// restore handles a record of the host that does not name the store. If the store
 // holds the nonce that this process has seen in it last, the record was deleted or
-// overwritten, and is written again; otherwise another server uses the store with
+// overwritten, and restore writes it again; otherwise another server uses the store with
 // another record, or another server has recorded meanwhile.
-func (r *recorder) mend(ctx context.Context, host *HostRecord, c content) error {
+func (r *recorder) restore(ctx context.Context, host *HostRecord, c content) error {
 	g := r.guard
 	nonce := g.lastNonce()
 	if c.record == nil || c.record.Nonce != nonce {
+		// What one member answered before keeps the server open no longer.
+		g.forget()
+		var failures []error
 		for _, endpoint := range g.config.Etcd.Transport.ServerList {
-			if err := g.verifyEndpoint(ctx, endpoint); err != nil {
-				return err
-			}
+			failures = append(failures, g.verifyEndpoint(ctx, endpoint))
 		}
-		return nil
+		return errors.Join(failures...)
 	}
-	klog.FromContext(ctx).Info("The record of the store in the host cluster was deleted or overwritten, it is written again", "record", g.config.Host.String(), "identity", c.record.Identity)
+	klog.FromContext(ctx).Info("The record of the store in the host cluster was deleted or overwritten, writing it again", "record", g.config.Host.String(), "identity", c.record.Identity)
 	_, err := g.config.Host.Put(ctx, host, HostRecord{Identity: c.record.Identity, Nonces: []string{nonce}})
 	return ignoreConflict(err)
 }
 
-// ignoreConflict leaves the rest to the next time: another server has recorded.
+// ignoreConflict ignores conflicts: another server has recorded, the next record follows.
 func ignoreConflict(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if apierrors.IsConflict(e) || apierrors.IsAlreadyExists(e) {

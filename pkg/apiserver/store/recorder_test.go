@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -53,7 +54,7 @@ func hostRecord(t *testing.T, host *configMaps) HostRecord {
 }
 
 // TestRecordOutdatesCopies takes a copy of the store before a write: it must be
-// told from the store after the next record.
+// distinguished from the store after the next record.
 func TestRecordOutdatesCopies(t *testing.T) {
 	host, endpoint := &configMaps{}, newEtcd(t)
 	r := newRecorder(t, endpoint, host)
@@ -216,7 +217,7 @@ func TestAnotherClusterTakesTheStore(t *testing.T) {
 	ours, theirs, endpoint := &configMaps{}, &configMaps{}, newEtcd(t)
 	r := newRecorder(t, endpoint, ours)
 	mustRecord(t, r)
-	if _, err := Accept(t.Context(), newConfig(endpoint, theirs)); err != nil {
+	if _, err := Accept(t.Context(), newConfig(endpoint, theirs), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.record(t.Context()); err == nil {
@@ -224,5 +225,31 @@ func TestAnotherClusterTakesTheStore(t *testing.T) {
 	}
 	if got := reasonOf(r.guard.Closed()); got != ReasonForeign {
 		t.Errorf("reason = %q, want %q", got, ReasonForeign)
+	}
+}
+
+// TestReplacedStoreOfSeveralMembers replaces the store behind two endpoints, of which one
+// does not answer: the server must close, although the last answer of that one was right.
+func TestReplacedStoreOfSeveralMembers(t *testing.T) {
+	host, endpoint := &configMaps{}, newEtcd(t)
+	config := newConfig(endpoint, host)
+	unreachable := "http://127.0.0.1:1"
+	config.Etcd.Transport.ServerList = []string{endpoint, unreachable}
+	g := newGuard(t, config)
+	g.Start(t.Context())
+	g.settle(t.Context(), nil, unreachable)
+	if closed := g.Closed(); closed != nil {
+		t.Fatalf("the store was not adopted: %v", closed)
+	}
+	r := &recorder{guard: g, client: etcdClient(t, endpoint), untidy: true}
+	mustRecord(t, r)
+	if _, err := r.client.Put(t.Context(), (keys{"/registry"}).record(), `{"identity":"`+hostRecord(t, host).Identity+`","nonce":"earlier"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.record(t.Context()); err == nil || !strings.Contains(err.Error(), "earlier copy") {
+		t.Errorf("recording = %v, want that the store is an earlier copy", err)
+	}
+	if got := reasonOf(g.Closed()); got != ReasonOutdated {
+		t.Errorf("reason = %q, want %q", got, ReasonOutdated)
 	}
 }

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -22,7 +25,7 @@ type headed interface {
 	GetHeader() *etcdserverpb.ResponseHeader
 }
 
-// linearizable tells whether the revision of the response cannot be lower than
+// linearizable reports whether the revision of the response cannot be lower than
 // that of one that was answered before the request was sent.
 func linearizable(method string, request any) bool {
 	if r, ok := request.(*etcdserverpb.RangeRequest); ok {
@@ -31,13 +34,36 @@ func linearizable(method string, request any) bool {
 	return strings.HasPrefix(method, "/etcdserverpb.KV/")
 }
 
+// writable returns an error while there is too little space to write.
+func (g *Guard) writable() error {
+	if g.config.Writable == nil {
+		return nil
+	}
+	return g.config.Writable()
+}
+
+// writes reports whether a request may need space.
+func writes(method string) bool {
+	return method == etcdserverpb.KV_Put_FullMethodName || method == etcdserverpb.KV_Txn_FullMethodName
+}
+
 func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	// etcd ends the process when it cannot write: it must not try, neither for a
+	// client of the API nor for its own compaction.
+	if writes(method) && g.writable() != nil {
+		g.noteSpace(rpctypes.ErrGRPCNoSpace)
+		return rpctypes.ErrGRPCNoSpace
+	}
 	ordered := linearizable(method, request)
 	var floor int64
 	if ordered {
 		floor = g.revision.Load()
 	}
-	if err := invoke(ctx, method, request, reply, cc, options...); err != nil {
+	err := invoke(ctx, method, request, reply, cc, options...)
+	if puts(request) {
+		g.noteSpace(err)
+	}
+	if err != nil {
 		return err
 	}
 	if ctx.Value(verification{}) != nil {
@@ -57,11 +83,13 @@ func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc
 }
 
 func (g *Guard) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	stream, err := streamer(ctx, desc, cc, method, options...)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	return &guardedStream{ClientStream: stream, guard: g, cc: cc}, nil
+	return &guardedStream{ClientStream: stream, guard: g, cc: cc, cancel: cancel}, nil
 }
 
 // guardedStream lets no message pass that is not of the right store.
@@ -72,12 +100,28 @@ type guardedStream struct {
 	// revision is the highest that a message of this stream came with. Others may
 	// be ahead of it: a watch can be served by a member that lags.
 	revision int64
+	// cancel ends the stream.
+	cancel context.CancelFunc
+	// refused is the error that the stream was ended with.
+	refused atomic.Pointer[error]
+}
+
+// SendMsg sends a message.
+func (s *guardedStream) SendMsg(message any) error {
+	if request, ok := message.(*etcdserverpb.WatchRequest); ok {
+		s.refuseResumption(request)
+	}
+	return s.ClientStream.SendMsg(message)
 }
 
 // RecvMsg receives the next message.
 func (s *guardedStream) RecvMsg(message any) error {
 	if err := s.ClientStream.RecvMsg(message); err != nil {
-		return err
+		s.cancel()
+		if refused := s.refused.Load(); refused != nil {
+			return *refused
+		}
+		return resumable(err)
 	}
 	response, ok := message.(headed)
 	// Only one of the messages of a streamed range has a header.
@@ -89,6 +133,16 @@ func (s *guardedStream) RecvMsg(message any) error {
 	}
 	s.revision = max(s.revision, response.GetHeader().GetRevision())
 	return nil
+}
+
+// resumable lets etcd's client resume a watch, at another member if there is one, when
+// its member has lost the leader. It would end the watch, and the watch cache would be
+// empty until it can be listed again.
+func resumable(err error) error {
+	if errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader) {
+		return status.Error(codes.Unavailable, "the member of etcd has no leader")
+	}
+	return err
 }
 
 // admit returns an error unless a response is of the right store. One of another
@@ -108,7 +162,7 @@ func (g *Guard) admit(ctx context.Context, cc *grpc.ClientConn, header *etcdserv
 		return status.Error(codes.Unavailable, err.Error())
 	case closed != nil:
 		g.settle(ctx, closed, endpoints...)
-		// Not Unavailable, after which etcd's client would ask again.
+		// Not Unavailable, which etcd's client would retry.
 		return status.Error(codes.FailedPrecondition, "the store is closed: "+closed.Message)
 	}
 	g.verified(c)

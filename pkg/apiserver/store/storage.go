@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,15 +24,15 @@ import (
 	"k8s.io/apiserver/pkg/features"
 )
 
-// RESTOptionsGetter has storages reached through the Guard. They are made as
-// k8s.io/apiserver makes them, whose factory takes no client: it makes one that
-// neither tells a reconnect nor can be made while etcd is unreachable.
+// RESTOptionsGetter creates storages that use the Guard's client, as the factory of
+// k8s.io/apiserver does. That factory accepts no client: its own one does not report
+// reconnects, and cannot be created while etcd is unreachable.
 type RESTOptionsGetter struct {
-	// RESTOptionsGetter says how objects are stored.
+	// RESTOptionsGetter returns how objects are stored.
 	generic.RESTOptionsGetter
-	// Guard is asked for the client of etcd.
+	// Guard creates the client of etcd.
 	Guard *Guard
-	// WatchCache says whether objects are served from a watch cache.
+	// WatchCache enables the watch cache.
 	WatchCache bool
 }
 
@@ -58,7 +60,7 @@ func (g RESTOptionsGetter) decorate(
 		return closable{raw, g.Guard}, destroyRaw, nil
 	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage:             raw,
+		Storage:             watchSource{raw, g.Guard},
 		Versioner:           storage.APIObjectVersioner{},
 		GroupResource:       config.GroupResource,
 		EventsHistoryWindow: config.EventsHistoryWindow,
@@ -90,7 +92,7 @@ func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, ne
 	if err != nil {
 		return nil, nil, err
 	}
-	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
+	client.KV = etcd3.NewETCDLatencyTracker(boundedKV{client.KV, g})
 	var compactor etcd3.Compactor
 	stopCompactor := func() {}
 	if config.CompactionInterval > 0 {
@@ -108,6 +110,7 @@ func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, ne
 		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
 		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
 	}
+	transformer, decoder = markingTransformer{transformer}, markingDecoder{decoder}
 	stored, err := etcd3.New(client, compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
 		stopCompactor()
@@ -125,57 +128,74 @@ func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, ne
 	return stored, destroy, nil
 }
 
-// closable has requests that were under way when the server closed fail as those
-// do that come later.
+// closable returns the error of a closed server for requests that were in flight when
+// it closed.
 type closable struct {
 	storage.Interface
 	guard *Guard
 }
 
-// failure is what a client is answered for an error of the storage.
-func (c closable) failure(err error) error {
+// failure returns the error for clients, given one of the storage about key.
+func (c closable) failure(key string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if closed := c.guard.Closed(); closed != nil {
 		return NewClosedError(closed)
 	}
-	// The connection was lost, or not handed out, and the server has not closed.
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		return newInsufficientStorageError(c.guard.fullMessage())
+	}
+	if unreadable := c.guard.unreadable.unreadable(key, err); unreadable != nil {
+		return unreadable
+	}
+	var unavailable *unavailableError
+	if errors.As(err, &unavailable) {
+		return newUnavailableError("the store is unavailable: " + unavailable.message)
+	}
+	if outage := c.guard.Outage(); outage != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return newUnavailableError("the store is unavailable: " + outage.Message)
+	}
+	// The connection was lost or not admitted, and the server has not closed.
 	if s, ok := status.FromError(err); ok && (s.Code() == codes.Unavailable || s.Code() == codes.FailedPrecondition) {
-		return newUnavailableError("the store does not answer: " + s.Message())
+		return newUnavailableError("the store is unavailable: " + s.Message())
 	}
 	return err
 }
 
-// ReadinessCheck is about the watch cache, which is filled once the server opens.
+// ReadinessCheck is about the watch cache, which is filled once the store answers and
+// the server is open.
 func (c closable) ReadinessCheck() error {
-	if c.guard.Closed() != nil {
+	if c.guard.Closed() != nil || c.guard.Outage() != nil {
 		return nil
 	}
 	return c.Interface.ReadinessCheck()
 }
 
 func (c closable) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	return c.failure(c.Interface.Create(ctx, key, obj, out, ttl))
+	return c.failure(key, c.Interface.Create(ctx, key, obj, out, ttl))
 }
 
 func (c closable) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions, validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions) error {
-	return c.failure(c.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
+	return c.failure(key, c.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
 }
 
 func (c closable) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if err := c.refuseFuture(ctx, opts); err != nil {
+		return nil, c.failure(key, err)
+	}
 	w, err := c.Interface.Watch(ctx, key, opts)
-	return w, c.failure(err)
+	return w, c.failure(key, err)
 }
 
 func (c closable) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	return c.failure(c.Interface.Get(ctx, key, opts, out))
+	return c.failure(key, c.Interface.Get(ctx, key, opts, out))
 }
 
 func (c closable) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
-	return c.failure(c.Interface.GetList(ctx, key, opts, out))
+	return c.failure(key, c.Interface.GetList(ctx, key, opts, out))
 }
 
 func (c closable) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object) error {
-	return c.failure(c.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cachedExistingObject))
+	return c.failure(key, c.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cachedExistingObject))
 }

@@ -6,7 +6,7 @@ import "fmt"
 const (
 	// ReasonUnverified is before the store was reached for the first time.
 	ReasonUnverified = "StoreUnverified"
-	// ReasonHostUnreachable is while the host cluster cannot be asked which store
+	// ReasonHostUnreachable is while the host cluster does not answer which store
 	// is the right one.
 	ReasonHostUnreachable = "HostUnreachable"
 	// ReasonEmpty is for a store without a Website and without a record.
@@ -22,11 +22,11 @@ const (
 	ReasonUnreadable = "StoreUnreadable"
 )
 
-// Closed says why a server answers no request for Websites.
+// Closed is the reason why a server answers no request for Websites.
 type Closed struct {
 	// Reason is one of the constants above.
 	Reason string
-	// Message says what was found.
+	// Message describes what was found.
 	Message string
 }
 

@@ -1,0 +1,226 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// Import describes a complete import.
+type Import struct {
+	// Created is how many Websites were created, Present how many of the file were in
+	// the store before.
+	Created, Present int
+}
+
+// From imports an export. It reads the whole of it before it writes anything, and
+// writes nothing if a Website is invalid, or if the store has another one of its name.
+// Websites of the store that are in the file as well, with the same UID and spec, are
+// left as they are, so that an interrupted import continues when it is repeated. Invalid
+// Websites are imported with keepInvalid only.
+func (w *Websites) From(ctx context.Context, name string, in io.Reader, keepInvalid bool) (i Import, err error) {
+	file, seekable := in.(io.ReadSeeker)
+	if !seekable {
+		spooled, err := spool(in)
+		if err != nil {
+			return Import{}, err
+		}
+		defer spooled.Close() //nolint:errcheck // It has no name any more.
+		file = spooled
+	}
+	destroy, err := w.open()
+	if err != nil {
+		return Import{}, err
+	}
+	defer destroy()
+	run := importer{websites: w, reader: newReader(name, w.Scheme), file: file, keepInvalid: keepInvalid}
+	if err := run.check(ctx); err != nil {
+		return Import{}, err
+	}
+	err = w.withClient(func(client *clientv3.Client) error { return run.write(ctx, client) })
+	return Import{Created: run.created, Present: run.present}, err
+}
+
+// importer is one import.
+type importer struct {
+	websites    *Websites
+	reader      reader
+	file        io.ReadSeeker
+	keepInvalid bool
+	// total is how many Websites the file has, present how many of them the store had,
+	// created how many were written.
+	total, present, created int
+}
+
+// pass visits every Website of the file.
+func (i *importer) pass(ctx context.Context, visit func(line int, obj *website.Website) error) error {
+	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("reading %s from its beginning: %w", i.reader.name, err)
+	}
+	return i.reader.each(ctx, i.file, visit)
+}
+
+// check returns an error if the file cannot be imported whole.
+func (i *importer) check(ctx context.Context) error {
+	var problems problems
+	strategy := registry.NewStrategy(i.websites.Scheme)
+	names, uids := sets.New[types.NamespacedName](), sets.New[types.UID]()
+	err := i.pass(ctx, func(line int, obj *website.Website) error {
+		i.total++
+		at := fmt.Sprintf("%s, line %d: Website %s/%s", i.reader.name, line, obj.Namespace, obj.Name)
+		name := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
+		switch errs := rest.ValidateCreate(ctx, obj, strategy); {
+		case obj.Namespace == "" || obj.Name == "":
+			problems.add("%s has no name or no namespace", at)
+			return nil
+		case obj.UID == "" || obj.CreationTimestamp.IsZero():
+			problems.add("%s has no uid or no creationTimestamp: its children would not be its own; create it with kubectl instead", at)
+		case names.Has(name) || uids.Has(obj.UID):
+			problems.add("%s is in the file twice, or its uid", at)
+		case len(errs) > 0 && !i.keepInvalid:
+			problems.add("%s is invalid: %v", at, errs.ToAggregate())
+		}
+		names.Insert(name)
+		uids.Insert(obj.UID)
+		stored, err := i.websites.get(ctx, obj)
+		switch {
+		case err != nil:
+			return err
+		case stored == nil:
+		case stored.UID != obj.UID:
+			problems.add("%s exists with another uid, %s", at, stored.UID)
+		case !same(stored, obj):
+			problems.add("%s exists with another spec, other labels or annotations", at)
+		default:
+			i.present++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return problems.error()
+}
+
+// same reports whether the store has what the file has. The status is the controller's,
+// who may have changed it since.
+func same(stored, obj *website.Website) bool {
+	return stored.UID == obj.UID &&
+		apiequality.Semantic.DeepEqual(stored.Spec, obj.Spec) &&
+		apiequality.Semantic.DeepEqual(stored.Labels, obj.Labels) &&
+		apiequality.Semantic.DeepEqual(stored.Annotations, obj.Annotations)
+}
+
+// write creates what the store does not have, and reads everything back.
+func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
+	prefix := i.websites.Config.Prefix
+	klog.FromContext(ctx).Info("Importing Websites", "file", i.reader.name, "websites", i.total, "present", i.present)
+	description := fmt.Sprintf("%d Websites from %s, since %s", i.total, i.reader.name, time.Now().UTC().Format(time.RFC3339))
+	if err := store.BeginImport(ctx, client, prefix, description); err != nil {
+		return err
+	}
+	p := newProgress(ctx, int64(i.total))
+	err := i.pass(ctx, func(_ int, obj *website.Website) error {
+		p.add(1)
+		return i.create(ctx, obj)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; %d Websites were imported: run the command again to import the others", err, i.created)
+	}
+	err = i.pass(ctx, func(_ int, obj *website.Website) error {
+		stored, err := i.websites.get(ctx, obj)
+		if err == nil && (stored == nil || stored.UID != obj.UID) {
+			err = fmt.Errorf("the Website %s/%s was imported and is not in the store: something else writes to it", obj.Namespace, obj.Name)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading back: %w", err)
+	}
+	if err := i.compact(ctx, client); err != nil {
+		return err
+	}
+	return store.EndImport(ctx, client, prefix)
+}
+
+// create writes a Website unless the store has it.
+func (i *importer) create(ctx context.Context, obj *website.Website) error {
+	obj.ResourceVersion = ""
+	err := i.websites.stored.Create(ctx, i.websites.key(obj), obj, nil, 0)
+	if !storage.IsExist(err) {
+		if err != nil {
+			return fmt.Errorf("writing the Website %s/%s: %w", obj.Namespace, obj.Name, err)
+		}
+		i.created++
+		return nil
+	}
+	stored, err := i.websites.get(ctx, obj)
+	if err == nil && (stored == nil || stored.UID != obj.UID) {
+		err = fmt.Errorf("the Website %s/%s was created by another client meanwhile", obj.Namespace, obj.Name)
+	}
+	return err
+}
+
+// compact removes the history of a store that was empty. Clients that resume from a
+// revision of another store list again.
+func (i *importer) compact(ctx context.Context, client *clientv3.Client) error {
+	prefix := store.WebsitesPrefix(i.websites.Config.Prefix)
+	response, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("counting the Websites in the store: %w", err)
+	}
+	if i.created == 0 || response.Count != int64(i.total) {
+		return nil
+	}
+	if _, err := client.Compact(ctx, response.Header.Revision); err != nil {
+		return fmt.Errorf("compacting the history of the import: %w", err)
+	}
+	return nil
+}
+
+// problems are those of all Websites of a file, the first of which are listed.
+type problems struct {
+	listed []error
+	count  int
+}
+
+func (p *problems) add(format string, args ...any) {
+	if p.count++; len(p.listed) < maxReported {
+		p.listed = append(p.listed, fmt.Errorf(format, args...))
+	}
+}
+
+func (p *problems) error() error {
+	if p.count == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing was imported because of %d problems: remove these Websites from the file, or those of the store:\n%w", p.count, errors.Join(p.listed...))
+}
+
+// Open opens an export; "-" is in.
+func Open(path string, in io.Reader) (io.ReadCloser, error) {
+	if path == "-" {
+		// Not as an *os.File: a pipe cannot be read twice.
+		return io.NopCloser(in), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the export: %w", err)
+	}
+	return f, nil
+}

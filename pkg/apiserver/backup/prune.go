@@ -1,0 +1,111 @@
+package backup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+)
+
+const (
+	// timeFormat sorts as the times do, and is a file name on every system.
+	timeFormat = "20060102T150405.000Z"
+	// suffix is that of snapshots.
+	suffix = ".db"
+	// noIdentity stands for the identity of a store that has none.
+	noIdentity = "no-identity"
+	// staleAfter is longer than a snapshot takes.
+	staleAfter = 24 * time.Hour
+)
+
+// stored is a snapshot in a directory.
+type stored struct {
+	path     string
+	identity string
+	taken    time.Time
+}
+
+// name is that of a snapshot in a directory with others.
+func name(record *store.Record, taken time.Time) string {
+	return identity(record) + "-" + taken.UTC().Format(timeFormat) + suffix
+}
+
+func identity(record *store.Record) string {
+	if record == nil {
+		return noIdentity
+	}
+	return record.Identity
+}
+
+// list returns the snapshots in a directory, the last one first.
+func list(dir string) ([]stored, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the snapshots: %w", err)
+	}
+	var found []stored
+	for _, entry := range entries {
+		rest, ok := strings.CutSuffix(entry.Name(), suffix)
+		dash := strings.LastIndexByte(rest, '-')
+		if !ok || dash < 0 || !entry.Type().IsRegular() {
+			continue
+		}
+		if taken, err := time.Parse(timeFormat, rest[dash+1:]); err == nil {
+			found = append(found, stored{filepath.Join(dir, entry.Name()), rest[:dash], taken})
+		}
+	}
+	slices.SortFunc(found, func(a, b stored) int { return cmp.Compare(b.taken.UnixNano(), a.taken.UnixNano()) })
+	return found, nil
+}
+
+// Prune removes all but the last snapshots of the store with a record from a
+// directory, and returns which. Snapshots of other stores are kept: one of them may be
+// the right one. It also removes what a killed process has left.
+func Prune(dir string, record *store.Record, keep int) ([]string, error) {
+	found, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(s stored) bool { return s.identity != identity(record) })
+	var removed []string
+	for _, old := range found[min(keep, len(found)):] {
+		if err := remove(old.path); err != nil {
+			return removed, fmt.Errorf("removing a snapshot: %w", err)
+		}
+		removed = append(removed, old.path)
+	}
+	return removed, removeStale(dir)
+}
+
+// remove ignores that another process was faster.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeStale removes partial files that nothing writes any more.
+func removeStale(dir string) error {
+	partial, err := filepath.Glob(filepath.Join(dir, partialPattern))
+	if err != nil {
+		return fmt.Errorf("listing partial snapshots: %w", err)
+	}
+	for _, path := range partial {
+		info, err := os.Lstat(path)
+		if err != nil || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		if err := remove(path); err != nil {
+			return fmt.Errorf("removing a partial snapshot: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.etcd.io/etcd/server/v3/lease"
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+)
+
+// DefaultBumpRevision is more than a store of Websites is written to between a snapshot
+// and its restoration.
+const DefaultBumpRevision = 1_000_000_000
+
+// Member is the member of an etcd cluster that is restored.
+type Member struct {
+	// Name of the member.
+	Name string
+	// PeerURLs are those that it advertises.
+	PeerURLs []string
+	// InitialCluster has the names and peer URLs of all members, as --initial-cluster
+	// of etcd has them.
+	InitialCluster string
+	// ClusterToken tells the restored cluster from the former one. Empty: one that is
+	// the same for all members that are restored from one snapshot.
+	ClusterToken string
+}
+
+// Restorer restores snapshots.
+type Restorer struct {
+	// Prefix is the value of --etcd-prefix.
+	Prefix string
+	// BumpRevision is by how much the revision is raised. All earlier ones are marked
+	// as compacted, so that clients list again instead of waiting for revisions that
+	// they have seen already.
+	BumpRevision uint64
+	// Space returns an error if a directory has no space for files of a size. etcd's
+	// libraries end the process when the disk is full.
+	Space func(dir string, bytes int64) error
+}
+
+// Restore makes the data directory of a member from a snapshot. Nothing may be in dir,
+// which is created, and removed again when it fails. The store gets a nonce that no
+// host cluster has recorded: servers are closed until it is accepted. Every member of a
+// cluster is to be restored from the same snapshot.
+func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) (Snapshot, error) {
+	if err := empty(dir); err != nil {
+		return Snapshot{}, err
+	}
+	s, err := Verify(ctx, path, r.Prefix)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	klog.FromContext(ctx).Info("The snapshot is intact", "file", path, "revision", s.Revision, "websites", s.Websites, "identity", s.Identity())
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return Snapshot{}, fmt.Errorf("creating the directory for the restored data: %w", err)
+	}
+	// The snapshot is copied, and etcd's library copies it again.
+	if err := r.Space(parent, 2*s.Bytes); err != nil {
+		return Snapshot{}, err
+	}
+	// One that a killed process has left.
+	building := filepath.Join(parent, "."+filepath.Base(dir)+".restoring")
+	if err := os.RemoveAll(building); err != nil {
+		return Snapshot{}, fmt.Errorf("removing the rest of an earlier restoration: %w", err)
+	}
+	defer os.RemoveAll(building) //nolint:errcheck // The next restoration removes it.
+	if err := os.Mkdir(building, 0o700); err != nil {
+		return Snapshot{}, fmt.Errorf("creating the directory for the restored data: %w", err)
+	}
+	copied := filepath.Join(building, "snapshot"+suffix)
+	if err := copyDatabase(ctx, s, copied); err != nil {
+		return Snapshot{}, err
+	}
+	if err := r.replaceNonce(s, copied); err != nil {
+		return Snapshot{}, err
+	}
+	if err := r.build(s, copied, filepath.Join(building, "data"), member); err != nil {
+		return Snapshot{}, err
+	}
+	if err := os.Rename(filepath.Join(building, "data"), dir); err != nil {
+		return Snapshot{}, fmt.Errorf("naming the restored data: %w", err)
+	}
+	return s, syncDirectory(parent)
+}
+
+// build has etcd's own library make the data directory.
+func (r Restorer) build(s Snapshot, copied, dir string, member Member) error {
+	token := member.ClusterToken
+	if token == "" {
+		token = "restored-" + s.SHA256
+	}
+	err := snapshot.NewV3(newLogger()).Restore(snapshot.RestoreConfig{
+		SnapshotPath:        copied,
+		Name:                member.Name,
+		OutputDataDir:       dir,
+		PeerURLs:            member.PeerURLs,
+		InitialCluster:      member.InitialCluster,
+		InitialClusterToken: token,
+		// Checked before the record was replaced.
+		SkipHashCheck: true,
+		RevisionBump:  r.BumpRevision,
+		MarkCompacted: r.BumpRevision > 0,
+	})
+	if err != nil {
+		return fmt.Errorf("restoring %s: %w", s.Path, err)
+	}
+	return nil
+}
+
+// replaceNonce writes a record that no host cluster names. All members of a cluster
+// must have the same one, therefore it follows from the snapshot.
+func (r Restorer) replaceNonce(s Snapshot, database string) error {
+	if s.Record == nil {
+		return nil
+	}
+	record := *s.Record
+	record.Nonce = "restored-" + s.SHA256
+	value, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encoding the identity of the store: %w", err)
+	}
+	logger := newLogger()
+	be := backend.NewDefaultBackend(logger, database)
+	kv := mvcc.NewStore(logger, be, &lease.FakeLessor{}, mvcc.StoreConfig{})
+	kv.Put([]byte(store.RecordKey(r.Prefix)), value, lease.NoLease)
+	kv.Commit()
+	if err := errors.Join(kv.Close(), be.Close()); err != nil {
+		return fmt.Errorf("writing the identity of the store: %w", err)
+	}
+	return nil
+}
+
+// copyDatabase copies the database in a snapshot, without the SHA-256 behind it.
+func copyDatabase(ctx context.Context, s Snapshot, to string) error {
+	from, err := os.Open(s.Path)
+	if err != nil {
+		return fmt.Errorf("opening the snapshot: %w", err)
+	}
+	defer from.Close() //nolint:errcheck // It is only read.
+	copied, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("copying the snapshot: %w", err)
+	}
+	size := s.Bytes - s.Bytes%sectorSize
+	_, err = io.Copy(io.MultiWriter(copied, newProgress(ctx, size)), readerWithContext(ctx, io.LimitReader(from, size)))
+	if err := errors.Join(err, copied.Close()); err != nil {
+		return fmt.Errorf("copying the snapshot: %w", err)
+	}
+	return nil
+}
+
+// empty returns an error if there is something in dir.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for data in %s: %w", dir, err)
+	case len(entries) > 0:
+		return fmt.Errorf("%s is not empty, and is not overwritten: stop the server that uses it and move it away, for example to %s.old", dir, filepath.Clean(dir))
+	}
+	return nil
+}
+
+// newLogger returns one for etcd's libraries, which end the process after they have
+// logged that they cannot write.
+func newLogger() *zap.Logger {
+	config := zap.NewProductionEncoderConfig()
+	config.TimeKey = zapcore.OmitKey
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(config), zapcore.Lock(os.Stderr), zap.ErrorLevel))
+}

@@ -1,0 +1,103 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// closedInterval is the interval at which a closed store is checked.
+	closedInterval = 10 * time.Second
+	// retryInterval bounds the time until a failed snapshot is tried again.
+	retryInterval = 5 * time.Minute
+)
+
+// Schedule takes snapshots at an interval. Restarts of the server do not change when:
+// the last snapshot in the directory counts.
+type Schedule struct {
+	Snapshotter
+	// Directory holds the snapshots. It is created, with mode 0700.
+	Directory string
+	// Interval is that of snapshots.
+	Interval time.Duration
+	// Keep is how many snapshots of the store are kept.
+	Keep int
+	// Closed reports whether the store may be another one, of which no snapshots are taken.
+	Closed func() bool
+	// Failed is called after every failure.
+	Failed func(error)
+}
+
+// Run takes snapshots until ctx ends.
+func (s *Schedule) Run(ctx context.Context, clock clock.Clock) {
+	logger := klog.FromContext(ctx)
+	last, err := s.last()
+	if err != nil {
+		logger.Error(err, "Failed to read the directory of snapshots, taking one at once", "directory", s.Directory)
+	}
+	if !last.IsZero() {
+		lastSuccess.Set(float64(last.Unix()))
+	}
+	for next := last.Add(s.Interval); ; {
+		wait := next.Sub(clock.Now())
+		if wait <= 0 && s.Closed() {
+			wait = closedInterval
+		}
+		if wait > 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-clock.After(wait):
+				continue
+			}
+		}
+		started := clock.Now()
+		snapshot, err := s.take(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			recordFailure()
+			s.Failed(err)
+			next = clock.Now().Add(min(s.Interval, retryInterval))
+			logger.Error(err, "Failed to take a snapshot of the store, retrying", "directory", s.Directory, "next", next)
+		default:
+			recordSuccess(started, snapshot.Bytes)
+			next = started.Add(s.Interval)
+			logger.Info("Took a snapshot of the store", "file", snapshot.Path, "bytes", snapshot.Bytes, "websites", snapshot.Websites, "revision", snapshot.Revision, "duration", clock.Since(started), "next", next)
+		}
+	}
+}
+
+// last returns when the last snapshot was taken, zero if there is none.
+func (s *Schedule) last() (time.Time, error) {
+	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
+		return time.Time{}, fmt.Errorf("creating the directory of snapshots: %w", err)
+	}
+	found, err := list(s.Directory)
+	if err != nil || len(found) == 0 {
+		return time.Time{}, err
+	}
+	return found[0].taken, nil
+}
+
+// take takes a snapshot, and removes those that it replaces.
+func (s *Schedule) take(ctx context.Context) (Snapshot, error) {
+	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
+		return Snapshot{}, fmt.Errorf("creating the directory of snapshots: %w", err)
+	}
+	snapshot, err := s.Save(ctx, s.Directory)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	removed, err := Prune(s.Directory, snapshot.Record, s.Keep)
+	if len(removed) > 0 {
+		klog.FromContext(ctx).V(2).Info("Removed earlier snapshots", "files", removed)
+	}
+	return snapshot, err
+}

@@ -1,0 +1,144 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+)
+
+// scheduled is a running Schedule of a store with the record of these tests.
+type scheduled struct {
+	schedule *Schedule
+	clock    *testingclock.FakeClock
+	closed   atomic.Bool
+	failures atomic.Int64
+}
+
+func newScheduled(t *testing.T, directory string) *scheduled {
+	t.Helper()
+	dataDir := newDataDir(t)
+	client, _ := startEtcd(t, dataDir)
+	putRecord(t, client)
+	// Snapshots are named by the time of day; the schedule compares the two.
+	s := &scheduled{clock: testingclock.NewFakeClock(time.Now())}
+	s.schedule = &Schedule{
+		Snapshotter: Snapshotter{Transport: transport(t, dataDir), Prefix: prefix},
+		Directory:   directory,
+		Interval:    time.Hour,
+		Keep:        2,
+		Closed:      s.closed.Load,
+		Failed:      func(error) { s.failures.Add(1) },
+	}
+	return s
+}
+
+// start runs the schedule until the test ends.
+func (s *scheduled) start(t *testing.T) {
+	t.Helper()
+	var running sync.WaitGroup
+	ctx := t.Context()
+	running.Go(func() { s.schedule.Run(ctx, clock.Clock(s.clock)) })
+	// The context of a test ends before its cleanup.
+	t.Cleanup(running.Wait)
+}
+
+// idle waits until the schedule waits.
+func (s *scheduled) idle(t *testing.T) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return s.clock.HasWaiters(), nil })
+	if err != nil {
+		t.Fatalf("waiting until the schedule waits: %v", err)
+	}
+}
+
+func (s *scheduled) count(t *testing.T) int {
+	t.Helper()
+	found, err := list(s.schedule.Directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}
+
+func TestSchedule(t *testing.T) {
+	s := newScheduled(t, filepath.Join(t.TempDir(), "snapshots"))
+	s.closed.Store(true)
+	s.start(t)
+	s.idle(t)
+	if got := s.count(t); got != 0 {
+		t.Fatalf("%d snapshots were taken while the store was closed", got)
+	}
+	s.closed.Store(false)
+	s.clock.Step(closedInterval)
+	for want := 1; want <= 4; want++ {
+		s.idle(t)
+		// Two are kept.
+		if got := s.count(t); got != min(want, 2) {
+			t.Errorf("%d snapshots after %d intervals", got, want)
+		}
+		s.clock.Step(s.schedule.Interval - time.Second)
+		s.idle(t)
+		s.clock.Step(time.Second)
+	}
+	s.idle(t)
+	if info, err := os.Stat(s.schedule.Directory); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory is %v, %v, want mode 0700", info, err)
+	}
+	if got := s.failures.Load(); got != 0 {
+		t.Errorf("%d failures", got)
+	}
+}
+
+// TestScheduleAfterARestart continues where the former process was.
+func TestScheduleAfterARestart(t *testing.T) {
+	s := newScheduled(t, t.TempDir())
+	earlier := name(&store.Record{Identity: ours}, s.clock.Now().Add(-40*time.Minute))
+	if err := os.WriteFile(filepath.Join(s.schedule.Directory, earlier), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t)
+	s.idle(t)
+	if got := s.count(t); got != 1 {
+		t.Fatalf("%d snapshots, want none at once", got)
+	}
+	s.clock.Step(21 * time.Minute)
+	s.idle(t)
+	if got := s.count(t); got != 2 {
+		t.Errorf("%d snapshots, want one an hour after that of the former process", got)
+	}
+}
+
+func TestScheduleRetries(t *testing.T) {
+	s := newScheduled(t, t.TempDir())
+	var full atomic.Bool
+	full.Store(true)
+	s.schedule.Space = func(string, int64) error {
+		if full.Load() {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}
+	s.start(t)
+	s.idle(t)
+	if s.failures.Load() != 1 || s.count(t) != 0 {
+		t.Errorf("%d failures and %d snapshots, want one and none", s.failures.Load(), s.count(t))
+	}
+	mustBeEmpty(t, s.schedule.Directory)
+	full.Store(false)
+	s.clock.Step(retryInterval)
+	s.idle(t)
+	if s.failures.Load() != 1 || s.count(t) != 1 {
+		t.Errorf("%d failures and %d snapshots, want one and one", s.failures.Load(), s.count(t))
+	}
+}

@@ -1,0 +1,138 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+)
+
+// reachTimeout bounds the wait for one endpoint of etcd.
+const reachTimeout = 10 * time.Second
+
+// Snapshotter takes snapshots of a store, while servers use it.
+type Snapshotter struct {
+	// Transport is how etcd is reached.
+	Transport storagebackend.TransportConfig
+	// Prefix is the value of --etcd-prefix.
+	Prefix string
+	// Space returns an error if a directory has no space for a file of a size. Nil: the
+	// disk may be filled up.
+	Space func(dir string, bytes int64) error
+}
+
+// Save takes a snapshot, verifies it, and gives it its name, which must not be taken.
+// If path is a directory, the snapshot is named after the store and the time. What it
+// leaves when it fails is removed.
+func (s Snapshotter) Save(ctx context.Context, path string) (Snapshot, error) {
+	dir := path
+	if !isDirectory(path) {
+		dir = filepath.Dir(path)
+		if err := vacant(path); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	f, err := createIn(dir)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer f.discard()
+	taken := time.Now()
+	if err := s.copyTo(ctx, f); err != nil {
+		return Snapshot{}, err
+	}
+	if err := f.sync(); err != nil {
+		return Snapshot{}, err
+	}
+	snapshot, err := Verify(ctx, f.Name(), s.Prefix)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("verifying the snapshot: %w", err)
+	}
+	snapshot.Path = path
+	if dir == path {
+		snapshot.Path = filepath.Join(dir, name(snapshot.Record, taken))
+	}
+	if err := f.publish(snapshot.Path); err != nil {
+		return Snapshot{}, err
+	}
+	return snapshot, nil
+}
+
+// copyTo copies the database of the first member that answers. A member that lags
+// behind its cluster does not.
+func (s Snapshotter) copyTo(ctx context.Context, f *file) error {
+	var errs []error
+	for _, endpoint := range s.Transport.ServerList {
+		err := s.copyFrom(ctx, endpoint, f)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			break
+		}
+		if err := rewind(f); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s Snapshotter) copyFrom(ctx context.Context, endpoint string, f *file) error {
+	client, err := store.NewClient(s.Transport, endpoint)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	status, err := s.reach(ctx, client, endpoint)
+	if err != nil {
+		return err
+	}
+	if s.Space != nil {
+		if err := s.Space(filepath.Dir(f.Name()), status.DbSize); err != nil {
+			return err
+		}
+	}
+	klog.FromContext(ctx).Info("Taking a snapshot", "endpoint", endpoint, "etcdVersion", status.Version, "bytes", status.DbSize)
+	stream, err := client.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("taking a snapshot of etcd at %s: %w", endpoint, err)
+	}
+	defer stream.Close() //nolint:errcheck // It is only read.
+	if _, err := io.Copy(io.MultiWriter(f, newProgress(ctx, status.DbSize)), stream); err != nil {
+		return fmt.Errorf("copying the database of etcd at %s to %s: %w", endpoint, filepath.Dir(f.Name()), err)
+	}
+	return nil
+}
+
+// reach waits for the member, by a read that one which lags does not answer.
+func (s Snapshotter) reach(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	if _, err := client.Get(ctx, store.RecordKey(s.Prefix)); err != nil {
+		return nil, fmt.Errorf("reading from etcd at %s (an embedded etcd is reached in the --data-dir of a running server): %w", endpoint, err)
+	}
+	status, err := client.Status(ctx, endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("reading the status of etcd at %s: %w", endpoint, err)
+	}
+	return status, nil
+}
+
+func rewind(f *file) error {
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("emptying %s: %w", f.Name(), err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("emptying %s: %w", f.Name(), err)
+	}
+	return nil
+}

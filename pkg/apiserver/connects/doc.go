@@ -1,0 +1,21 @@
+// Package connects adds to the handler chain what the library lacks for subresources that
+// connect: dry runs, and requests that wait.
+package connects
+
+import (
+	"net/http"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// Apply adds it to a configuration.
+func Apply(config *genericapiserver.Config) {
+	config.LongRunningFunc = longRunning(config.LongRunningFunc)
+	if config.AdmissionControl != nil {
+		config.AdmissionControl = dryRunAdmission{config.AdmissionControl}
+	}
+	build := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return build(withDryRun(handler), c)
+	}
+}

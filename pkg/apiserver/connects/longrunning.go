@@ -1,0 +1,20 @@
+package connects
+
+import (
+	"net/http"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// longRunning returns a check that also holds for requests that wait for a sync. They have
+// limits of their own, and must neither take a seat of priority and fairness for as long
+// as they wait, nor end with the timeout of ordinary requests.
+func longRunning(check request.LongRunningRequestCheck) request.LongRunningRequestCheck {
+	return func(r *http.Request, info *request.RequestInfo) bool {
+		return check != nil && check(r, info) || waits(r, info)
+	}
+}
+
+func waits(r *http.Request, info *request.RequestInfo) bool {
+	return connecting(info) && info.Subresource == "sync" && r.Method == http.MethodPost && r.URL.Query().Get("wait") != ""
+}

@@ -1,0 +1,110 @@
+package crdimport
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// deprecation is a change of the definition that has kube-apiserver end all watches of its
+// storage, and that does nothing else.
+const deprecation = "Websites are being moved to website-apiserver"
+
+// isDetached reports whether the watches were ended.
+func isDetached(definition *unstructured.Unstructured) bool {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, version := range versions {
+		if warning, _, _ := unstructured.NestedString(version.(map[string]any), "deprecationWarning"); warning != deprecation {
+			return false
+		}
+	}
+	return true
+}
+
+// setDeprecated marks all versions of the definition, or removes the mark.
+func (i *Importer) setDeprecated(ctx context.Context, deprecated bool) error {
+	client := i.dynamic.Resource(definitions)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		definition, err := client.Get(ctx, DefinitionName, metav1.GetOptions{})
+		if err != nil || isDetached(definition) == deprecated {
+			return err
+		}
+		versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		for _, version := range versions {
+			fields := version.(map[string]any)
+			delete(fields, "deprecated")
+			delete(fields, "deprecationWarning")
+			if deprecated {
+				fields["deprecated"], fields["deprecationWarning"] = true, deprecation
+			}
+		}
+		if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+			return err
+		}
+		_, err = client.Update(ctx, definition, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("changing the CustomResourceDefinition %s: %w", DefinitionName, err)
+	}
+	return nil
+}
+
+// detach ends the watches of the definition's storage. Those who watch reach website-apiserver
+// when they do so again.
+func (i *Importer) detach(ctx context.Context) error {
+	if err := i.setDeprecated(ctx, true); err != nil {
+		return err
+	}
+	return i.propagate(ctx)
+}
+
+// remove removes the definition, and with it the objects that were copied.
+func (i *Importer) remove(ctx context.Context) error {
+	client := i.dynamic.Resource(definitions)
+	s, err := i.read(ctx)
+	if err != nil || s.definition == nil {
+		return err
+	}
+	if !s.removed() {
+		err := client.Delete(ctx, DefinitionName, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.definition.GetUID()))})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting the CustomResourceDefinition %s: %w", DefinitionName, err)
+		}
+	}
+	return i.waitFor(ctx, "the CustomResourceDefinition is gone", func(ctx context.Context) error {
+		_, err := client.Get(ctx, DefinitionName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s is there", DefinitionName)
+		}
+		return err
+	})
+}
+
+// finish has the other version registered, and permits writes.
+func (i *Importer) finish(ctx context.Context) error {
+	if err := i.patchAPIService(ctx, completePatch); err != nil {
+		return err
+	}
+	name := v1beta1.SchemeGroupVersion.Version + "." + website.GroupName
+	if err := i.waitFor(ctx, "the API is registered", func(ctx context.Context) error { return i.available(ctx, name, false) }); err != nil {
+		return err
+	}
+	if err := i.config.Websites.EndCopy(ctx); err != nil {
+		return err
+	}
+	return i.unfreeze(ctx)
+}

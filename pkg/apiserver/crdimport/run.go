@@ -1,0 +1,127 @@
+package crdimport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// step is a part of an import that can be repeated.
+type step struct {
+	name, does string
+	// done reports whether the step has had its effect. What it waits for afterwards may not
+	// have happened.
+	done func(state) bool
+	run  func(context.Context) error
+}
+
+func (i *Importer) steps() []step {
+	return []step{
+		{"freeze", "refuse writes of Websites", func(s state) bool { return s.frozen || s.removed() || s.handedOver() }, i.freeze},
+		{"copy", "copy the Websites to the store, with their UIDs", func(s state) bool { return s.removed() || s.handedOver() }, i.copy},
+		{"hand over", "have website-apiserver serve v1alpha1", func(s state) bool { return s.removed() || s.handedOver() }, i.handOver},
+		{"detach", "end the watches of the definition's storage", func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition) }, i.detach},
+		{"remove", "delete the CustomResourceDefinition", func(s state) bool { return s.definition == nil }, i.remove},
+		{"finish", "register v1beta1, and permit writes", func(s state) bool { return s.definition == nil && !s.handedOver() && !s.frozen }, i.finish},
+	}
+}
+
+// next returns the index of the step to begin with: the last one that is done, as its waits
+// may have been cut short.
+func next(steps []step, s state) int {
+	for n, step := range steps {
+		if !step.done(s) {
+			return max(n-1, 0)
+		}
+	}
+	return len(steps)
+}
+
+// Plan prints what Run would do, and changes nothing. It returns an error if Run would.
+func (i *Importer) Plan(ctx context.Context) error {
+	s, err := i.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := i.check(ctx, s); err != nil {
+		return err
+	}
+	if s.local() {
+		all, err := i.list(ctx)
+		if err != nil {
+			return err
+		}
+		i.printf("the CustomResourceDefinition %s has %d Websites, all of which can be imported", DefinitionName, len(all))
+	}
+	steps := i.steps()
+	for n, step := range steps {
+		progress := "to do"
+		if n < next(steps, s) {
+			progress = "done"
+		}
+		i.printf("%-10s %-6s %s", step.name, progress, step.does)
+	}
+	if s.removed() {
+		i.printf("the definition is removed: there is no way back")
+	}
+	return nil
+}
+
+// Run imports, or continues an import.
+func (i *Importer) Run(ctx context.Context) error {
+	s, err := i.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := i.check(ctx, s); err != nil {
+		return err
+	}
+	if s.local() && !s.frozen {
+		// Before anything is changed.
+		if _, err := i.list(ctx); err != nil {
+			return err
+		}
+	}
+	steps := i.steps()
+	for _, step := range steps[next(steps, s):] {
+		i.printf("%s: %s", step.name, step.does)
+		start := time.Now()
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w; run the command again to continue, or \"website-apiserver import back\" to go back", step.name, err)
+		}
+		i.printf("%s: done in %s", step.name, time.Since(start).Round(100*time.Millisecond))
+	}
+	return nil
+}
+
+// Back has the definition serve the API again, and permits writes. The copies stay in the
+// store, unserved, until the next import.
+func (i *Importer) Back(ctx context.Context) error {
+	s, err := i.read(ctx)
+	if err != nil {
+		return err
+	}
+	if s.removed() {
+		return errors.New("the CustomResourceDefinition is removed: there is no way back; run \"website-apiserver import run\" to continue")
+	}
+	if s.handedOver() {
+		if err := i.patchAPIService(ctx, handBackPatch); err != nil {
+			return err
+		}
+	}
+	err = i.waitFor(ctx, "the CustomResourceDefinition serves the API", func(ctx context.Context) error {
+		return i.available(ctx, apiServiceName, true)
+	})
+	if err != nil {
+		return err
+	}
+	if err := i.setDeprecated(ctx, false); err != nil {
+		return err
+	}
+	if err := i.unfreeze(ctx); err != nil {
+		return err
+	}
+	i.printf("the CustomResourceDefinition %s serves the API", DefinitionName)
+	return nil
+}

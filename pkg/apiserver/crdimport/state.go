@@ -1,0 +1,87 @@
+package crdimport
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
+)
+
+// state is how far an import is.
+type state struct {
+	// definition is the CustomResourceDefinition, and apiService that of v1alpha1; nil if
+	// there is none.
+	definition *unstructured.Unstructured
+	apiService *apiregistrationv1.APIService
+	// frozen is whether writes are refused.
+	frozen bool
+}
+
+func (i *Importer) read(ctx context.Context) (s state, err error) {
+	s.definition, err = i.dynamic.Resource(definitions).Get(ctx, DefinitionName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		s.definition, err = nil, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading the CustomResourceDefinition %s: %w", DefinitionName, err)
+	}
+	s.apiService, err = i.apiServices.Get(ctx, apiServiceName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		s.apiService, err = nil, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading APIService %s: %w", apiServiceName, err)
+	}
+	s.frozen, err = i.isFrozen(ctx)
+	return s, err
+}
+
+// local reports whether the definition serves the API.
+func (s state) local() bool { return s.apiService != nil && registration.IsAutoManaged(s.apiService) }
+
+// handedOver reports whether the API was taken from the definition.
+func (s state) handedOver() bool {
+	return s.apiService != nil && !s.local() && s.apiService.Annotations[registration.AnnotationImport] != ""
+}
+
+// removed reports whether the definition is gone or is being removed: there is no way back.
+func (s state) removed() bool {
+	return s.definition == nil || s.definition.GetDeletionTimestamp() != nil
+}
+
+// check returns an error if the import cannot begin or continue.
+func (i *Importer) check(ctx context.Context, s state) error {
+	switch {
+	case s.definition == nil && !s.handedOver() && !s.frozen:
+		return fmt.Errorf("there is no CustomResourceDefinition %s: nothing is to be imported", DefinitionName)
+	case s.removed() || s.handedOver():
+		return nil
+	case !s.local():
+		return fmt.Errorf("the CustomResourceDefinition %s does not serve %s: nothing can be imported from it", DefinitionName, v1alpha1.SchemeGroupVersion)
+	}
+	versions, _, err := unstructured.NestedSlice(s.definition.Object, "spec", "versions")
+	if err != nil {
+		return fmt.Errorf("reading the versions of the CustomResourceDefinition %s: %w", DefinitionName, err)
+	}
+	for _, version := range versions {
+		if name, _, _ := unstructured.NestedString(version.(map[string]any), "name"); name != v1alpha1.SchemeGroupVersion.Version {
+			return fmt.Errorf("the CustomResourceDefinition %s has the version %s: only those with %s alone can be imported", DefinitionName, name, v1alpha1.SchemeGroupVersion.Version)
+		}
+	}
+	other := v1beta1.SchemeGroupVersion.Version + "." + website.GroupName
+	if _, err := i.apiServices.Get(ctx, other, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if err != nil {
+			return fmt.Errorf("reading APIService %s: %w", other, err)
+		}
+		return fmt.Errorf("APIService %s exists, so two stores answer for the group %s: run \"website-apiserver uninstall\" first, and restart website-apiserver afterwards", other, website.GroupName)
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin
+
+package embeddedetcd
+
+import "math"
+
+// freeBytes is not known on this system.
+func freeBytes(string) (int64, error) { return math.MaxInt64, nil }

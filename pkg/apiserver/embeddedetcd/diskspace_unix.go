@@ -1,0 +1,14 @@
+//go:build linux || darwin
+
+package embeddedetcd
+
+import "syscall"
+
+// freeBytes returns how much a user without privileges may write.
+func freeBytes(path string) (int64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(path, &stat); err != nil {
+		return 0, err
+	}
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
+}

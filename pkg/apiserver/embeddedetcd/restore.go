@@ -1,0 +1,34 @@
+package embeddedetcd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Member is how etcd knows the only member of its cluster.
+type Member struct {
+	// Name of the member.
+	Name string
+	// PeerURL is advertised; nothing listens on it.
+	PeerURL string
+}
+
+// Restore has build make the data of etcd in dataDir, which no server may use. build
+// gets the directory, which is empty or does not exist.
+func Restore(dataDir string, build func(dir string, member Member) error) error {
+	dir := etcdDir(dataDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating the directory of the embedded etcd: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("restricting the mode of the directory of the embedded etcd: %w", err)
+	}
+	lock, err := lockDir(dataDir)
+	if err != nil {
+		return err
+	}
+	err = build(filepath.Join(dir, dataName), Member{Name: memberName, PeerURL: peerURL.String()})
+	return errors.Join(err, lock.Close())
+}

@@ -1,0 +1,114 @@
+package largewrites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
+)
+
+const (
+	// inFlightBytes of large writes are processed at once: one of the largest. In the
+	// process it takes fifty times as much.
+	inFlightBytes = validation.MaxBytes
+	// defaultPatience is how long a write waits before it is rejected. It also slows
+	// down clients that retry at once.
+	defaultPatience = time.Second
+	// minRetryAfter and maxRetryAfter bound the Retry-After of a response, in seconds.
+	minRetryAfter, maxRetryAfter = 1, 30
+)
+
+// Limiter rejects large writes beyond the budget.
+type Limiter struct {
+	// Size returns the size of a stored Website, 0 if there is none. It is set before
+	// the first request.
+	Size func(ctx context.Context, namespace, name string) int64
+
+	budget   *budget
+	inFlight *semaphore.Weighted
+	patience time.Duration
+}
+
+// NewLimiter returns a Limiter with nothing used.
+func NewLimiter() *Limiter {
+	return &Limiter{
+		Size:     func(context.Context, string, string) int64 { return 0 },
+		budget:   newBudget(clock.RealClock{}),
+		inFlight: semaphore.NewWeighted(inFlightBytes),
+		patience: defaultPatience,
+	}
+}
+
+// WithLimit answers large writes beyond the budget with 429 and Retry-After, before
+// their body is read.
+func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if !ok || !info.IsResourceRequest || info.APIGroup != website.GroupName || !slices.Contains([]string{"create", "update", "patch"}, info.Verb) || info.Subresource == "sync" {
+			// Requests of a sync are recorded at a limited rate, and their body is not stored.
+			handler.ServeHTTP(w, r)
+			return
+		}
+		bytes := l.bytes(r, info)
+		if bytes < minBytes {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		release, retryAfter := l.admit(r.Context(), info.Namespace, bytes)
+		if release == nil {
+			rejected()
+			version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+			responsewriters.ErrorNegotiated(newRejection(info.Namespace, retryAfter), serializer, version, w, r)
+			return
+		}
+		defer release()
+		admitted()
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// bytes returns how large the write is: the request, or the Website that it changes. A
+// request that does not say how long it is may be as large as a Website.
+func (l *Limiter) bytes(r *http.Request, info *request.RequestInfo) int64 {
+	bytes := r.ContentLength
+	if bytes < 0 {
+		bytes = validation.MaxBytes
+	}
+	if info.Name != "" {
+		bytes = max(bytes, l.Size(r.Context(), info.Namespace, info.Name))
+	}
+	return min(bytes, validation.MaxBytes)
+}
+
+// admit waits for its turn. It returns nil if the write is rejected, and when it may be
+// tried again.
+func (l *Limiter) admit(ctx context.Context, namespace string, bytes int64) (release func(), retryAfter time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	if err := l.inFlight.Acquire(ctx, bytes); err != nil {
+		return nil, l.patience
+	}
+	if retryAfter := l.budget.take(namespace, bytes); retryAfter > 0 {
+		l.inFlight.Release(bytes)
+		<-ctx.Done()
+		return nil, retryAfter
+	}
+	return func() { l.inFlight.Release(bytes) }, 0
+}
+
+func newRejection(namespace string, retryAfter time.Duration) error {
+	seconds := min(max(int(retryAfter.Seconds()+1), minRetryAfter), maxRetryAfter)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("too many writes of Websites above %d KiB in namespace %s: retry in %d seconds", minBytes>>10, namespace, seconds), seconds)
+}

@@ -1,0 +1,199 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// host is the host cluster of two replicas. Its Leases have versions, as in a real one.
+type host struct {
+	client  *fake.Clientset
+	version int
+	broken  bool
+}
+
+func newHost() *host {
+	h := &host{client: fake.NewClientset()}
+	h.client.PrependReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if h.broken {
+			return true, nil, errors.New("the host is unreachable")
+		}
+		if write, ok := action.(interface{ GetObject() runtime.Object }); ok {
+			h.version++
+			write.GetObject().(*coordinationv1.Lease).ResourceVersion = strconv.Itoa(h.version)
+		}
+		return false, nil, nil
+	})
+	return h
+}
+
+// replica is driven without Run: step is one round of it.
+type replica struct {
+	*Peers
+	lost atomic.Bool
+}
+
+func newReplica(h *host, clock *clocktesting.FakeClock) *replica {
+	r := &replica{}
+	r.Peers = New(Config{
+		Leases: h.client.CoordinationV1().Leases("website-system"),
+		Unavailable: func() error {
+			if r.lost.Load() {
+				return errors.New("etcd does not answer")
+			}
+			return nil
+		},
+		Clock: clock,
+	})
+	return r
+}
+
+func (r *replica) step(ctx context.Context) {
+	if r.lost.Load() {
+		_ = r.look(ctx)
+		return
+	}
+	r.forget()
+	_ = r.renew(ctx)
+}
+
+func (r *replica) ready() bool { return r.Check().Check(nil) == nil }
+
+// TestReadinessOfReplicas: which of two replicas are ready.
+func TestReadinessOfReplicas(t *testing.T) {
+	type rounds struct {
+		lostA, lostB, broken bool
+		// deadB is a replica that does nothing any more.
+		deadB bool
+		n     int
+	}
+	tests := map[string]struct {
+		history      []rounds
+		wantA, wantB bool
+	}{
+		"both reach the store":               {history: []rounds{{n: 5}}, wantA: true, wantB: true},
+		"one has lost it":                    {history: []rounds{{n: 3}, {lostA: true, n: 3}}, wantB: true},
+		"one never had it":                   {history: []rounds{{lostA: true, n: 3}}, wantB: true},
+		"both have lost it":                  {history: []rounds{{n: 3}, {lostA: true, lostB: true, n: 5}}, wantA: true, wantB: true},
+		"one, then the other":                {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, lostB: true, n: 5}}, wantA: true, wantB: true},
+		"it is back":                         {history: []rounds{{n: 3}, {lostA: true, n: 3}, {n: 1}}, wantA: true, wantB: true},
+		"the other is gone, with its lease":  {history: []rounds{{n: 3}, {lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
+		"the other ends later":               {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
+		"the host is unreachable":            {history: []rounds{{n: 3}, {lostA: true, broken: true, n: 3}}, wantA: true, wantB: true},
+		"the host becomes unreachable later": {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, broken: true, n: 5}}, wantA: true, wantB: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h, clock := newHost(), clocktesting.NewFakeClock(time.Now())
+			// The other replica's clock is an hour late.
+			a, b := newReplica(h, clock), newReplica(h, clocktesting.NewFakeClock(clock.Now().Add(-time.Hour)))
+			for _, during := range test.history {
+				a.lost.Store(during.lostA)
+				b.lost.Store(during.lostB)
+				h.broken = during.broken
+				for range during.n {
+					a.step(t.Context())
+					if !during.deadB {
+						b.step(t.Context())
+					}
+					clock.Step(renewInterval)
+				}
+			}
+			if a.ready() != test.wantA || b.ready() != test.wantB {
+				t.Errorf("ready: %t (%v), %t; want %t, %t", a.ready(), a.Check().Check(nil), b.ready(), test.wantA, test.wantB)
+			}
+		})
+	}
+}
+
+// TestLeasesAreRemoved: that of a replica at its end, and that of one that was killed.
+func TestLeasesAreRemoved(t *testing.T) {
+	h, clock := newHost(), clocktesting.NewFakeClock(time.Now())
+	killed := newReplica(h, clock)
+	killed.step(t.Context())
+	clock.Step(2 * abandonedAfter)
+	alive := newReplica(h, clock)
+	alive.step(t.Context())
+
+	r := newReplica(h, clock)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.Run(ctx) }()
+	names := func(ctx context.Context) map[string]bool {
+		leases, err := h.client.CoordinationV1().Leases("website-system").List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		names := map[string]bool{}
+		for _, lease := range leases.Items {
+			names[lease.Name] = true
+		}
+		return names
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return names(ctx)[r.name], nil
+	}); err != nil {
+		t.Fatal("a replica that runs has no lease")
+	}
+	if got := names(ctx); got[killed.name] || !got[alive.name] {
+		t.Errorf("leases %v, want those of replicas that run", got)
+	}
+	stop()
+	<-ended
+	if got := names(t.Context()); got[r.name] || !got[alive.name] {
+		t.Errorf("leases after the end of one replica: %v", got)
+	}
+}
+
+// TestRenewalWithoutAnswer: what was stored without an answer does not end the renewals.
+func TestRenewalWithoutAnswer(t *testing.T) {
+	for name, verb := range map[string]string{"create": "create", "update": "update"} {
+		t.Run(name, func(t *testing.T) {
+			h, clock := newHost(), clocktesting.NewFakeClock(time.Now())
+			r := newReplica(h, clock)
+			if verb == "update" {
+				r.step(t.Context())
+			}
+			lost := false
+			h.client.PrependReactor(verb, "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if lost {
+					return false, nil, nil
+				}
+				lost = true
+				lease := action.(interface{ GetObject() runtime.Object }).GetObject().(*coordinationv1.Lease).DeepCopy()
+				h.version++
+				lease.ResourceVersion = strconv.Itoa(h.version)
+				tracker := h.client.Tracker()
+				resource := coordinationv1.SchemeGroupVersion.WithResource("leases")
+				if verb == "create" {
+					return true, nil, errors.Join(tracker.Create(resource, lease, "website-system"), errors.New("timeout"))
+				}
+				return true, nil, errors.Join(tracker.Update(resource, lease, "website-system"), errors.New("timeout"))
+			})
+			for range 3 {
+				r.step(t.Context())
+				clock.Step(renewInterval)
+			}
+			leases, err := h.client.CoordinationV1().Leases("website-system").List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(leases.Items) != 1 {
+				t.Fatalf("leases: %v, %v; want one", leases, err)
+			}
+			if renewed := leases.Items[0].Spec.RenewTime.Time; clock.Since(renewed) > renewInterval {
+				t.Errorf("renewed %s ago, want it renewed in the last round", clock.Since(renewed))
+			}
+		})
+	}
+}
