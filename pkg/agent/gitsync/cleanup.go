@@ -1,0 +1,73 @@
+package gitsync
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// lockAge is how old a lock file without a git that could hold it must be to be removed.
+const lockAge = 2 * time.Second
+
+// temporaryLink is how git-sync makes its link; one that it has left behind keeps it from
+// publishing ever again.
+const temporaryLink = "tmp-link"
+
+// removeLeftovers removes what a killed git-sync and a killed git leave behind in the root.
+// No git may be running.
+func removeLeftovers(root string) error {
+	err := os.Remove(filepath.Join(root, temporaryLink))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	temporary, globErr := filepath.Glob(filepath.Join(root, "tmp-err-*"))
+	errs := []error{err, globErr}
+	for _, path := range temporary {
+		errs = append(errs, os.Remove(path))
+	}
+	errs = append(errs, filepath.WalkDir(filepath.Join(root, ".git"), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.Type().IsRegular() && isLeftover(path):
+			return os.Remove(path)
+		}
+		return nil
+	}))
+	return errors.Join(errs...)
+}
+
+// isLeftover reports whether a file in .git is a lock or an incomplete pack.
+func isLeftover(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasSuffix(name, ".lock") || name == "gc.pid" ||
+		strings.HasPrefix(name, "tmp_") && strings.Contains(path, "/objects/")
+}
+
+// removeOldLocks removes the lock files that would have git-sync wipe its root, or fail at
+// every sync. It reads a few directories only, so that it can run every second. No git may
+// be running.
+func removeOldLocks(root string, now time.Time) (removed []string, err error) {
+	var locks []string
+	for _, pattern := range []string{".git/*.lock", ".git/worktrees/*/*.lock", ".git/refs/heads/*.lock"} {
+		found, globErr := filepath.Glob(filepath.Join(root, pattern))
+		locks, err = append(locks, found...), errors.Join(err, globErr)
+	}
+	for _, lock := range locks {
+		info, statErr := os.Lstat(lock)
+		if statErr != nil || now.Sub(info.ModTime()) < lockAge {
+			continue
+		}
+		if removeErr := os.Remove(lock); removeErr != nil {
+			err = errors.Join(err, removeErr)
+			continue
+		}
+		removed = append(removed, lock)
+	}
+	return removed, err
+}

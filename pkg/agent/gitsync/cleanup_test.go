@@ -1,0 +1,111 @@
+package gitsync
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, root string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func remaining(t *testing.T, root string, names ...string) (there []string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+			there = append(there, name)
+		}
+	}
+	return there
+}
+
+func TestRemoveLeftovers(t *testing.T) {
+	root := t.TempDir()
+	left := []string{".git/shallow.lock", ".git/worktrees/a/index.lock", ".git/refs/heads/main.lock", ".git/modules/m/config.lock",
+		".git/objects/pack/tmp_pack_x", ".git/gc.pid", "tmp-err-1"}
+	kept := []string{".git/HEAD", ".git/objects/pack/pack-x.pack", ".worktrees/a/composer.lock", ".worktrees/a/tmp_x", "yarn.lock"}
+	write(t, root, append(left, kept...)...)
+	if err := os.Symlink("nowhere", filepath.Join(root, temporaryLink)); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeLeftovers(root); err != nil {
+		t.Fatal(err)
+	}
+	if got := remaining(t, root, append(left, temporaryLink)...); len(got) > 0 {
+		t.Errorf("%q are still there", got)
+	}
+	if got := remaining(t, root, kept...); !slices.Equal(got, kept) {
+		t.Errorf("only %q are still there, want %q", got, kept)
+	}
+	if err := removeLeftovers(filepath.Join(root, "nowhere")); err != nil {
+		t.Errorf("before the first sync: %v", err)
+	}
+}
+
+func TestRemoveOldLocks(t *testing.T) {
+	root := t.TempDir()
+	locks := []string{".git/index.lock", ".git/shallow.lock", ".git/worktrees/a/index.lock"}
+	write(t, root, locks...)
+	// One that is new may be held.
+	if removed, err := removeOldLocks(root, time.Now()); err != nil || len(removed) > 0 {
+		t.Errorf("removed %q, %v at once", removed, err)
+	}
+	if removed, err := removeOldLocks(root, time.Now().Add(time.Minute)); err != nil || len(removed) != len(locks) {
+		t.Errorf("removed %q, %v, want all", removed, err)
+	}
+	if got := remaining(t, root, locks...); len(got) > 0 {
+		t.Errorf("%q are still there", got)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	for stat, want := range map[string]process{
+		"7 (git) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0\n":                 {pid: 7, parent: 1, start: "4711", name: "git"},
+		"8 (a) Z (b) ) Z 7 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4712 0 0\n":           {pid: 8, parent: 7, start: "4712", name: "a) Z (b) ", zombie: true},
+		"9 (git-remote-http) R 8 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4713 0 0 0 0\n": {pid: 9, parent: 8, start: "4713", name: "git-remote-http"},
+	} {
+		if got, ok := parseStat([]byte(stat)); !ok || got != want {
+			t.Errorf("parseStat(%q) = %+v, %t, want %+v", stat, got, ok, want)
+		}
+	}
+	for _, stat := range []string{"", "7", "7 (git", "x (git) S 1", "7 (git) S 1 7 7"} {
+		if got, ok := parseStat([]byte(stat)); ok {
+			t.Errorf("parseStat(%q) = %+v", stat, got)
+		}
+	}
+}
+
+func TestDescendants(t *testing.T) {
+	all := []process{{pid: 1}, {pid: 2, parent: 1}, {pid: 3, parent: 2}, {pid: 4, parent: 3}, {pid: 5, parent: 1}}
+	var pids []int
+	for _, p := range descendants(all, 2) {
+		pids = append(pids, p.pid)
+	}
+	if slices.Sort(pids); !slices.Equal(pids, []int{3, 4}) {
+		t.Errorf("descendants of 2: %v", pids)
+	}
+}
+
+// TestCatches: the signal would end a process without a handler. The Go runtime of this
+// test has one for SIGCHLD, and none can be had for SIGKILL.
+func TestCatches(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc")
+	}
+	if !catches(os.Getpid(), syscall.SIGCHLD) || catches(os.Getpid(), syscall.SIGKILL) {
+		t.Errorf("SIGCHLD %t, SIGKILL %t", catches(os.Getpid(), syscall.SIGCHLD), catches(os.Getpid(), syscall.SIGKILL))
+	}
+}

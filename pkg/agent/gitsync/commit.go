@@ -1,0 +1,129 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"k8s.io/klog/v2"
+)
+
+// CommitError is why a commit could not be fetched.
+type CommitError struct {
+	SyncError
+	// Ended is how git-sync has ended.
+	Ended error
+}
+
+func (e *CommitError) Error() string {
+	return fmt.Sprintf("fetching a commit: %s: %s (%v)", e.Reason, e.Text, e.Ended)
+}
+
+func (e *CommitError) Unwrap() error { return e.Ended }
+
+// FetchCommit fetches a commit that git-sync does not follow, by a second one that ends then,
+// and returns its worktree. Everything is in a root of its own, which the caller removes. One
+// commit is fetched at a time.
+func (s *Supervisor) FetchCommit(ctx context.Context, root, link, commit string) (worktree string, err error) {
+	if err := os.RemoveAll(root); err != nil {
+		return "", fmt.Errorf("removing what was fetched before: %w", err)
+	}
+	errorFile := s.ErrorFile + ".commit"
+	if err := os.Remove(errorFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("removing an earlier error: %w", err)
+	}
+	username, err := s.readUsername()
+	if err != nil {
+		return "", err
+	}
+	arguments := onceArguments(s.Command[1:], root, link, commit, errorFile)
+	if s.UsernameFile != "" {
+		arguments = append(arguments, "--username="+username)
+	}
+	if err := s.runSecond(ctx, exec.Command(s.Command[0], arguments...)); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		failed, readErr := ReadErrorFile(errorFile)
+		if failed.Reason == ReasonNone {
+			failed = SyncError{Reason: ReasonUnknown, At: s.Clock.Now()}
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			failed = SyncError{Reason: ReasonTimedOut, At: s.Clock.Now()}
+		}
+		return "", &CommitError{SyncError: failed, Ended: errors.Join(err, readErr)}
+	}
+	target, err := os.Readlink(filepath.Join(root, link))
+	if err != nil || filepath.Base(target) != commit {
+		return "", &CommitError{SyncError{Reason: ReasonUnknown, At: s.Clock.Now()}, fmt.Errorf("git-sync has published %q: %w", target, err)}
+	}
+	return filepath.Join(root, target), nil
+}
+
+// onceFlags are the flags of git-sync that are other ones for one sync.
+var onceFlags = []string{
+	"--ref", "--root", "--link", "--error-file", "--max-failures", "--one-time",
+	"--period", "--init-period", "--sync-on-signal", "--http-bind", "--http-metrics",
+}
+
+// onceArguments are those of git-sync to fetch a commit once.
+func onceArguments(arguments []string, root, link, commit, errorFile string) []string {
+	kept := slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool {
+		name, _, _ := strings.Cut(argument, "=")
+		return slices.Contains(onceFlags, name)
+	})
+	return append(kept, "--ref="+commit, "--root="+root, "--link="+link, "--error-file="+errorFile, "--max-failures=0", "--one-time")
+}
+
+// runSecond runs a git-sync next to the one that is supervised, until it ends, or for a
+// little longer than a sync may take.
+func (s *Supervisor) runSecond(ctx context.Context, command *exec.Cmd) error {
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.mu.Lock()
+	if s.format != "" {
+		command.Env = append(os.Environ(), formatVariable+"="+s.format)
+	}
+	if err := command.Start(); err != nil {
+		s.mu.Unlock()
+		return fmt.Errorf("starting a second git-sync: %w", err)
+	}
+	s.second = command.Process.Pid
+	s.mu.Unlock()
+	klog.FromContext(ctx).Info("Fetching a commit with a second git-sync", "pid", command.Process.Pid)
+
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	var err error
+	overdue := s.Clock.NewTimer(s.Timeout + overdueGrace)
+	defer overdue.Stop()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = errors.Join(ctx.Err(), s.endSecond(command.Process.Pid, ended))
+	case <-overdue.C():
+		err = errors.Join(context.DeadlineExceeded, s.endSecond(command.Process.Pid, ended))
+	}
+	s.mu.Lock()
+	s.second = 0
+	s.mu.Unlock()
+	s.endGroup(command.Process.Pid)
+	return err
+}
+
+func (s *Supervisor) endSecond(group int, ended <-chan error) error {
+	signalGroup(group, syscall.SIGTERM)
+	select {
+	case err := <-ended:
+		return err
+	case <-s.Clock.After(endGrace):
+		signalGroup(group, syscall.SIGKILL)
+		return <-ended
+	}
+}

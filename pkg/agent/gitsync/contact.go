@@ -1,0 +1,81 @@
+package gitsync
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Mark is what git-sync had done last when no fetch was running.
+type Mark struct{ fetched, failed time.Time }
+
+// Mark returns what git-sync has done so far. It reports false while a fetch is running,
+// whose end says nothing of what is pushed now.
+func (s *Supervisor) Mark() (Mark, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.command != nil {
+		all, err := processes()
+		if err != nil {
+			return Mark{}, false, err
+		}
+		for _, p := range descendants(all, s.command.Process.Pid) {
+			if !p.zombie && p.isFetch() {
+				return Mark{}, false, nil
+			}
+		}
+	}
+	return Mark{fetched: s.LastContact(), failed: s.lastError()}, true, nil
+}
+
+// Since returns whether a sync has fetched something after a Mark, or that there is nothing
+// new, and whether one has failed since then. git-sync removes an earlier error last.
+func (s *Supervisor) Since(mark Mark) (fetched, failed bool) {
+	contact, last := s.LastContact(), s.lastError()
+	return last.IsZero() && !contact.IsZero() && !contact.Equal(mark.fetched), !last.IsZero() && !last.Equal(mark.failed)
+}
+
+// lastError is when git-sync has last failed, or zero if its last sync has succeeded.
+func (s *Supervisor) lastError() time.Time {
+	failed, err := ReadErrorFile(s.ErrorFile)
+	if err != nil || failed.Reason == ReasonNone {
+		return time.Time{}
+	}
+	return failed.At
+}
+
+// Asleep reports whether git-sync has published the commit that it is to publish, and never
+// fetches again.
+func (s *Supervisor) Asleep() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asleep()
+}
+
+// isFetch reports whether a process is a fetch of git, or works for one.
+func (p process) isFetch() bool {
+	if strings.HasPrefix(p.name, "git-remote") || strings.HasPrefix(p.name, "ssh") {
+		return true
+	}
+	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+	return err == nil && p.name == "git" && bytes.Contains(command, []byte("\x00fetch\x00"))
+}
+
+// CommitOf returns the commit of a hash that was fetched, which is another one for an
+// annotated tag.
+func (s *Supervisor) CommitOf(ctx context.Context, hash string) (commit string, err error) {
+	err = s.Do(func() error {
+		output, err := exec.CommandContext(ctx, "git", "-C", s.Root, "rev-parse", "--verify", "--quiet", hash+"^{commit}").Output()
+		commit = strings.TrimSpace(string(output))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("finding the commit of %s in %s: %w", hash, filepath.Base(s.Root), err)
+	}
+	return commit, nil
+}

@@ -1,0 +1,305 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// minBackoff and maxBackoff limit how long a git-sync that has died is not restarted.
+	minBackoff, maxBackoff = time.Second, 30 * time.Second
+	// steady is how long git-sync must have run for the back-off to start from the beginning.
+	steady = time.Minute
+	// endGrace is how long processes may take to end before they are killed: git removes
+	// its lock files.
+	endGrace = 2 * time.Second
+	// overdueGrace is how long after the end of its time a git may run. git-sync kills it
+	// at that end.
+	overdueGrace = 5 * time.Second
+	// stallGrace is how long a sync may be late before git-sync is restarted.
+	stallGrace = 30 * time.Second
+)
+
+// Supervisor runs git-sync.
+type Supervisor struct {
+	// Command is git-sync and its arguments.
+	Command []string
+	// Root and ErrorFile are those of git-sync.
+	Root, ErrorFile string
+	// UsernameFile has the user name of git-sync, if it is to have one.
+	UsernameFile string
+	// Period and Timeout are those of a sync.
+	Period, Timeout time.Duration
+	// Clock is the clock of all intervals.
+	Clock clock.WithTicker
+
+	// own is held while this process itself runs a command, which is then no process that
+	// git has left behind.
+	own sync.Mutex
+
+	mu sync.Mutex
+	// command is the child, or nil, and second the process that fetches a commit, or zero.
+	command *exec.Cmd
+	second  int
+	// seen is when each process was first seen, by its id.
+	seen map[string]time.Time
+	// terminated is when processes were asked to end.
+	terminated map[string]time.Time
+	// username is that of the child.
+	username string
+	// format is the object format of the remote if it is not git's default, formatAt when
+	// that was found, and reformat is true until there is a repository for it.
+	format   string
+	formatAt time.Time
+	reformat bool
+	// lastSign is the last time at which a sync, or git-sync itself, is known to have
+	// begun or ended.
+	lastSign time.Time
+	// pausedUntil is until when git-sync is stopped, or zero, refusals how often in a row its
+	// host has refused requests, and refusedAt when the last error was found that may be that.
+	pausedUntil time.Time
+	refusals    int
+	refusedAt   time.Time
+	// begun is when git-sync was started for the first time.
+	begun                   time.Time
+	restarts, ended, stalls int
+}
+
+// Counts are what has happened since the start.
+type Counts struct {
+	// Running is false while git-sync waits for its restart.
+	Running bool
+	// Restarts is how often git-sync was started again.
+	Restarts int
+	// EndedProcesses is how many processes that git left behind were ended.
+	EndedProcesses int
+	// Stalls is how often git-sync was restarted because it did nothing.
+	Stalls int
+}
+
+// Counts returns the current counts.
+func (s *Supervisor) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Counts{Running: s.command != nil, Restarts: s.restarts, EndedProcesses: s.ended, Stalls: s.stalls}
+}
+
+// Run runs git-sync until ctx ends, and then ends it and all that it has started.
+func (s *Supervisor) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	backoff := minBackoff
+	for ctx.Err() == nil {
+		if err := errors.Join(s.reformatRoot(), removeLeftovers(s.Root)); err != nil {
+			logger.Error(err, "Failed to remove what an earlier git-sync left")
+		}
+		begin := s.Clock.Now()
+		err := s.runOnce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if s.Clock.Since(begin) >= steady {
+			backoff = minBackoff
+		}
+		logger.Info("git-sync has ended, restarting it", "err", err, "backoff", backoff)
+		select {
+		case <-ctx.Done():
+		case <-s.Clock.After(backoff):
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// runOnce runs git-sync until it ends, and returns why.
+func (s *Supervisor) runOnce(ctx context.Context) error {
+	username, err := s.readUsername()
+	if err != nil {
+		return err
+	}
+	arguments := s.Command[1:]
+	if s.UsernameFile != "" {
+		arguments = append(slices.Clip(arguments), "--username="+username)
+	}
+	command := exec.Command(s.Command[0], arguments...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	// A process group of its own, so that no process escapes its end.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+
+	s.mu.Lock()
+	s.username = username
+	if s.format != "" {
+		command.Env = append(os.Environ(), formatVariable+"="+s.format)
+	}
+	if err := command.Start(); err != nil {
+		s.mu.Unlock()
+		return fmt.Errorf("starting git-sync: %w", err)
+	}
+	if s.begun.IsZero() {
+		s.begun = s.Clock.Now()
+	} else {
+		s.restarts++
+	}
+	s.command, s.lastSign, s.pausedUntil = command, s.Clock.Now(), time.Time{}
+	s.seen, s.terminated = map[string]time.Time{}, map[string]time.Time{}
+	s.mu.Unlock()
+
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		signalGroup(command.Process.Pid, syscall.SIGTERM)
+		// One that is stopped does not end.
+		signalGroup(command.Process.Pid, syscall.SIGCONT)
+		select {
+		case err = <-ended:
+		case <-s.Clock.After(endGrace):
+			signalGroup(command.Process.Pid, syscall.SIGKILL)
+			err = <-ended
+		}
+	}
+	s.mu.Lock()
+	s.command = nil
+	s.mu.Unlock()
+	s.endGroup(command.Process.Pid)
+	return err
+}
+
+// endGroup ends what git-sync has left running, which would work in the root together with
+// the next git-sync.
+func (s *Supervisor) endGroup(group int) {
+	signalGroup(group, syscall.SIGTERM)
+	deadline := s.Clock.Now().Add(endGrace)
+	for groupExists(group) {
+		s.reap()
+		if s.Clock.Now().After(deadline) {
+			signalGroup(group, syscall.SIGKILL)
+		}
+		s.Clock.Sleep(20 * time.Millisecond)
+	}
+}
+
+func signalGroup(group int, signal syscall.Signal) {
+	if err := syscall.Kill(-group, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		klog.ErrorS(err, "Failed to signal git-sync", "signal", signal)
+	}
+}
+
+func groupExists(group int) bool { return syscall.Kill(-group, 0) == nil }
+
+// Signal passes a signal on to git-sync, if that has a handler for it, and reports whether it
+// has.
+func (s *Supervisor) Signal(signal syscall.Signal) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.command == nil || !catches(s.command.Process.Pid, signal) {
+		return false, nil
+	}
+	s.resume(s.Clock.Now())
+	if err := syscall.Kill(s.command.Process.Pid, signal); err != nil {
+		return false, fmt.Errorf("passing %s on to git-sync: %w", signal, err)
+	}
+	return true, nil
+}
+
+// Do runs a function that starts and awaits processes, which are not taken for those that
+// git left behind.
+func (s *Supervisor) Do(function func() error) error {
+	s.own.Lock()
+	defer s.own.Unlock()
+	return function()
+}
+
+// reap takes note of the end of processes that have no other parent.
+func (s *Supervisor) reap() {
+	if !s.own.TryLock() {
+		return
+	}
+	defer s.own.Unlock()
+	all, err := processes()
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range all {
+		// Whoever has started a child awaits it.
+		if p.parent == os.Getpid() && p.zombie && !s.isChild(p) {
+			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		}
+	}
+}
+
+func (s *Supervisor) isChild(p process) bool {
+	return s.command != nil && p.pid == s.command.Process.Pid || p.pid == s.second && s.second != 0
+}
+
+// Fetched is the hash that git has last fetched, and when. Both are zero while it fetches.
+func (s *Supervisor) Fetched() (hash string, at time.Time) {
+	at = s.LastContact()
+	if at.IsZero() {
+		return "", at
+	}
+	file, err := os.Open(filepath.Join(s.Root, ".git", "FETCH_HEAD"))
+	if err != nil {
+		return "", time.Time{}
+	}
+	defer func() { _ = file.Close() }()
+	line := make([]byte, 65)
+	n, err := io.ReadFull(file, line)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", time.Time{}
+	}
+	hash, _, _ = strings.Cut(string(line[:n]), "\t")
+	return hash, at
+}
+
+// NextSync is the earliest time of the next contact to the repository: in the past while
+// there is one, and zero if there will be none.
+func (s *Supervisor) NextSync() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asleep() {
+		return time.Time{}
+	}
+	if !s.pausedUntil.IsZero() {
+		return s.pausedUntil
+	}
+	var last time.Time
+	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
+		info, err := os.Stat(name)
+		if err != nil || !info.ModTime().After(last) {
+			continue
+		}
+		last = info.ModTime()
+		if info.Size() == 0 {
+			return last
+		}
+	}
+	if last.IsZero() {
+		return s.begun
+	}
+	return last.Add(s.Period)
+}
+
+// LastContact is when git has last fetched something, or that there is nothing new. It is
+// zero before that. git empties the file when a fetch begins, and writes it at its end.
+func (s *Supervisor) LastContact() time.Time {
+	info, err := os.Stat(filepath.Join(s.Root, ".git", "FETCH_HEAD"))
+	if err != nil || info.Size() == 0 {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

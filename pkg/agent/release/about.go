@@ -1,0 +1,101 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	// aboutDir has a file for each release with what its commit says about itself.
+	aboutDir = "about"
+	// aboutTimeout is the time limit of reading that from git.
+	aboutTimeout = 5 * time.Second
+	// maxSubject and maxAuthor are the most bytes of it that are kept.
+	maxSubject, maxAuthor = 200, 100
+)
+
+// About is what a commit says about itself.
+type About struct {
+	// Subject is the first line of its message.
+	Subject string `json:"subject,omitempty"`
+	// Author is the name of its author.
+	Author string `json:"author,omitempty"`
+}
+
+// About returns what the commit of a release says about itself, if that is known.
+func (s *Store) About(commit string) About {
+	var about About
+	data, err := os.ReadFile(s.aboutFile(commit))
+	if err != nil || json.Unmarshal(data, &about) != nil {
+		return About{}
+	}
+	return about
+}
+
+func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit+".json") }
+
+// keepAbout reads what a commit says about itself from its repository, and keeps it.
+func (s *Store) keepAbout(ctx context.Context, repository, commit string) error {
+	ctx, cancel := context.WithTimeout(ctx, aboutTimeout)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, "git", "-C", repository, "log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8",
+		"--format=%s%x00%an", commit, "--").Output()
+	if err != nil {
+		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
+	}
+	subject, author, _ := strings.Cut(strings.TrimSuffix(string(output), "\n"), "\x00")
+	data, err := json.Marshal(About{Subject: printable(subject, maxSubject), Author: printable(author, maxAuthor)})
+	if err != nil {
+		return fmt.Errorf("encoding the message of commit %s: %w", commit, err)
+	}
+	// It is read for a release only, which is made after it.
+	if err := os.WriteFile(s.aboutFile(commit), data, 0o600); err != nil {
+		return fmt.Errorf("keeping the message of commit %s: %w", commit, err)
+	}
+	return nil
+}
+
+// printable returns the beginning of a text without what could not be shown, or would change
+// how it is shown. Anyone who may push can write anything there.
+func printable(text string, limit int) string {
+	var kept strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if unicode.IsSpace(r) {
+			r = ' '
+		}
+		if !unicode.IsPrint(r) {
+			continue
+		}
+		if kept.Len()+len(string(r)) > limit {
+			break
+		}
+		kept.WriteRune(r)
+	}
+	return strings.TrimSpace(kept.String())
+}
+
+// collectAbout removes what is kept without a release.
+func (s *Store) collectAbout() error {
+	entries, err := os.ReadDir(s.path(aboutDir))
+	if err != nil {
+		return fmt.Errorf("listing what is known of releases: %w", err)
+	}
+	for _, entry := range entries {
+		if commit := strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name())); s.Has(commit) {
+			continue
+		}
+		if err := os.Remove(s.path(aboutDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing what is known of a release: %w", err)
+		}
+	}
+	return nil
+}

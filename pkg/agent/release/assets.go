@@ -1,0 +1,104 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// hashedName finds what could be a hash in the name of a file that pages load.
+var hashedName = regexp.MustCompile(`[._~-]([0-9A-Za-z_-]{8,64})\.(?:chunk\.|bundle\.|min\.|module\.)?` +
+	`(?:js|mjs|css|json|wasm|woff2?|ttf|otf|eot|svg|png|jpe?g|gif|webp|avif|ico|mp4|webm|mp3|ogg)(?:\.map|\.gz)?$`)
+
+// IsHashed reports whether the name of a file contains a hash of its content, so that it is
+// the same file in every release. Bundlers write 8 or more hexadecimal digits or letters and
+// digits; words and dates are none.
+func IsHashed(name string) bool {
+	found := hashedName.FindStringSubmatch(name)
+	if found == nil {
+		return false
+	}
+	// A word may come before the hash: settings-panel-3f2a91bc.js.
+	token := found[1]
+	if i := strings.LastIndexAny(token, "-_"); i >= 0 && len(token)-i-1 >= 8 {
+		token = token[i+1:]
+	}
+	var digits, upper, lower bool
+	for i, c := range token {
+		digits = digits || unicode.IsDigit(c)
+		upper = upper || i > 0 && unicode.IsUpper(c)
+		lower = lower || unicode.IsLower(c)
+	}
+	return digits && (upper || lower) || upper && lower
+}
+
+// keepAssets puts next to the release of a commit the hashed files of other releases that
+// it lacks: pages that were loaded before still ask for them.
+func (s *Store) keepAssets(commit string) error {
+	commits, err := s.List()
+	if err != nil {
+		return err
+	}
+	temporary := s.path(assetsDir, unfinished+commit)
+	if err := os.RemoveAll(temporary); err != nil {
+		return fmt.Errorf("keeping assets: %w", err)
+	}
+	if err := os.Mkdir(temporary, 0o755); err != nil {
+		return fmt.Errorf("keeping assets: %w", err)
+	}
+	for _, other := range commits {
+		if other == commit {
+			continue
+		}
+		if err := s.keepAssetsOf(other, commit, temporary); err != nil {
+			return fmt.Errorf("keeping assets of commit %s: %w", other, err)
+		}
+	}
+	kept := s.path(assetsDir, commit)
+	if err := s.remove(kept); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, kept); err != nil {
+		return fmt.Errorf("keeping assets: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) keepAssetsOf(other, commit, target string) error {
+	root := s.Path(other)
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if path != root && hidden(entry.Name()) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() || !IsHashed(entry.Name()) {
+			return nil
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Lstat(filepath.Join(s.Path(commit), name)); err == nil {
+			return nil
+		}
+		kept := filepath.Join(target, name)
+		if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+			return err
+		}
+		// Of two releases the later one comes first.
+		if err := os.Link(path, kept); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+}

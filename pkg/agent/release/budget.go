@@ -1,0 +1,130 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// reserved is how often the current release must fit into what is left of the budget: the
+// next fetch, its worktree, and git's repacking, which holds the old pack and the new one.
+const reserved = 3
+
+// bytesPerInode is how many bytes of a file system there are for each inode, as mkfs.ext4
+// makes it. A volume is not to take more inodes than its share of these: the kubelet evicts
+// pods when its node runs out of them.
+const bytesPerInode = 16 << 10
+
+// Collect removes releases that are not to be kept, and more of them, the oldest first,
+// while the volume is over its budget of bytes or inodes. The current release and that of
+// the pinned commit, if there is one, are always kept.
+func (s *Store) Collect(pinned string) error {
+	commits, err := s.List()
+	if err != nil {
+		return err
+	}
+	if err := s.collectAssets(); err != nil {
+		return err
+	}
+	if i := slices.Index(commits, pinned); i > 1 {
+		// What comes first is dropped last.
+		commits = slices.Insert(slices.Delete(commits, i, i+1), 1, pinned)
+	}
+	least := 1
+	if len(commits) > 1 && commits[1] == pinned {
+		least = 2
+	}
+	for len(commits) > max(s.Keep, least) {
+		if err := s.drop(commits[len(commits)-1]); err != nil {
+			return err
+		}
+		commits = commits[:len(commits)-1]
+	}
+	if err := s.collectAbout(); err != nil {
+		return err
+	}
+	if s.Budget <= 0 || len(commits) == 0 {
+		return nil
+	}
+	current, err := usage(s.Path(commits[0]))
+	if err != nil {
+		return err
+	}
+	for len(commits) > least {
+		used, err := usage(s.Volume)
+		if err != nil {
+			return err
+		}
+		if used.bytes+reserved*current.bytes <= s.Budget && used.inodes+reserved*current.inodes <= s.Budget/bytesPerInode {
+			return nil
+		}
+		if err := s.drop(commits[len(commits)-1]); err != nil {
+			return err
+		}
+		commits = commits[:len(commits)-1]
+	}
+	return nil
+}
+
+// Discard removes a release, unless it is the current one.
+func (s *Store) Discard(commit string) error {
+	if commit == "" || commit == s.Current() {
+		return nil
+	}
+	return s.drop(commit)
+}
+
+// drop removes a release and the assets next to it.
+func (s *Store) drop(commit string) error {
+	return errors.Join(s.remove(s.Path(commit)), s.remove(s.path(assetsDir, commit)))
+}
+
+// collectAssets removes assets without a release.
+func (s *Store) collectAssets() error {
+	entries, err := os.ReadDir(s.path(assetsDir))
+	if err != nil {
+		return fmt.Errorf("listing assets: %w", err)
+	}
+	for _, entry := range entries {
+		if s.Has(entry.Name()) {
+			continue
+		}
+		if err := s.remove(s.path(assetsDir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taken is what files take on a disk.
+type taken struct{ bytes, inodes int64 }
+
+// usage is what a directory takes on the disk, with each file once however many names it has.
+func usage(dir string) (taken, error) {
+	seen := map[uint64]bool{}
+	var used taken
+	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !seen[stat.Ino] {
+					seen[stat.Ino] = true
+					used.bytes += stat.Blocks * 512
+					used.inodes++
+				}
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // git is working meanwhile
+		}
+		return err
+	})
+	if err != nil {
+		return taken{}, fmt.Errorf("measuring %s: %w", dir, err)
+	}
+	return used, nil
+}

@@ -1,0 +1,117 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxLinks is how many symbolic links may lead to each other, as in Linux.
+	maxLinks = 40
+	// maxViaLinks limits what links to directories add to a release: a few links to
+	// directories with links double it each.
+	maxViaLinks = 5000
+)
+
+// errRefused is a link that is not served.
+var errRefused = errors.New("refused")
+
+// mayAdd reports whether another file or directory may be there because of a link.
+func (t *tree) mayAdd() bool {
+	t.viaLinks++
+	return t.viaLinks <= maxViaLinks
+}
+
+// link puts what a symbolic link leads to in its place, so that a release has no links.
+// What is not served is left out.
+func (t *tree) link(ctx context.Context, source, target string, active []string) error {
+	real, err := t.resolve(source)
+	if err == nil && (t.loops(real, source, active) || !t.mayAdd()) {
+		err = errRefused
+	}
+	if errors.Is(err, errRefused) {
+		t.made.RefusedLinks++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(filepath.Join(t.source, real))
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return t.file(real, target)
+	case !info.IsDir():
+		t.made.RefusedLinks++
+		return nil
+	}
+	if err := os.Mkdir(filepath.Join(t.target, target), 0o755); err != nil {
+		return err
+	}
+	return t.directory(ctx, real, target, append(slices.Clip(active), real, filepath.Dir(source)))
+}
+
+// loops reports whether a directory contains the link that leads to it, or one of those on
+// the way to that.
+func (t *tree) loops(real, source string, active []string) bool {
+	contains := func(path string) bool {
+		return real == "." || path == real || strings.HasPrefix(path, real+string(filepath.Separator))
+	}
+	return contains(source) || slices.ContainsFunc(active, contains)
+}
+
+// resolve returns the path in the worktree of what a link leads to, without links. It
+// returns errRefused for a path that leaves the worktree, is hidden, or does not exist.
+func (t *tree) resolve(link string) (string, error) {
+	const separator = string(filepath.Separator)
+	var done []string
+	rest := strings.Split(link, separator)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch {
+		case name == "" || name == ".":
+			continue
+		case name == ".." && len(done) == 0:
+			return "", errRefused
+		case name == "..":
+			done = done[:len(done)-1]
+			continue
+		case links > 0 && hidden(name):
+			return "", errRefused
+		}
+		path := filepath.Join(append(slices.Clone(done), name)...)
+		info, err := os.Lstat(filepath.Join(t.source, path))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(rest) > 0 && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+			return "", errRefused
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = append(done, name)
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", errRefused
+		}
+		target, err := os.Readlink(filepath.Join(t.source, path))
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(target) {
+			return "", errRefused
+		}
+		rest = append(strings.Split(target, separator), rest...)
+	}
+	return filepath.Join(append([]string{"."}, done...)...), nil
+}
+
+// hidden reports whether a file or directory is not served: its name begins with a dot.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") && name != ".well-known" }

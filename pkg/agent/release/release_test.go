@@ -1,0 +1,481 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// repository is a repository with worktrees, as git-sync has it.
+type repository struct {
+	t   *testing.T
+	dir string
+}
+
+func newRepository(t *testing.T) *repository {
+	t.Helper()
+	r := &repository{t: t, dir: filepath.Join(t.TempDir(), "root")}
+	r.git(".", "init", "--quiet", "--initial-branch=main", r.dir)
+	if err := os.WriteFile(filepath.Join(r.dir, ".git", "info", "exclude"), []byte(".worktrees\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *repository) git(dir string, args ...string) string {
+	r.t.Helper()
+	command := exec.Command("git", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always",
+		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %v: %v: %s", args, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// commit commits files and symbolic links, whose content begins with "-> ", in place of all
+// others, and returns the commit and its worktree.
+func (r *repository) commit(files map[string]string) (commit, worktree string) {
+	r.t.Helper()
+	r.git(r.dir, "rm", "-rq", "--ignore-unmatch", ".")
+	for name, content := range files {
+		path := filepath.Join(r.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+		target, link := strings.CutPrefix(content, "-> ")
+		err := error(nil)
+		if link {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(content), 0o644)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.git(r.dir, "add", "--all", ".")
+	r.git(r.dir, "commit", "--quiet", "--allow-empty", "-m", "release")
+	commit = r.git(r.dir, "rev-parse", "HEAD")
+	worktree = filepath.Join(r.dir, ".worktrees", commit)
+	r.git(r.dir, "worktree", "add", "--quiet", "--detach", worktree, commit)
+	return commit, worktree
+}
+
+func newStore(t *testing.T, r *repository) *Store {
+	t.Helper()
+	s := &Store{Dir: filepath.Join(filepath.Dir(r.dir), "site"), Volume: filepath.Dir(r.dir), Keep: 5}
+	if err := s.Open(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// publish makes and serves the release of a commit with these files.
+func (s *Store) publish(t *testing.T, r *repository, files map[string]string) (commit string, made Made) {
+	t.Helper()
+	commit, worktree := r.commit(files)
+	made, err := s.Make(t.Context(), r.dir, worktree, commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.serve(t, commit)
+	return commit, made
+}
+
+// published is the time of the last release.
+var published = time.Now().Add(-24 * time.Hour)
+
+func (s *Store) serve(t *testing.T, commit string) {
+	t.Helper()
+	published = published.Add(time.Second)
+	if err := errors.Join(s.Switch(commit, published), s.Collect("")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files are the files below a directory, by path. It fails the test for anything else.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		if !entry.Type().IsRegular() {
+			t.Errorf("%s is a %v", name, entry.Type())
+		}
+		data, err := os.ReadFile(path)
+		found[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestPathNotFound: a commit without the published directory does not become a release.
+func TestPathNotFound(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Published = "public/site"
+	first, _ := s.publish(t, r, map[string]string{"public/site/index.html": "one"})
+	// Links within the repository are resolved.
+	linked, _ := s.publish(t, r, map[string]string{"elsewhere/index.html": "two", "public/site": "-> ../elsewhere"})
+	for name, content := range map[string]map[string]string{
+		"removed":                    {"public/index.html": "three"},
+		"a file":                     {"public/site": "three"},
+		"a link out of the worktree": {"public/site": "-> /etc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			commit, worktree := r.commit(content)
+			if _, err := s.Make(t.Context(), r.dir, worktree, commit); !errors.Is(err, ErrPathNotFound) {
+				t.Errorf("Make returned %v, want ErrPathNotFound", err)
+			}
+		})
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{linked, first}) {
+		t.Errorf("there are releases %q, %v, want those with the directory", releases, err)
+	}
+}
+
+func TestReleaseHasTheFiles(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	content := map[string]string{"index.html": "one", "docs/page.html": "page", ".well-known/security.txt": "contact", "a\nb": "odd"}
+	commit, _ := s.publish(t, r, content)
+	if got := files(t, s.Path(commit)); !maps.Equal(got, content) {
+		t.Errorf("the release has %q, want %q", got, content)
+	}
+	if target, err := os.Readlink(filepath.Join(s.Dir, "current")); err != nil || target != "releases/"+commit || s.Current() != commit {
+		t.Errorf("current is %q (%v), the commit %q", target, err, s.Current())
+	}
+	// The worktree takes its part of the volume, and the release none but for directories.
+	if err := os.RemoveAll(filepath.Join(r.dir, ".worktrees")); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, s.Path(commit)); !maps.Equal(got, content) {
+		t.Errorf("without the worktree the release has %q", got)
+	}
+}
+
+// TestLinks: what leads into the repository is served in the place of the link.
+func TestLinks(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	outside := filepath.Join(filepath.Dir(r.dir), "outside")
+	if err := os.WriteFile(outside, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	regular := map[string]string{"real/file": "inside", "real/deep/page": "page", ".hidden": "secret", "sub/.git-not/x": "secret", "index.html": "home"}
+	served := map[string]string{
+		"file": "-> real/file", "folder": "-> real", "real/up": "-> ../index.html", "chain": "-> folder/deep/../file", "slash": "-> ./real//deep/",
+	}
+	refused := map[string]string{
+		"absolute": "-> " + outside, "passwd": "-> /etc/passwd", "environ": "-> /proc/self/environ", "above": "-> ../../../../outside",
+		"up": "-> ..", "dots": "-> real/../../x", "self": "-> self", "ping": "-> pong", "pong": "-> ping", "nowhere": "-> gone",
+		"git": "-> .git", "hidden": "-> .hidden", "throughfile": "-> index.html/x", "root": "-> .", "real/loop": "-> ../real", "real/deep/loop": "-> ../..",
+		"via": "-> absolute", "hiddendir": "-> sub/.git-not",
+	}
+	all := maps.Clone(regular)
+	maps.Copy(all, served)
+	maps.Copy(all, refused)
+	commit, made := s.publish(t, r, all)
+	want := maps.Clone(regular)
+	maps.Copy(want, map[string]string{
+		"file": "inside", "real/up": "home", "chain": "inside", "slash/page": "page",
+		"folder/file": "inside", "folder/deep/page": "page", "folder/up": "home",
+	})
+	if got := files(t, s.Path(commit)); !maps.Equal(got, want) {
+		t.Errorf("the release has\n%q, want\n%q", got, want)
+	}
+	// Those below folder and slash are refused there as well.
+	if made.RefusedLinks < len(refused) {
+		t.Errorf("%d links were refused, want %d or more", made.RefusedLinks, len(refused))
+	}
+}
+
+// TestLinksThatGrow: each of these directories has all of the one before, twice.
+func TestLinksThatGrow(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	content := map[string]string{"d0/file": "x", "index.html": "home"}
+	for i := 1; i <= 30; i++ {
+		dir, before := "d"+string(rune('a'+i)), "d"+string(rune('a'+i-1))
+		if i == 1 {
+			before = "d0"
+		}
+		content[dir+"/one"], content[dir+"/two"] = "-> ../"+before, "-> ../"+before
+	}
+	_, made := s.publish(t, r, content)
+	if made.Files > maxViaLinks+len(content) || made.RefusedLinks == 0 {
+		t.Errorf("%+v, want a limit", made)
+	}
+}
+
+// TestIncompleteWorktree: git-sync removes a worktree at any time, and a killed git leaves a
+// part of one.
+func TestIncompleteWorktree(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	first, _ := s.publish(t, r, map[string]string{"index.html": "one", "docs/page.html": "page"})
+	for name, damage := range map[string]func(worktree string) error{
+		"a file is gone":      func(worktree string) error { return os.Remove(filepath.Join(worktree, "docs/page.html")) },
+		"a directory is gone": func(worktree string) error { return os.RemoveAll(filepath.Join(worktree, "docs")) },
+		"it is empty":         func(worktree string) error { return errors.Join(os.RemoveAll(worktree), os.Mkdir(worktree, 0o755)) },
+		"it is gone":          os.RemoveAll,
+		"it is a link":        func(worktree string) error { return errors.Join(os.RemoveAll(worktree), os.Symlink("/etc", worktree)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			commit, worktree := r.commit(map[string]string{"index.html": "two " + name, "docs/page.html": "page"})
+			if err := damage(worktree); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Make(t.Context(), r.dir, worktree, commit); err == nil {
+				t.Error("a release was made")
+			}
+			if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{first}) {
+				t.Errorf("there are releases %q, %v", releases, err)
+			}
+			if left, _ := filepath.Glob(s.path(releasesDir, unfinished+"*")); len(left) > 0 {
+				t.Errorf("%q is left", left)
+			}
+		})
+	}
+	if _, err := s.Make(t.Context(), r.dir, r.dir, "../../etc"); err == nil {
+		t.Error("a path was taken for a commit")
+	}
+	if err := s.Switch(strings.Repeat("0", 40), time.Now()); err == nil || s.Current() != first {
+		t.Errorf("current is %q after a switch to no release: %v", s.Current(), err)
+	}
+}
+
+// TestNothingWritesThroughLinks has git do to a worktree all that it could do in place. A
+// release shares its files, and must not change.
+func TestNothingWritesThroughLinks(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	module := newRepository(t)
+	module.commit(map[string]string{"file": "one"})
+	r.git(r.dir, "submodule", "--quiet", "add", module.dir, "module")
+	content := map[string]string{"index.html": "one", "style.css": "one\n", "script": "#!/bin/sh\n", "docs/page.html": "one", "gone": "one"}
+	r.git(r.dir, "commit", "--quiet", "-m", "module")
+	for name, text := range content {
+		if err := errors.Join(os.MkdirAll(filepath.Join(r.dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.git(r.dir, "add", "--all", ".")
+	r.git(r.dir, "commit", "--quiet", "-m", "one")
+	first := r.git(r.dir, "rev-parse", "HEAD")
+	worktree := filepath.Join(r.dir, ".worktrees", first)
+	r.git(r.dir, "worktree", "add", "--quiet", "--detach", worktree, first)
+	r.git(worktree, "submodule", "--quiet", "update", "--init")
+	if _, err := s.Make(t.Context(), r.dir, worktree, first); err != nil {
+		t.Fatal(err)
+	}
+	s.serve(t, first)
+	want := files(t, s.Path(first))
+	if want["module/file"] != "one" || want["index.html"] != "one" {
+		t.Fatalf("the release has %q", want)
+	}
+	unchanged := func(what string) {
+		t.Helper()
+		if got := files(t, s.Path(first)); !maps.Equal(got, want) {
+			t.Fatalf("after %s the release has\n%q, want\n%q", what, got, want)
+		}
+	}
+	module.commit(map[string]string{"file": "two"})
+	r.git(filepath.Join(r.dir, "module"), "pull", "--quiet", "origin", "main")
+	second := maps.Clone(content)
+	for name := range second {
+		second[name] = "two\r\n"
+	}
+	delete(second, "gone")
+	second[".gitattributes"] = "*.css text eol=crlf\n"
+	for name, text := range second {
+		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.git(r.dir, "add", "--all", ".")
+	r.git(r.dir, "commit", "--quiet", "-m", "two")
+	next := r.git(r.dir, "rev-parse", "HEAD")
+	for _, step := range [][]string{
+		{"reset", "--hard", next, "--"}, {"submodule", "update", "--init"}, {"reset", "--hard", first, "--"}, {"submodule", "update", "--init"},
+		{"checkout", "--force", next}, {"clean", "-fdx"}, {"checkout-index", "--all", "--force"}, {"gc", "--quiet"},
+	} {
+		r.git(worktree, step...)
+		unchanged("git " + strings.Join(step, " "))
+	}
+	if data, err := os.ReadFile(filepath.Join(worktree, "docs/page.html")); err != nil || string(data) != "two\r\n" {
+		t.Errorf("the worktree has %q, %v: git did nothing", data, err)
+	}
+}
+
+func TestAssetsAreKept(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	first, _ := s.publish(t, r, map[string]string{"index.html": "one", "assets/app.3f2a91bc.js": "1", "assets/app.css": "1", "gone.html": "1", ".cache/x.3f2a91bc.js": "1"})
+	second, _ := s.publish(t, r, map[string]string{"index.html": "two", "assets/app.4f2a91bc.js": "2", "assets/app.css": "2"})
+	third, _ := s.publish(t, r, map[string]string{"index.html": "three", "assets/app.5f2a91bc.js": "3"})
+	assets := func(commit string) map[string]string { return files(t, s.path(assetsDir, commit)) }
+	if got, want := assets(third), map[string]string{"assets/app.3f2a91bc.js": "1", "assets/app.4f2a91bc.js": "2"}; !maps.Equal(got, want) {
+		t.Errorf("with the third release %q are kept, want %q", got, want)
+	}
+	if got := assets(first); len(got) > 0 {
+		t.Errorf("with the first release %q are kept", got)
+	}
+	// Back to an earlier release: the assets of the later ones stay.
+	s.serve(t, first)
+	if got, want := assets(first), map[string]string{"assets/app.4f2a91bc.js": "2", "assets/app.5f2a91bc.js": "3"}; !maps.Equal(got, want) {
+		t.Errorf("back at the first release %q are kept, want %q", got, want)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{first, third, second}) {
+		t.Errorf("releases %q, %v", releases, err)
+	}
+}
+
+func TestCountLFSPointers(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Published = "public"
+	pointer := lfsPointer + "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+	commit, _ := s.publish(t, r, map[string]string{
+		"public/photo.jpg": pointer, "public/deep/film.mp4": pointer, "public/link.jpg": "-> photo.jpg",
+		"public/index.html": "<p>" + pointer, "public/short": lfsPointer[:20], "public/docs.txt": lfsPointer + strings.Repeat("x", maxLFSPointer),
+		"public/.cache/photo.jpg": pointer, "public/.photo.jpg": pointer, "elsewhere/photo.jpg": pointer,
+	})
+	if count, err := s.CountLFSPointers(commit); err != nil || count != 3 {
+		t.Errorf("%d pointers are published, %v, want 3", count, err)
+	}
+}
+
+func TestIsHashed(t *testing.T) {
+	for name, want := range map[string]bool{
+		"app.3f2a91bc.js": true, "index-BvX3kQ9d.js": true, "index-DiwrgTda.css": true, "main.8f3a2b1c.chunk.js": true, "chunk-VENDOR01ab.mjs": true,
+		"logo.5d5d9eefa31e5e13a6610d9fa7a283bb.svg": true, "inter-latin-400-normal.BOOGhInR.woff2": true, "app.3f2a91bc.js.map": true, "app.3f2a91bc.css.gz": true,
+		"settings-panel-3f2a91bc.js": true, "a_b1c2d3e4f5.png": true,
+		"app.js": false, "settings.js": false, "page-settings.js": false, "index.html": false, "report-20240101.json": false, "jquery-3.7.1.min.js": false,
+		"app.3f2a91bc.html": false, "report-3f2a91bc.pdf": false, "some-component.js": false, "app.3f2a91bc": false, "README.md": false, "bootstrap.bundle.min.js": false,
+	} {
+		if got := IsHashed(name); got != want {
+			t.Errorf("IsHashed(%q) = %t", name, got)
+		}
+	}
+}
+
+func TestCollect(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Keep = 2
+	var commits []string
+	for _, content := range []string{"one", "two", "three"} {
+		commit, _ := s.publish(t, r, map[string]string{"index.html": content, "app.3f2a91bc.js": content})
+		commits = append(commits, commit)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) {
+		t.Errorf("releases %q, %v, want the last two", releases, err)
+	}
+	if assets, err := os.ReadDir(s.path(assetsDir)); err != nil || len(assets) != 2 {
+		t.Errorf("assets %v, %v, want those of two releases", assets, err)
+	}
+	// The current release is kept, even alone, and even over the budget.
+	s.serve(t, commits[1])
+	s.Budget = 1
+	if err := s.Collect(""); err != nil {
+		t.Fatal(err)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[1]}) || s.Current() != commits[1] {
+		t.Errorf("over the budget there are releases %q, %v, current %q", releases, err, s.Current())
+	}
+}
+
+func TestBudgetCountsFilesOnce(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	large := strings.Repeat("0123456789abcdef", 16<<10)
+	commit, worktree := r.commit(map[string]string{"large": large})
+	before, err := usage(s.Volume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := usage(s.Volume); err != nil || after.bytes-before.bytes > int64(len(large))/2 {
+		t.Errorf("the release takes %d bytes, %v: its files are those of the worktree", after.bytes-before.bytes, err)
+	}
+}
+
+// TestBudgetCountsInodes: many small files take more of a file system than their bytes.
+func TestBudgetCountsInodes(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	var commits []string
+	for release := range 3 {
+		content := map[string]string{"index.html": "home"}
+		for i := range 200 {
+			content[fmt.Sprintf("page-%d.html", i)] = fmt.Sprint(release, i)
+		}
+		commit, _ := s.publish(t, r, content)
+		commits = append(commits, commit)
+	}
+	used, err := usage(s.Volume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Enough for all the bytes, and for the inodes without the first release and its worktree.
+	s.Budget = (used.inodes + reserved*205 - 100) * bytesPerInode
+	if used.bytes+reserved*205*4096 > s.Budget {
+		t.Fatalf("%+v are more bytes than the budget of %d", used, s.Budget)
+	}
+	if err := os.RemoveAll(filepath.Join(r.dir, ".worktrees", commits[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Collect(""); err != nil {
+		t.Fatal(err)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) {
+		t.Errorf("there are releases %q, %v, want the last two of %q", releases, err, commits)
+	}
+}
+
+// TestOpenAfterKill: what a killed agent was making is no release.
+func TestOpenAfterKill(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	first, _ := s.publish(t, r, map[string]string{"index.html": "one"})
+	other := strings.Repeat("a", 40)
+	for _, dir := range []string{"releases/" + unfinished + other, "assets/" + unfinished + other, "releases/" + unfinished + "removed-" + other} {
+		if err := os.MkdirAll(filepath.Join(s.Dir, dir, "docs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("releases/"+other, filepath.Join(s.Dir, unfinished+"current")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Open(); err != nil {
+		t.Fatal(err)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{first}) || s.Current() != first {
+		t.Errorf("releases %q, %v, current %q", releases, err, s.Current())
+	}
+	for _, dir := range []string{".", "releases", "assets"} {
+		if left, _ := filepath.Glob(filepath.Join(s.Dir, dir, unfinished+"*")); len(left) > 0 {
+			t.Errorf("%q is left", left)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+// Package release makes releases of the worktrees of git, and keeps the last ones.
+//
+// A release is a directory of hard links to the files of a worktree, named by its commit. It
+// never changes once the link "current" has named it, and holds neither symbolic links nor
+// what git needs. Everything is made under another name and then renamed, so that a release
+// is there as a whole or not at all, whenever the process is killed.
+package release
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+)
+
+const (
+	// releasesDir has a directory for each release.
+	releasesDir = "releases"
+	// assetsDir has a directory for each release with the files of earlier releases that
+	// it lacks and whose names contain a hash of their content.
+	assetsDir = "assets"
+	// currentLink names the release to serve.
+	currentLink = "current"
+	// unfinished is the prefix of names of what is being made or removed.
+	unfinished = ".unfinished-"
+)
+
+// commitPattern is a full commit hash.
+var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// IsCommit reports whether a name is a full commit hash.
+func IsCommit(name string) bool { return commitPattern.MatchString(name) }
+
+// Store is a directory with releases.
+type Store struct {
+	// Dir is the directory that is served from. It must be in the same mount as the
+	// worktrees, since hard links do not cross mounts.
+	Dir string
+	// Volume is the directory whose content counts towards Budget.
+	Volume string
+	// Published is the directory of the repository that is published. A commit without it
+	// does not become a release.
+	Published string
+	// Keep is the number of releases to keep, the current one included.
+	Keep int
+	// Budget is the size in bytes that Volume is to stay below. 0 is no limit.
+	Budget int64
+
+	// prepared is the commit whose assets are in place.
+	prepared string
+}
+
+// Open creates the directories and removes what a killed process has left unfinished.
+func (s *Store) Open() error {
+	for _, name := range []string{releasesDir, assetsDir, aboutDir} {
+		if err := os.MkdirAll(filepath.Join(s.Dir, name), 0o755); err != nil {
+			return fmt.Errorf("creating the directory of releases: %w", err)
+		}
+	}
+	for _, dir := range []string{s.Dir, s.path(releasesDir), s.path(assetsDir)} {
+		left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+		if err != nil {
+			return fmt.Errorf("listing unfinished releases: %w", err)
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return fmt.Errorf("removing an unfinished release: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) path(elements ...string) string {
+	return filepath.Join(append([]string{s.Dir}, elements...)...)
+}
+
+// Path is the directory of the release of a commit.
+func (s *Store) Path(commit string) string { return s.path(releasesDir, commit) }
+
+// Current is the commit that is served, or "".
+func (s *Store) Current() string {
+	target, err := os.Readlink(s.path(currentLink))
+	if err != nil || filepath.Dir(target) != releasesDir || !IsCommit(filepath.Base(target)) {
+		return ""
+	}
+	if info, err := os.Lstat(s.path(target)); err != nil || !info.IsDir() {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+// Has reports whether there is a release of a commit.
+func (s *Store) Has(commit string) bool {
+	info, err := os.Lstat(s.Path(commit))
+	return IsCommit(commit) && err == nil && info.IsDir()
+}
+
+// List returns the commits with a release, the latest published first.
+func (s *Store) List() ([]string, error) {
+	entries, err := os.ReadDir(s.path(releasesDir))
+	if err != nil {
+		return nil, fmt.Errorf("listing releases: %w", err)
+	}
+	published := map[string]time.Time{}
+	var commits []string
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.IsDir() && IsCommit(entry.Name()) {
+			commits = append(commits, entry.Name())
+			published[entry.Name()] = info.ModTime()
+		}
+	}
+	current := s.Current()
+	slices.SortFunc(commits, func(a, b string) int {
+		switch current {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return cmp.Or(published[b].Compare(published[a]), cmp.Compare(a, b))
+	})
+	return commits, nil
+}
+
+// Prepare does all of Switch that takes long, and adds the hashed assets of the release to
+// those that are served already: a page of another replica may ask for them first.
+func (s *Store) Prepare(commit string) error {
+	s.prepared = commit
+	if err := s.keepAssets(commit); err != nil {
+		return err
+	}
+	current := s.Current()
+	if current == "" || current == commit {
+		return nil
+	}
+	// Each is added in one step, to a directory that is being served.
+	if err := s.keepAssetsOf(commit, current, s.path(assetsDir, current)); err != nil {
+		return fmt.Errorf("adding assets of commit %s: %w", commit, err)
+	}
+	return nil
+}
+
+// Switch serves the release of a commit, in one step, and keeps the hashed assets of
+// earlier releases next to it. A failure to keep those does not hinder it.
+func (s *Store) Switch(commit string, now time.Time) error {
+	if !s.Has(commit) {
+		return fmt.Errorf("there is no release of commit %s", commit)
+	}
+	var assets error
+	if s.prepared != commit {
+		assets = s.keepAssets(commit)
+	}
+	s.prepared = ""
+	// The time of its last change is how a release says when it was published.
+	if err := os.Chtimes(s.Path(commit), now, now); err != nil {
+		return fmt.Errorf("noting when a release was published: %w", err)
+	}
+	temporary := s.path(unfinished + currentLink)
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publishing commit %s: %w", commit, err)
+	}
+	if err := os.Symlink(filepath.Join(releasesDir, commit), temporary); err != nil {
+		return fmt.Errorf("publishing commit %s: %w", commit, err)
+	}
+	if err := os.Rename(temporary, s.path(currentLink)); err != nil {
+		return fmt.Errorf("publishing commit %s: %w", commit, err)
+	}
+	return assets
+}
+
+// hasPublished reports whether a release has the published directory. Releases have no
+// symbolic links, so it is not elsewhere.
+func (s *Store) hasPublished(release string) bool {
+	info, err := os.Lstat(filepath.Join(release, filepath.FromSlash(s.Published)))
+	return err == nil && info.IsDir()
+}
+
+// Full reports whether the volume is over its budget.
+func (s *Store) Full() (bool, error) {
+	if s.Budget <= 0 {
+		return false, nil
+	}
+	used, err := usage(s.Volume)
+	return used.bytes > s.Budget, err
+}
+
+// remove removes a directory of the store, of which no reader sees a part.
+func (s *Store) remove(dir string) error {
+	away := filepath.Join(filepath.Dir(dir), unfinished+"removed-"+filepath.Base(dir))
+	if err := os.RemoveAll(away); err != nil {
+		return fmt.Errorf("removing a release: %w", err)
+	}
+	if err := os.Rename(dir, away); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing a release: %w", err)
+	}
+	if err := os.RemoveAll(away); err != nil {
+		return fmt.Errorf("removing a release: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package requests
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+)
+
+// The files that the controller gives an agent. They change without a restart of the pod.
+const (
+	// KeysFile has the public keys.
+	KeysFile = "keys.json"
+	// PinFile has the Pin.
+	PinFile = "pin.json"
+)
+
+// Pin is what an agent is to serve.
+type Pin struct {
+	// Commit is the commit to serve, or empty for the last one that was fetched.
+	Commit string `json:"commit"`
+	// Generation is that of the Website that says so. The last one is valid.
+	Generation int64 `json:"generation"`
+}
+
+// commitPattern is a full commit hash.
+var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// String encodes a Pin for PinFile.
+func (p Pin) String() string {
+	return fmt.Sprintf(`{"commit":%q,"generation":%d}`, p.Commit, p.Generation)
+}
+
+// ParsePin decodes what String has encoded.
+func ParsePin(data []byte) (Pin, error) {
+	var pin Pin
+	if err := json.Unmarshal(data, &pin); err != nil {
+		return Pin{}, fmt.Errorf("decoding the pin: %w", err)
+	}
+	if pin.Commit != "" && !commitPattern.MatchString(pin.Commit) {
+		return Pin{}, fmt.Errorf("the pin %q is not a full commit hash", pin.Commit)
+	}
+	return pin, nil
+}
