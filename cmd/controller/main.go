@@ -1,4 +1,4 @@
-// Command website-controller keeps the Deployments, Services and ConfigMaps of
+// Command website-controller reconciles the Deployments, Services and ConfigMaps of
 // Websites.
 package main
 

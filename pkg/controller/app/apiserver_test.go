@@ -83,6 +83,7 @@ var requestInfo = &request.RequestInfoFactory{
 // listKinds are those of what the controller lists.
 var listKinds = map[string]string{
 	"configmaps": "ConfigMapList", "services": "ServiceList", "deployments": "DeploymentList",
+	"replicasets":          "ReplicaSetList",
 	"poddisruptionbudgets": "PodDisruptionBudgetList",
 }
 
@@ -175,9 +176,9 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 }
 
 // newOptions serves the API over HTTP/2, as API servers do, and returns the flags
-// of a controller for it, which does not ask pods and serves no port unless it is
-// told to.
-func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) *options.Options {
+// of a controller for it, which does not probe pods and serves no port unless a tweak
+// changes that.
+func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) options.CompletedOptions {
 	t.Helper()
 	s.leases.changed = func(string) {}
 	server := httptest.NewUnstartedServer(s)
@@ -195,7 +196,7 @@ func (s *apiServer) newOptions(t *testing.T, tweaks ...func(*options.Options)) *
 	for _, tweak := range tweaks {
 		tweak(o)
 	}
-	return o
+	return o.Complete()
 }
 
 // start starts a controller and returns what stops it. The end of the test does,
@@ -218,7 +219,7 @@ func start(t *testing.T, ctx context.Context, run func(context.Context) error) (
 }
 
 // startInstrumented starts a controller without tracing.
-func startInstrumented(t *testing.T, o *options.Options, instruments Instruments) (stop func()) {
+func startInstrumented(t *testing.T, o options.CompletedOptions, instruments Instruments) (stop func()) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
 	return start(t, ctx, func(ctx context.Context) error { return RunInstrumented(ctx, o, instruments) })

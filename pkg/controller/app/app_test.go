@@ -67,7 +67,7 @@ func TestClientConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Kubeconfig = writeKubeconfig(t, "https://127.0.0.1:1")
-	config, err := clientConfig(o)
+	config, err := clientConfig(o.Complete())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestClientConfig(t *testing.T) {
 	}
 
 	o.Kubeconfig = "missing"
-	if _, err := clientConfig(o); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+	if _, err := clientConfig(o.Complete()); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
@@ -30,12 +31,13 @@ type clients struct {
 	// Retry-After is returned as an error.
 	kube     kubernetes.Interface
 	websites versioned.Interface
-	// The others wait as long as it says.
+	// The others wait as long as Retry-After requests.
 	watchKube, events kubernetes.Interface
 	watchWebsites     versioned.Interface
+	watchMetadata     metadata.Interface
 }
 
-func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error) {
+func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*clients, error) {
 	config, err := clientConfig(o)
 	if err != nil {
 		return nil, err
@@ -50,31 +52,34 @@ func newClients(o *options.Options, wrap transport.WrapperFunc) (*clients, error
 	for target, config := range map[*kubernetes.Interface]*rest.Config{&c.kube: hurried, &c.watchKube: config, &c.events: config} {
 		client, err := kubernetes.NewForConfig(protobuf(separate(config)))
 		if err != nil {
-			return nil, fmt.Errorf("making a client for Kubernetes: %w", err)
+			return nil, fmt.Errorf("creating a client for Kubernetes: %w", err)
 		}
 		*target = client
 	}
 	for target, config := range map[*versioned.Interface]*rest.Config{&c.websites: hurried, &c.watchWebsites: config} {
 		client, err := versioned.NewForConfig(separate(config))
 		if err != nil {
-			return nil, fmt.Errorf("making a client for Websites: %w", err)
+			return nil, fmt.Errorf("creating a client for Websites: %w", err)
 		}
 		*target = client
+	}
+	if c.watchMetadata, err = metadata.NewForConfig(separate(config)); err != nil {
+		return nil, fmt.Errorf("making a client for metadata: %w", err)
 	}
 	return c, nil
 }
 
 // pods returns what reaches the pods to probe, or nil when commit observation is
 // disabled.
-func (c *clients) pods(o *options.Options) (podprobe.Client, error) {
+func (c *clients) pods(o options.CompletedOptions) (podprobe.Client, error) {
 	mode := podprobe.Mode(o.CommitObservation)
 	if mode == podprobe.None {
 		return nil, nil
 	}
-	return podprobe.NewClient(mode, separate(c.config), c.kube)
+	return podprobe.NewClient(mode, separate(c.config))
 }
 
-func clientConfig(o *options.Options) (*rest.Config, error) {
+func clientConfig(o options.CompletedOptions) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
 	if o.Kubeconfig == "" {
@@ -93,8 +98,8 @@ func clientConfig(o *options.Options) (*rest.Config, error) {
 }
 
 // separate returns a copy of a configuration that shares no connection with
-// others. client-go shares one between all clients whose configurations look
-// alike, and tells a dial function of its own apart.
+// others. client-go shares one between all clients with equal configurations; a
+// dial function of its own makes a configuration differ.
 func separate(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.Dial == nil {

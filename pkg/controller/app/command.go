@@ -28,24 +28,24 @@ func NewCommand() (*cobra.Command, error) {
 		Short: "Publish the git repositories that Websites name",
 		Long: `website-controller watches Websites (mycontroller.nevermosby.io) and keeps
 for each of them a Deployment whose pods fetch the git repository and serve its
-files, a Service in front of them, and a ConfigMap with the configuration of the
-web server. It reports back how many pods serve.
+files, a Service, and a ConfigMap with the nginx configuration. It reports
+progress and problems in the status of the Website.
 
-Any number of replicas may run: one leads, the others stand by.`,
+Any number of replicas may run; leader election selects the active one.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(o.Logs, o.FeatureGate); err != nil {
 				return err
 			}
-			o.Complete()
-			if err := o.Validate(); err != nil {
+			completed := o.Complete()
+			if err := completed.Validate(); err != nil {
 				return err
 			}
 			logger := klog.FromContext(cmd.Context())
 			logger.Info("Starting", "command", options.Name, "version", version.String())
 			cliflag.PrintFlags(cmd.Flags())
-			return Run(cmd.Context(), o)
+			return Run(cmd.Context(), completed)
 		},
 	}
 

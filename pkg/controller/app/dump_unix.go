@@ -23,7 +23,7 @@ func dumpOnSignal(ctx context.Context) (wait func()) {
 		for {
 			select {
 			case <-signals:
-				klog.FromContext(ctx).Info("Goroutines, as asked for by SIGUSR1", "stacks", goroutines())
+				klog.FromContext(ctx).Info("Received SIGUSR1, dumping the stacks of all goroutines", "stacks", goroutines())
 			case <-ctx.Done():
 				return
 			}

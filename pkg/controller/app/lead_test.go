@@ -160,7 +160,7 @@ func elect(t *testing.T, deadline time.Duration, run func(e *election, ctx conte
 	o.LeaderElection.LeaseDuration.Duration = 2 * deadline
 	o.LeaderElection.RenewDeadline.Duration = deadline
 	o.LeaderElection.RetryPeriod.Duration = 50 * time.Millisecond
-	clients, err := newClients(o, nil)
+	clients, err := newClients(o.Complete(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func elect(t *testing.T, deadline time.Duration, run func(e *election, ctx conte
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		e.done <- lead(ctx, o, clients, e.health,
+		e.done <- lead(ctx, o.Complete(), clients, e.health,
 			func(ctx context.Context, drain <-chan struct{}) error { return run(e, ctx, drain) })
 	}()
 	t.Cleanup(func() {
@@ -186,7 +186,7 @@ func TestDrainComesBeforeRelease(t *testing.T) {
 		close(working)
 		<-drain
 		e.note("draining")
-		// The lease goes on being renewed; were it released now, that would be
+		// The lease is still being renewed; were it released now, that would be
 		// one of these writes. The first may have been under way already.
 		for range 3 {
 			select {
@@ -226,9 +226,9 @@ func TestLostLeaseEndsTheWork(t *testing.T) {
 	}
 }
 
-// TestHealthKnowsTheLease: a check that is not told of the election says that all
+// TestHealthDependsOnTheLease: a check that is not told of the election says that all
 // is well, however old the lease is.
-func TestHealthKnowsTheLease(t *testing.T) {
+func TestHealthDependsOnTheLease(t *testing.T) {
 	leading := make(chan struct{})
 	e := elect(t, patience, func(_ *election, _ context.Context, drain <-chan struct{}) error {
 		close(leading)

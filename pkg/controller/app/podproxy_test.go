@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -22,9 +23,7 @@ func TestCommitThroughThePodProxy(t *testing.T) {
 	commit := strings.Repeat("0a", 20)
 	const pod = "/api/v1/namespaces/default/pods/kubia-hash-pod"
 	answers := map[string]string{
-		pod + ":8081/proxy/commit":   commit + "\n",
-		pod + ":8081/proxy/startupz": "ok\n",
-		pod + ":8082/proxy/metrics":  "git_sync_count_total{status=\"success\"} 1\n",
+		pod + ":8081/proxy/status": fmt.Sprintf(`{"commit": %q, "pathFound": true}`, commit),
 	}
 	reported := make(chan struct{})
 	report := sync.OnceFunc(func() { close(reported) })

@@ -147,7 +147,7 @@ func clientsOf(t *testing.T, serve http.HandlerFunc) *clients {
 		t.Fatal(err)
 	}
 	o.Kubeconfig = writeKubeconfig(t, server.URL)
-	clients, err := newClients(o, nil)
+	clients, err := newClients(o.Complete(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,11 @@ import (
 	"k8s.io/component-base/tracing"
 	"k8s.io/klog/v2"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/controller/website"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 )
 
 const (
@@ -36,22 +38,22 @@ const (
 	leaseGrace = 20 * time.Second
 )
 
-// errLeaseLost ends a process that no longer leads: what its workers believe to
-// own may be somebody else's by now, so it starts afresh.
+// errLeaseLost ends a process that no longer leads: another replica may lead by now,
+// so the workers must not go on.
 var errLeaseLost = errors.New("the leader lease was lost: it could not be renewed in time, or another replica took it")
 
-// Instruments let a program that runs the controller inside itself see what it
-// does, and get in its way: tests of its behaviour under faults are such.
+// Instruments let a program that embeds the controller observe and disturb it, such
+// as a fault test.
 type Instruments struct {
 	// WrapTransport is around every connection to the API server.
 	WrapTransport transport.WrapperFunc
-	// TracerProvider takes spans, in the place of what the flags name.
+	// TracerProvider replaces the one that the flags configure.
 	TracerProvider oteltrace.TracerProvider
 }
 
 // Run runs the controller until ctx ends. It returns nil when everything that
 // was in flight then could be finished.
-func Run(ctx context.Context, o *options.Options) error {
+func Run(ctx context.Context, o options.CompletedOptions) error {
 	provider, err := o.TracerProvider(ctx)
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func Run(ctx context.Context, o *options.Options) error {
 }
 
 // RunInstrumented is Run with instruments in the place of tracing.
-func RunInstrumented(ctx context.Context, o *options.Options, instruments Instruments) error {
+func RunInstrumented(ctx context.Context, o options.CompletedOptions, instruments Instruments) error {
 	clients, err := newClients(o, instruments.WrapTransport)
 	if err != nil {
 		return err
@@ -80,6 +82,7 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 
 	websiteInformers := website.NewWebsiteInformers(clients.watchWebsites, o.WatchNamespace, resyncPeriod(o))
 	childInformers := website.NewChildInformers(clients.watchKube, o.WatchNamespace)
+	unlabelledChildren := unlabelled.New(clients.watchMetadata, o.WatchNamespace)
 	pods, err := clients.pods(o)
 	if err != nil {
 		return err
@@ -89,9 +92,18 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 		Kube:             clients.kube,
 		WebsiteInformers: websiteInformers,
 		ChildInformers:   childInformers,
-		Recorder:         recorder,
-		Images:           resources.Images{Nginx: o.NginxImage, GitSync: o.GitSyncImage},
-		TracerProvider:   instruments.TracerProvider,
+
+		UnlabelledChildren: unlabelledChildren,
+
+		Recorder: recorder,
+		Installation: resources.Installation{
+			Nginx: o.NginxImage, GitSync: o.GitSyncImage, Agent: o.AgentImage, PullSecrets: o.ImagePullSecrets,
+			Proxy: resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
+		},
+		Keys:           agentkeys.New(agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret}),
+		TracerProvider: instruments.TracerProvider,
+
+		MaxConcurrentRollouts: o.MaxConcurrentRollouts,
 
 		Pods:        pods,
 		ProbePeriod: o.CommitObservationPeriod,
@@ -101,8 +113,8 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 	}
 
 	if err := controller.RegisterWebsitesMetric(); err != nil {
-		// The sites are served all the same.
-		klog.FromContext(ctx).Error(err, "A metric will be missing")
+		// Reconciliation does not depend on it.
+		klog.FromContext(ctx).Error(err, "Failed to register a metric")
 	}
 
 	leaseHealth := leaderelection.NewLeaderHealthzAdaptor(leaseGrace)
@@ -117,13 +129,16 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 	// The informers run on a standby as well, so that it can take over at once,
 	// and during a drain, for the workers that still need them.
 	informerCtx, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
 	defer func() {
 		stopInformers()
+		watching.Wait()
 		websiteInformers.Shutdown()
 		childInformers.Shutdown()
 	}()
 	websiteInformers.StartWithContext(informerCtx)
 	childInformers.StartWithContext(informerCtx)
+	watching.Go(func() { unlabelledChildren.Run(informerCtx) })
 
 	run := func(ctx context.Context, drain <-chan struct{}) error {
 		return controller.Run(ctx, drain, o.ConcurrentSyncs)
@@ -137,12 +152,12 @@ func RunInstrumented(ctx context.Context, o *options.Options, instruments Instru
 }
 
 // lead runs a function while this process holds the lease. At the end of ctx
-// the function drains first, and only then the lease is released: whoever takes
-// over must not meet workers of ours.
-func lead(ctx context.Context, o *options.Options, clients *clients, health *leaderelection.HealthzAdaptor, run func(ctx context.Context, drain <-chan struct{}) error) error {
+// the function drains first, and only then the lease is released: two
+// replicas must not reconcile at the same time.
+func lead(ctx context.Context, o options.CompletedOptions, clients *clients, health *leaderelection.HealthzAdaptor, run func(ctx context.Context, drain <-chan struct{}) error) error {
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("finding the host name, which the lease carries: %w", err)
+		return fmt.Errorf("finding the host name, for the identity in the lease: %w", err)
 	}
 	config := o.LeaderElection
 	lock, err := resourcelock.NewFromKubeconfig(config.ResourceLock, config.ResourceNamespace, config.ResourceName,
@@ -163,7 +178,7 @@ func lead(ctx context.Context, o *options.Options, clients *clients, health *lea
 			OnStartedLeading: func(context.Context) { close(elected) },
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				klog.FromContext(ctx).Info("The leader is known", "leader", identity, "self", identity == lock.Identity())
+				klog.FromContext(ctx).Info("New leader elected", "leader", identity, "self", identity == lock.Identity())
 			},
 		},
 	})
@@ -219,17 +234,16 @@ func drainable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 }
 
 // resyncPeriod spreads the resyncs of many replicas and installations.
-func resyncPeriod(o *options.Options) time.Duration {
+func resyncPeriod(o options.CompletedOptions) time.Duration {
 	return wait.Jitter(o.MinResyncPeriod.Duration, 1)
 }
 
-// flushSpans sends the last spans. A collector that does not answer is none of
-// the controller's problems.
+// flushSpans sends the last spans. The controller does not depend on the collector.
 func flushSpans(ctx context.Context, provider tracing.TracerProvider) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	if err := provider.Shutdown(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "The last spans could not be sent; see --tracing-config-file")
+		klog.FromContext(ctx).Error(err, "Failed to send the last spans; see --tracing-config-file")
 	}
 }
 

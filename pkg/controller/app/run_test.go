@@ -69,7 +69,7 @@ func TestWorkers(t *testing.T) {
 	startInstrumented(t, o, Instruments{})
 	await(t, "as many Websites are worked on at once as there are workers", busy)
 	close(release)
-	await(t, "every Website has been looked at", all)
+	await(t, "every Website has been reconciled", all)
 	mu.Lock()
 	defer mu.Unlock()
 	if most != workers {
@@ -77,9 +77,9 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestRefusedWebsitesHoldNoWorker has a webhook refuse what is written for more
+// TestRejectedWebsitesHoldNoWorker has a webhook refuse what is written for more
 // Websites than there are workers, and ask for a minute each time.
-func TestRefusedWebsitesHoldNoWorker(t *testing.T) {
+func TestRejectedWebsitesHoldNoWorker(t *testing.T) {
 	t.Parallel()
 	const workers = 2
 	var mu sync.Mutex
@@ -114,7 +114,7 @@ func TestResync(t *testing.T) {
 	server := &apiServer{websites: []v1beta1.Website{website}}
 	o := server.newOptions(t, func(o *options.Options) { o.MinResyncPeriod.Duration = time.Second })
 	startInstrumented(t, o, Instruments{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(reconciles))})
-	await(t, "the Website is looked at again", reconciles.second)
+	await(t, "the Website is reconciled again", reconciles.second)
 }
 
 // reconcileCounter sees the spans of reconciliations.

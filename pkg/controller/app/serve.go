@@ -18,17 +18,16 @@ import (
 // serverShutdownTimeout is how long requests in flight keep the port open.
 const serverShutdownTimeout = 5 * time.Second
 
-// server is the secure port: health for the kubelet, metrics for whoever is
-// authorized.
+// server is the secure port: health for the kubelet, metrics for authorized clients.
 type server struct {
 	stop    chan struct{}
 	stopped <-chan struct{}
 }
 
 // serve opens the secure port, or does nothing when --secure-port is 0.
-// Liveness says whether this process should go on, readiness whether its
-// informers see the cluster.
-func serve(o *options.Options, live, ready []healthz.HealthChecker) (*server, error) {
+// Liveness is whether this process should keep running, readiness whether its
+// informers have synced.
+func serve(o options.CompletedOptions, live, ready []healthz.HealthChecker) (*server, error) {
 	if err := o.DefaultCertificate(); err != nil {
 		return nil, err
 	}
@@ -81,12 +80,12 @@ func healthHandler(checks []healthz.HealthChecker) http.Handler {
 	return mux
 }
 
-// informersSynced is ready once the informers have seen what there is. A
-// standby is ready as well: it could take over at once.
+// informersSynced is ready once the informers have synced. A standby is ready as
+// well, since it can take over at once.
 func informersSynced(synced func() bool) healthz.HealthChecker {
 	return healthz.NamedCheck("informer-sync", func(*http.Request) error {
 		if !synced() {
-			return errors.New("the informers have not delivered everything yet")
+			return errors.New("the informers have not synced yet")
 		}
 		return nil
 	})

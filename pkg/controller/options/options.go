@@ -2,25 +2,19 @@
 package options
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cliflag "k8s.io/component-base/cli/flag"
 	componentbaseconfig "k8s.io/component-base/config"
 	leaderelectionoptions "k8s.io/component-base/config/options"
-	configvalidation "k8s.io/component-base/config/validation"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/images"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
@@ -30,32 +24,26 @@ const (
 	// DefaultNamespace is where the lease is, and the rest of an installation.
 	DefaultNamespace = "website-system"
 
-	// DefaultNginxImage serves the files.
-	DefaultNginxImage = "docker.io/nginxinc/nginx-unprivileged:1.30.5-alpine"
-	// DefaultGitSyncImage fetches the repositories.
-	DefaultGitSyncImage = "registry.k8s.io/git-sync/git-sync:v4.7.1"
-
 	// DefaultSecurePort is where metrics and health are served. It is none of
 	// the ports of Kubernetes' own components (10248 to 10260), so that the
 	// controller can share a host network with them.
 	DefaultSecurePort = 10443
 
-	defaultWorkers = 5
-	maxWorkers     = 1000
+	defaultAgentKeysSecret = "website-controller-keys"
+
+	defaultWorkers  = 5
+	defaultRollouts = 10
 
 	// defaultMinResyncPeriod is that of kube-controller-manager. What changes is
-	// seen at once; this is for what no watch tells.
-	defaultMinResyncPeriod = 12 * time.Hour
-	// lowestMinResyncPeriod keeps a mistyped unit from making a busy loop.
-	lowestMinResyncPeriod    = time.Minute
+	// seen at once; this is for changes that no watch reports.
+	defaultMinResyncPeriod   = 12 * time.Hour
 	defaultObservationPeriod = 30 * time.Second
-	minObservationPeriod     = time.Second
 
 	// unlimited leaves the pace to the server's priority and fairness.
 	unlimited = -1
 )
 
-// Options are the flags of website-controller and what comes of them.
+// Options are the flags of website-controller.
 type Options struct {
 	// Kubeconfig is the file to reach the API server with. Empty means that of
 	// the pod the controller runs in.
@@ -64,19 +52,28 @@ type Options struct {
 	// rate is no limit.
 	KubeAPIQPS   float32
 	KubeAPIBurst int
-	// ConcurrentSyncs is how many Websites are worked on at once.
+	// ConcurrentSyncs is how many Websites are reconciled concurrently.
 	ConcurrentSyncs int
-	// WatchNamespace is the one whose Websites are looked after. Empty means all.
+	// WatchNamespace is the one whose Websites are reconciled. Empty means all.
 	WatchNamespace string
-	// MinResyncPeriod is how often every Website is looked at although nothing
-	// changed: after this time at the earliest, twice of it at the latest. Zero
-	// means never.
+	// MinResyncPeriod is the minimum of the period in which every Website is
+	// reconciled without a change; the maximum is twice as long. Zero means never.
 	MinResyncPeriod metav1.Duration
-	// NginxImage and GitSyncImage are what the pods run.
-	NginxImage, GitSyncImage string
-	// CommitObservation is how the pods are asked which commit they serve.
+	// MaxConcurrentRollouts is how many Deployments may replace their pods at the same
+	// time for another reason than a change of their Website. Zero is no limit.
+	MaxConcurrentRollouts int
+	// NginxImage, GitSyncImage and AgentImage are what the pods run.
+	NginxImage, GitSyncImage, AgentImage string
+	// ImagePullSecrets are the Secrets of each namespace with which the images are pulled.
+	ImagePullSecrets []string
+	// GitHTTPSProxy, GitHTTPProxy and GitNoProxy are the proxy of git in the pods.
+	GitHTTPSProxy, GitHTTPProxy, GitNoProxy string
+	// AgentKeysSecret is the Secret with the keys that sign requests to the pods, in the
+	// namespace of the lease.
+	AgentKeysSecret string
+	// CommitObservation is how the pods are probed.
 	CommitObservation string
-	// CommitObservationPeriod is how often a pod is asked with which all is well.
+	// CommitObservationPeriod is the probing interval of healthy pods.
 	CommitObservationPeriod time.Duration
 	// Profiling adds /debug/pprof to the secure port.
 	Profiling bool
@@ -97,8 +94,12 @@ func NewOptions() (*Options, error) {
 		KubeAPIBurst:    100,
 		ConcurrentSyncs: defaultWorkers,
 		MinResyncPeriod: metav1.Duration{Duration: defaultMinResyncPeriod},
-		NginxImage:      DefaultNginxImage,
-		GitSyncImage:    DefaultGitSyncImage,
+		NginxImage:      images.Nginx,
+		GitSyncImage:    images.GitSync,
+		AgentImage:      images.Agent,
+
+		MaxConcurrentRollouts: defaultRollouts,
+		AgentKeysSecret:       defaultAgentKeysSecret,
 
 		CommitObservation:       string(podprobe.Direct),
 		CommitObservationPeriod: defaultObservationPeriod,
@@ -118,13 +119,13 @@ func NewOptions() (*Options, error) {
 		SecureServing:  apiserveroptions.NewSecureServingOptions(),
 		Authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
 		// Its defaults leave the health endpoints open, which the kubelet needs;
-		// everything else, /metrics above all, takes authorization.
+		// everything else, such as /metrics, requires authorization.
 		Authorization: apiserveroptions.NewDelegatingAuthorizationOptions(),
 		Tracing:       apiserveroptions.NewTracingOptions(),
 		Logs:          logsapi.NewLoggingConfiguration(),
 		FeatureGate:   featuregate.NewFeatureGate(),
 	}
-	// No folder: without --tls-cert-file the certificate stays in memory.
+	// No directory: without --tls-cert-file the certificate stays in memory.
 	o.SecureServing.ServerCert.CertDirectory = ""
 	o.SecureServing.ServerCert.PairName = Name
 	o.SecureServing.BindPort = DefaultSecurePort
@@ -140,27 +141,41 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 
 	fs := sets.FlagSet("controller")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"kubeconfig file of the cluster. Empty: the service account of the pod that the controller runs in.")
+		"Path to the kubeconfig file of the cluster. If empty, the in-cluster configuration is used.")
 	fs.IntVar(&o.ConcurrentSyncs, "concurrent-website-syncs", o.ConcurrentSyncs,
-		"Number of Websites that are worked on at once.")
+		"The number of Websites that are allowed to sync concurrently. Larger number = more responsive Websites, but more CPU (and network) load.")
 	fs.StringVar(&o.WatchNamespace, "watch-namespace", o.WatchNamespace,
-		"Namespace whose Websites are looked after; those of others are not even read, and no rights there are needed. Empty: all namespaces.")
+		"The namespace whose Websites are reconciled. Nothing is read in other namespaces, and no permissions are needed there. If empty, all namespaces are watched.")
 	fs.DurationVar(&o.MinResyncPeriod.Duration, "min-resync-period", o.MinResyncPeriod.Duration,
-		"Every Website is looked at again after a random time between this and twice of it, although nothing changed. 0: never.")
+		"The resync period of the Website informer is random between MinResyncPeriod and 2*MinResyncPeriod. If 0, there is no resync.")
 	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS,
-		"Requests per second of each client. A negative number sets no limit and relies on the API server's priority and fairness.")
+		"QPS to use while talking with the API server, per client. If negative, there is no client-side limit, and API Priority and Fairness of the server decides.")
 	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst,
-		"Requests of each client that may exceed --kube-api-qps for a moment. Of no effect without a limit.")
+		"Burst to use while talking with the API server, per client. Ignored if --kube-api-qps is negative.")
+	fs.IntVar(&o.MaxConcurrentRollouts, "max-concurrent-rollouts", o.MaxConcurrentRollouts,
+		"The number of Deployments that are allowed to replace their pods concurrently because the version or a flag of the controller has changed, oldest Websites first. Changes of Websites are rolled out at once. If 0, there is no limit.")
 	fs.StringVar(&o.NginxImage, "nginx-image", o.NginxImage,
-		"Image that serves the sites: an nginx that runs as user 101. Another image rolls all pods.")
+		"The image of the container nginx, which must run as user 101. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitSyncImage, "git-sync-image", o.GitSyncImage,
-		"Image that fetches the repositories: git-sync v4.7 or compatible. Another image rolls all pods.")
+		"The image of the container git-sync: git-sync v4.7 or compatible, with the program at /git-sync. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage,
+		"The image of website-agent, of the same version as website-controller. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringSliceVar(&o.ImagePullSecrets, "image-pull-secrets", o.ImagePullSecrets,
+		"The names of the Secrets with which the images of pods are pulled, separated by commas. Each namespace with Websites must have them. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.GitHTTPSProxy, "git-https-proxy", o.GitHTTPSProxy,
+		"The URL of the HTTP proxy through which pods reach https:// repositories. ssh does not use it. If empty, there is none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.GitHTTPProxy, "git-http-proxy", o.GitHTTPProxy,
+		"The URL of the HTTP proxy through which pods reach http:// repositories. If empty, there is none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.GitNoProxy, "git-no-proxy", o.GitNoProxy,
+		"The hosts, domains and networks that pods reach without a proxy, separated by commas. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.AgentKeysSecret, "agent-keys-secret", o.AgentKeysSecret,
+		"The name of the Secret with the keys that sign requests to the pods, in the namespace of --leader-elect-resource-namespace. It is created if it does not exist.")
 	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,
-		"How the pods of Websites are asked which commit they serve. Direct: at their addresses, ports 8081 and 8082. PodProxy: through the API server, which takes the right to get pods/proxy. None: not at all; the condition Synced is then Unknown.")
+		"How pods are probed for the commit that they serve. Direct: at the pod IP, ports 8081 and 8082. PodProxy: through the API server, which requires get on pods/proxy. None: pods are not probed, and the condition Synced is Unknown.")
 	fs.DurationVar(&o.CommitObservationPeriod, "commit-observation-period", o.CommitObservationPeriod,
-		"How often each pod is asked with which all is well. One that has changed, or with which something is wrong, is asked sooner.")
+		"The polling interval for healthy pods. Changed and failing pods are probed more often.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,
-		"Serve profiles at /debug/pprof/ of the secure port, to whoever is authorized.")
+		"Enable profiling via the web interface host:port/debug/pprof/ of the secure port, for authorized clients.")
 
 	leaderelectionoptions.BindLeaderElectionFlags(&o.LeaderElection, sets.FlagSet("leader election"))
 	o.SecureServing.AddFlags(sets.FlagSet("secure serving"))
@@ -171,84 +186,4 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 
 	o.FeatureGate.AddFlag(sets.FlagSet("feature gates"))
 	return sets
-}
-
-// Complete fills in what follows from other flags.
-func (o *Options) Complete() {
-	// One kubeconfig is enough for a controller outside the cluster.
-	if o.Authentication.RemoteKubeConfigFile == "" {
-		o.Authentication.RemoteKubeConfigFile = o.Kubeconfig
-	}
-	if o.Authorization.RemoteKubeConfigFile == "" {
-		o.Authorization.RemoteKubeConfigFile = o.Kubeconfig
-	}
-}
-
-// Validate returns every mistake in the flags at once.
-func (o *Options) Validate() error {
-	var errs []error
-	if o.ConcurrentSyncs < 1 || o.ConcurrentSyncs > maxWorkers {
-		errs = append(errs, fmt.Errorf("--concurrent-website-syncs is %d: it must be between 1 and %d", o.ConcurrentSyncs, maxWorkers))
-	}
-	if o.KubeAPIQPS == 0 {
-		errs = append(errs, errors.New("--kube-api-qps is 0: give a rate, or a negative number for no limit"))
-	}
-	if o.KubeAPIQPS > 0 && o.KubeAPIBurst < 1 {
-		errs = append(errs, fmt.Errorf("--kube-api-burst is %d: it must be at least 1 when --kube-api-qps sets a limit", o.KubeAPIBurst))
-	}
-	if o.MinResyncPeriod.Duration != 0 && o.MinResyncPeriod.Duration < lowestMinResyncPeriod {
-		errs = append(errs, fmt.Errorf("--min-resync-period is %v: it must be at least %v, or 0 for never", o.MinResyncPeriod.Duration, lowestMinResyncPeriod))
-	}
-	if o.WatchNamespace != metav1.NamespaceAll {
-		for _, problem := range validation.ValidateNamespaceName(o.WatchNamespace, false) {
-			errs = append(errs, fmt.Errorf("--watch-namespace %q is no name of a namespace: %s", o.WatchNamespace, problem))
-		}
-	}
-	errs = append(errs, validateImage("--nginx-image", o.NginxImage), validateImage("--git-sync-image", o.GitSyncImage))
-	switch podprobe.Mode(o.CommitObservation) {
-	case podprobe.Direct, podprobe.PodProxy, podprobe.None:
-	default:
-		errs = append(errs, fmt.Errorf("--commit-observation is %q: it must be %s, %s or %s", o.CommitObservation, podprobe.Direct, podprobe.PodProxy, podprobe.None))
-	}
-	if o.CommitObservationPeriod < minObservationPeriod {
-		errs = append(errs, fmt.Errorf("--commit-observation-period is %v: it must be at least %v", o.CommitObservationPeriod, minObservationPeriod))
-	}
-	if o.LeaderElection.LeaderElect {
-		errs = append(errs, configvalidation.ValidateLeaderElectionConfiguration(&o.LeaderElection, field.NewPath("leader-elect")).ToAggregate())
-		if o.LeaderElection.ResourceLock != resourcelock.LeasesResourceLock {
-			errs = append(errs, fmt.Errorf("--leader-elect-resource-lock is %q: only %q is supported", o.LeaderElection.ResourceLock, resourcelock.LeasesResourceLock))
-		}
-	}
-	errs = append(errs, o.SecureServing.Validate()...)
-	errs = append(errs, o.Authentication.Validate()...)
-	errs = append(errs, o.Authorization.Validate()...)
-	errs = append(errs, o.validateTracing()...)
-	return utilerrors.NewAggregate(errs)
-}
-
-// DefaultCertificate makes a self-signed certificate in memory, unless the
-// flags name one.
-func (o *Options) DefaultCertificate() error {
-	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}); err != nil {
-		return fmt.Errorf("making a self-signed certificate; --tls-cert-file and --tls-private-key-file take one of yours: %w", err)
-	}
-	return nil
-}
-
-// validateImage asks for a tag or digest: the image must not change under the
-// pods while the pod template stays the same.
-func validateImage(flag, image string) error {
-	name := image[strings.LastIndex(image, "/")+1:]
-	switch {
-	case name == "":
-		return fmt.Errorf("%s %q names no image", flag, image)
-	case strings.ContainsAny(image, " \t\n"):
-		return fmt.Errorf("%s %q contains white space", flag, image)
-	case !strings.ContainsAny(name, ":@"):
-		return fmt.Errorf("%s %q has neither tag nor digest: add the exact one to run", flag, image)
-	case strings.HasSuffix(name, ":latest"):
-		return fmt.Errorf("%s %q moves with every release: give an exact tag or a digest", flag, image)
-	default:
-		return nil
-	}
 }

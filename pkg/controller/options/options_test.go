@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/images"
 )
 
 // parse applies a command line to the defaults.
-func parse(t *testing.T, args ...string) *Options {
+func parse(t *testing.T, args ...string) CompletedOptions {
 	t.Helper()
 	o, err := NewOptions()
 	if err != nil {
@@ -22,16 +24,15 @@ func parse(t *testing.T, args ...string) *Options {
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	o.Complete()
-	return o
+	return o.Complete()
 }
 
 // TestFlagsOfDefaultGitSyncAreKnown: the builders are tested against the flags
 // of one version, which has to be the one that runs.
 func TestFlagsOfDefaultGitSyncAreKnown(t *testing.T) {
-	_, tag, _ := strings.Cut(DefaultGitSyncImage, ":")
+	_, tag, _ := strings.Cut(images.GitSync, ":")
 	if _, err := os.Stat("../website/resources/testdata/git-sync-" + tag + "-flags.txt"); err != nil {
-		t.Errorf("there is no list of the flags of %s: %v", DefaultGitSyncImage, err)
+		t.Errorf("there is no list of the flags of %s: %v", images.GitSync, err)
 	}
 }
 
@@ -43,7 +44,7 @@ func TestDefaults(t *testing.T) {
 	if o.ConcurrentSyncs != 5 || o.KubeAPIQPS != -1 || o.SecureServing.BindPort != 10443 {
 		t.Errorf("unexpected defaults: %+v", o)
 	}
-	if o.NginxImage != DefaultNginxImage || o.GitSyncImage != DefaultGitSyncImage {
+	if o.NginxImage != images.Nginx || o.GitSyncImage != images.GitSync {
 		t.Errorf("images: %q, %q", o.NginxImage, o.GitSyncImage)
 	}
 	le := o.LeaderElection
@@ -56,7 +57,7 @@ func TestDefaults(t *testing.T) {
 	}
 	open := strings.Join(o.Authorization.AlwaysAllowPaths, " ")
 	if open != "/healthz /readyz /livez" {
-		t.Errorf("open to everybody: %s", open)
+		t.Errorf("open without authorization: %s", open)
 	}
 }
 
@@ -71,6 +72,22 @@ func TestOneKubeconfigIsEnough(t *testing.T) {
 	}
 }
 
+// TestCompleteLeavesTheOptions: the options are bound to flags.
+func TestCompleteLeavesTheOptions(t *testing.T) {
+	o, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Kubeconfig = "a"
+	completed := o.Complete()
+	if err := completed.DefaultCertificate(); err != nil {
+		t.Fatal(err)
+	}
+	if o.Authentication.RemoteKubeConfigFile != "" || o.Authorization.RemoteKubeConfigFile != "" || o.SecureServing.ServerCert.GeneratedCert != nil {
+		t.Errorf("completing changed the options: %+v", o)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
@@ -80,6 +97,7 @@ func TestValidate(t *testing.T) {
 		"several workers":        {[]string{"--concurrent-website-syncs=50"}, ""},
 		"a digest":               {[]string{"--nginx-image=example.com/nginx@sha256:0123"}, ""},
 		"a registry with a port": {[]string{"--nginx-image=example.com:5000/nginx:1"}, ""},
+		"no limit of rollouts":   {[]string{"--max-concurrent-rollouts=0"}, ""},
 		"a limit":                {[]string{"--kube-api-qps=20", "--kube-api-burst=40"}, ""},
 		"json logs":              {[]string{"--logging-format=json"}, ""},
 		"no port":                {[]string{"--secure-port=0"}, ""},
@@ -93,6 +111,7 @@ func TestValidate(t *testing.T) {
 
 		"no workers":                {[]string{"--concurrent-website-syncs=0"}, "--concurrent-website-syncs"},
 		"too many workers":          {[]string{"--concurrent-website-syncs=100000"}, "--concurrent-website-syncs"},
+		"fewer than no rollouts":    {[]string{"--max-concurrent-rollouts=-1"}, "--max-concurrent-rollouts"},
 		"no requests":               {[]string{"--kube-api-qps=0"}, "--kube-api-qps"},
 		"limit without burst":       {[]string{"--kube-api-qps=1", "--kube-api-burst=0"}, "--kube-api-burst"},
 		"image without tag":         {[]string{"--nginx-image=nginx"}, "--nginx-image"},
@@ -102,7 +121,7 @@ func TestValidate(t *testing.T) {
 		"image with space":          {[]string{"--git-sync-image=a:1 b"}, "--git-sync-image"},
 		"renewal later than expiry": {[]string{"--leader-elect-renew-deadline=1m"}, "leader-elect"},
 		"old lock":                  {[]string{"--leader-elect-resource-lock=endpoints"}, "--leader-elect-resource-lock"},
-		"namespace of no name":      {[]string{"--watch-namespace=Sites!"}, "--watch-namespace"},
+		"invalid namespace":         {[]string{"--watch-namespace=Sites!"}, "--watch-namespace"},
 		"resync all the time":       {[]string{"--min-resync-period=1s"}, "--min-resync-period"},
 		"no tracing configuration":  {[]string{"--tracing-config-file=missing"}, "--tracing-config-file"},
 		"port out of range":         {[]string{"--secure-port=70000"}, "secure-port"},

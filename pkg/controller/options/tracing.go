@@ -15,7 +15,7 @@ import (
 
 func (o *Options) addTracingFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Tracing.ConfigFile, "tracing-config-file", o.Tracing.ConfigFile,
-		"File with a TracingConfiguration of apiserver.config.k8s.io/v1, the same that kube-apiserver takes: where spans are sent and how many. Empty: no spans are made.")
+		"File with apiserver tracing configuration (TracingConfiguration of apiserver.config.k8s.io/v1). If empty, tracing is disabled.")
 }
 
 // tracingConfiguration reads the file of --tracing-config-file. It returns nil
@@ -41,8 +41,8 @@ func (o *Options) validateTracing() []error {
 	return nil
 }
 
-// TracerProvider returns what makes the spans that --tracing-config-file asks
-// for, none without that flag. Shutting it down sends what is left to send.
+// TracerProvider returns the provider that --tracing-config-file configures, which
+// records no spans without that flag. Shutting it down sends the last ones.
 func (o *Options) TracerProvider(ctx context.Context) (tracing.TracerProvider, error) {
 	config, err := o.tracingConfiguration()
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Options) TracerProvider(ctx context.Context) (tracing.TracerProvider, e
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("finding the host name, which spans carry: %w", err)
+		return nil, fmt.Errorf("finding the host name, for the attributes of spans: %w", err)
 	}
 	provider, err := tracing.NewProvider(ctx, config, nil, []resource.Option{
 		resource.WithAttributes(semconv.ServiceName(Name), semconv.ServiceInstanceID(host)),

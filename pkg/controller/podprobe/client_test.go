@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -45,17 +44,17 @@ func TestDirect(t *testing.T) {
 			_, _ = w.Write([]byte(strings.Repeat("x", maxBody+1)))
 		}
 	})
-	pods, err := NewClient(Direct, nil, nil)
+	pods, err := NewClient(Direct, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, body, err := pods.Get(t.Context(), newPod("a"), port, "/commit"); err != nil || code != 200 || string(body) != commitA {
+	if code, body, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/commit"}); err != nil || code != 200 || string(body) != commitA {
 		t.Errorf("/commit: %d %q %v", code, body, err)
 	}
-	if code, _, err := pods.Get(t.Context(), newPod("a"), port, "/moved"); err != nil || code != http.StatusFound {
+	if code, _, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/moved"}); err != nil || code != http.StatusFound {
 		t.Errorf("a redirect was followed: %d %v", code, err)
 	}
-	if _, _, err := pods.Get(t.Context(), newPod("a"), port, "/long"); !errors.Is(err, errTooLong) {
+	if _, _, err := pods.Get(t.Context(), newPod("a"), Request{Port: port, Path: "/long"}); !errors.Is(err, errTooLong) {
 		t.Errorf("a long answer: %v, want %v", err, errTooLong)
 	}
 }
@@ -76,11 +75,11 @@ func TestPodProxy(t *testing.T) {
 		asked = r.URL.Path + " " + r.Header.Get("Authorization")
 		_, _ = w.Write([]byte(commitA))
 	})
-	pods, err := NewClient(PodProxy, &rest.Config{Host: server, BearerToken: "token"}, nil)
+	pods, err := NewClient(PodProxy, &rest.Config{Host: server, BearerToken: "token"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, body, err := pods.Get(t.Context(), newPod("a"), 8081, "/commit"); err != nil || string(body) != commitA {
+	if _, body, err := pods.Get(t.Context(), newPod("a"), Request{Port: 8081, Path: "/commit"}); err != nil || string(body) != commitA {
 		t.Errorf("/commit: %q %v", body, err)
 	}
 	if want := "/api/v1/namespaces/default/pods/a:8081/proxy/commit Bearer token"; asked != want {
@@ -88,31 +87,8 @@ func TestPodProxy(t *testing.T) {
 	}
 }
 
-func TestEviction(t *testing.T) {
-	var asked string
-	_, server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.Path + " " + r.URL.Query().Get("fieldSelector")
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"kind":"EventList","apiVersion":"events.k8s.io/v1","items":[{"note":""},{"note":"too much"}]}`))
-	})
-	kube, err := kubernetes.NewForConfig(&rest.Config{Host: server})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pods, err := NewClient(Direct, nil, kube)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if why, err := pods.Eviction(t.Context(), newPod("a")); err != nil || why != "too much" {
-		t.Errorf("evicted because of %q, %v", why, err)
-	}
-	if want := "/apis/events.k8s.io/v1/namespaces/default/events regarding.uid=uid-of-a,reason=Evicted"; asked != want {
-		t.Errorf("asked for %q, want %q", asked, want)
-	}
-}
-
 func TestUnknownMode(t *testing.T) {
-	if _, err := NewClient("Guess", nil, nil); err == nil {
+	if _, err := NewClient("Guess", nil); err == nil {
 		t.Error("no error")
 	}
 }

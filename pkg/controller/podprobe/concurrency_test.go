@@ -13,16 +13,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// slowPods do not answer before they are told to.
+// slowPods do not answer before they are released.
 type slowPods struct {
-	fakePods
 	release chan struct{}
 
 	mu            sync.Mutex
 	inFlight, all int
 }
 
-func (p *slowPods) Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error) {
+func (p *slowPods) Get(ctx context.Context, _ *corev1.Pod, _ Request) (int, []byte, error) {
 	p.mu.Lock()
 	p.inFlight++
 	p.all++
@@ -40,19 +39,8 @@ func TestConcurrency(t *testing.T) {
 	const workers, pods = 3, 8
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowPods{release: make(chan struct{})}
-		p := New(Config{Client: slow, Period: time.Minute, Clock: clock.RealClock{}})
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { p.Run(ctx, workers) })
-		running.Go(func() {
-			for {
-				select {
-				case <-p.Changes():
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
+		p := New(Config{Client: slow, Period: time.Minute, Clock: clock.RealClock{}, Workers: workers, Share: workers})
+		start(t, p)
 		for i := range pods {
 			p.Probe(testWebsite, newPod(fmt.Sprint(i)))
 		}
@@ -65,7 +53,5 @@ func TestConcurrency(t *testing.T) {
 		if slow.inFlight != 0 || slow.all < pods {
 			t.Errorf("%d requests to %d pods, of which %d are not answered", slow.all, pods, slow.inFlight)
 		}
-		cancel()
-		running.Wait()
 	})
 }

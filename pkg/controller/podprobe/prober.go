@@ -2,38 +2,26 @@ package podprobe
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
-)
-
-const (
-	// unsettledPeriod is the probing interval of a pod about which something is
-	// not right or not known yet.
-	unsettledPeriod = 5 * time.Second
-	// jitter spreads the probes of pods that started together.
-	jitter = 0.2
-	// unreachableAfter is how many probes in a row must fail before a pod counts
-	// as unreachable: one can be lost.
-	unreachableAfter = 2
-	// maxBackoff is how many periods there are at most between two probes of a pod
-	// that does not answer.
-	maxBackoff = 4
-	// graceForFirstFetch is how long a pod may be without a commit before its
-	// log is read.
-	graceForFirstFetch = 10 * time.Second
 )
 
 // Config is what a Prober works with.
@@ -42,36 +30,93 @@ type Config struct {
 	Client Client
 	// Period is the probing interval of healthy pods.
 	Period time.Duration
-	// Clock tells the time.
+	// Clock is the clock of the probing intervals.
 	Clock clock.WithTicker
+	// Sign signs the parameters of a request to a pod that ask for a change, or returns
+	// nothing without a key. Nil: such requests are not signed.
+	Sign func(pod types.UID, parameters url.Values) (string, error)
+	// Workers is how many pods are probed at once, Share how many of one namespace.
+	Workers, Share int
 }
 
-// Prober probes the pods that it is given and remembers what they say.
+// Prober probes the pods that it is given and remembers their answers.
 type Prober struct {
 	Config
-	queue   workqueue.TypedDelayingInterface[types.UID]
+	queue   workqueue.TypedDelayingInterface[key]
+	fair    *fairQueue
 	changes chan cache.ObjectName
 
 	mu   sync.Mutex
 	pods map[types.UID]*record
+	// siblings are the pods of each Website.
+	siblings map[cache.ObjectName]sets.Set[types.UID]
+	// rounds are of the Websites whose pods hold releases back.
+	rounds map[cache.ObjectName]*round
+	// deploys are the Websites of which it is known what is wanted, due those of whose pods
+	// it is to be requested, and deployLimit limits these requests.
+	deploys     map[cache.ObjectName]*deployed
+	due         workqueue.TypedDelayingInterface[cache.ObjectName]
+	deployLimit *limiter
+
+	// waits and urgent limit the requests that wait, which are waiting.
+	waits, urgent *limiter
+	maxHold       time.Duration
+	waiting       sync.WaitGroup
+	// turns numbers the requests.
+	turns uint64
 }
 
 // record is a pod and what is known of it.
 type record struct {
 	website cache.ObjectName
 	pod     *corev1.Pod
+	// begun is when the last probe began.
+	begun time.Time
+	// turn is the number of the current request, and cancel ends it if it waits.
+	turn   uint64
+	cancel context.CancelFunc
+	// exactly is true if the next probe is to be at its time and not somewhat later.
+	exactly bool
+	// early counts the requests in a row that were to wait, and brought nothing early.
+	early int
+	// asks limits the probes because of commits of other pods.
+	asks *rate.Limiter
+	// waiting is the request that waits, or nil.
+	waiting *ask
+	// deployed is the last request to sync or to serve a commit. The next of the same content
+	// is not before deployTime, because deployFailures in a row have failed.
+	deployed       ask
+	deployTime     time.Time
+	deployFailures int
 	state
 }
 
+func (r *record) key() key { return key{r.pod.Namespace, r.pod.UID} }
+
 // New returns a prober that probes nothing before Run.
 func New(config Config) *Prober {
+	const name = "pods"
+	fair := newFairQueue(config.Share)
+	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Name: name, Clock: config.Clock, Queue: fair})
 	return &Prober{
 		Config: config,
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{
-			Name: "pods", Clock: config.Clock,
+		fair:   fair,
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
+			Name: name, Clock: config.Clock, Queue: storage,
 		}),
-		changes: make(chan cache.ObjectName),
-		pods:    map[types.UID]*record{},
+		// Without a name: each name registers metrics.
+		due: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock}),
+
+		changes:  make(chan cache.ObjectName),
+		pods:     map[types.UID]*record{},
+		siblings: map[cache.ObjectName]sets.Set[types.UID]{},
+		rounds:   map[cache.ObjectName]*round{},
+		deploys:  map[cache.ObjectName]*deployed{},
+		waits:    newLimiter(maxWaiting, shareWaiting),
+		urgent:   newLimiter(maxUrgent, shareUrgent),
+		maxHold:  defaultMaxHold,
+
+		deployLimit: newLimiter(maxDeploying, shareDeploying),
 	}
 }
 
@@ -92,17 +137,29 @@ func (p *Prober) Observation(pod types.UID) (workload.Observation, bool) {
 func (p *Prober) Changes() <-chan cache.ObjectName { return p.changes }
 
 // Probe probes a pod of a Website soon, because it is new or has changed, and
-// goes on until Forget.
+// then periodically until Forget.
 func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.pods[pod.UID]
 	if known == nil {
-		known = &record{}
+		known = &record{asks: rate.NewLimiter(rate.Every(siblingPeriod), maxSiblingAsks)}
 		p.pods[pod.UID] = known
+	} else if known.website != website {
+		p.leave(known)
 	}
 	known.website, known.pod = website, pod
-	p.queue.Add(pod.UID)
+	if p.siblings[website] == nil {
+		p.siblings[website] = sets.New[types.UID]()
+	}
+	p.siblings[website].Insert(pod.UID)
+	p.soon(known)
+}
+
+// soon queues a pod, but not within minPeriod of its last probe. The caller holds the
+// lock.
+func (p *Prober) soon(known *record) {
+	p.queue.AddAfter(known.key(), minPeriod-p.Clock.Since(known.begun))
 }
 
 // Forget stops the probing of a pod that is gone, or belongs to no Website any
@@ -110,15 +167,35 @@ func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 func (p *Prober) Forget(pod types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.pods, pod)
+	if known := p.pods[pod]; known != nil {
+		p.supersede(known)
+		p.leave(known)
+		delete(p.pods, pod)
+	}
 }
 
-// Run probes until the context ends, at most so many pods at once.
-func (p *Prober) Run(ctx context.Context, workers int) {
+// leave ends that a pod is one of its Website. The caller holds the lock.
+func (p *Prober) leave(known *record) {
+	siblings := p.siblings[known.website]
+	siblings.Delete(known.pod.UID)
+	if siblings.Len() == 0 {
+		delete(p.siblings, known.website)
+	}
+}
+
+// Run probes until the context ends.
+func (p *Prober) Run(ctx context.Context) {
 	var pool sync.WaitGroup
+	defer p.waiting.Wait()
 	defer pool.Wait()
 	defer p.queue.ShutDown()
-	for range workers {
+	defer p.due.ShutDown()
+	pool.Go(func() {
+		defer utilruntime.HandleCrashWithContext(ctx)
+		for p.nextDeploy(ctx) {
+		}
+	})
+	for range p.Workers {
 		pool.Go(func() {
 			defer utilruntime.HandleCrashWithContext(ctx)
 			for p.next(ctx) {
@@ -129,71 +206,89 @@ func (p *Prober) Run(ctx context.Context, workers int) {
 }
 
 func (p *Prober) next(ctx context.Context) bool {
-	uid, shutdown := p.queue.Get()
+	key, shutdown := p.queue.Get()
 	if shutdown {
 		return false
 	}
-	defer p.queue.Done(uid)
-	pod := p.podOf(uid)
+	begun := p.Clock.Now()
+	defer func() {
+		p.fair.finish(key, p.Clock.Since(begun))
+		p.queue.Done(key)
+	}()
+	pod, turn, a := p.begin(ctx, key.uid)
 	if ctx.Err() != nil || pod == nil {
 		return true
 	}
-	var again time.Duration
-	switch {
-	case workload.CanAnswer(pod):
-		again = wait.Jitter(p.probe(ctx, pod), jitter)
-	case workload.HasEnded(pod) && pod.DeletionTimestamp.IsZero():
-		again = p.explainEnd(ctx, pod)
-	}
-	if again > 0 && p.podOf(uid) != nil {
-		p.queue.AddAfter(uid, again)
-	}
+	got, err := p.request(ctx, pod, a)
+	p.learn(ctx, pod, a, turn, begun, got, err)
 	return true
 }
 
-func (p *Prober) podOf(uid types.UID) *corev1.Pod {
+// begin returns a pod to probe now, and what to ask it; nil when it has been forgotten, has
+// no answer, or is probed by a request that waits.
+func (p *Prober) begin(ctx context.Context, uid types.UID) (pod *corev1.Pod, turn uint64, a ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.pods[uid]; known != nil {
-		return known.pod
+	known := p.pods[uid]
+	if known == nil {
+		return nil, 0, ask{}
 	}
-	return nil
+	if !workload.CanAnswer(known.pod) {
+		p.supersede(known)
+		if workload.HasEnded(known.pod) {
+			known.state = state{} // The last answer must not outlive the pod.
+		}
+		return nil, 0, ask{}
+	}
+	if known.waiting != nil && known.waiting.deploys() {
+		return nil, 0, ask{} // Its answer has the pod probed again.
+	}
+	if a = p.plan(known); a.wait > 0 {
+		if p.start(ctx, known, a, p.waits) {
+			return nil, 0, ask{}
+		}
+		a = ask{crowded: true}
+	}
+	return known.pod, p.supersede(known), a
 }
 
-// probe probes one pod and returns when to do so again, or 0 when it has been
-// forgotten meanwhile.
-func (p *Prober) probe(ctx context.Context, pod *corev1.Pod) time.Duration {
-	answer, counts, err := p.request(ctx, pod)
-	if err != nil {
+// learn takes in the answer to a request, and queues and returns the time until the next
+// one, without its jitter; 0 when the pod has been forgotten, or asked again, meanwhile.
+func (p *Prober) learn(ctx context.Context, pod *corev1.Pod, made ask, turn uint64, begun time.Time, got answer, err error) time.Duration {
+	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).V(4).Info("Pod did not answer a probe", "pod", klog.KObj(pod), "err", err)
 	}
 	now := p.Clock.Now()
-
 	p.mu.Lock()
 	known := p.pods[pod.UID]
-	if known == nil {
+	if known == nil || known.turn != turn || ctx.Err() != nil {
 		p.mu.Unlock()
 		return 0
 	}
-	before, wasKnown := known.Observation, known.known
-	readLog := known.update(answer, counts, err, now)
-	p.mu.Unlock()
-
-	if readLog {
-		p.explainFailure(ctx, pod)
+	known.waiting = nil
+	before, wasKnown, wasUnsettled, wasPrepared := known.Observation, known.known, known.unsettled(), known.prepared
+	known.update(got, err, now)
+	after, isKnown, website := known.Observation, known.known, known.website
+	if err == nil && wasUnsettled && wasKnown && after == before {
+		known.unchanged++
+	} else {
+		known.unchanged = 0
 	}
-
-	p.mu.Lock()
-	after, isKnown, again, website := known.Observation, known.known, p.again(&known.state), known.website
+	again := p.again(known, made, now.Sub(begun), after != before || known.prepared != wasPrepared)
+	exactly := known.exactly
+	p.see(known, got, wasKnown, now)
+	p.deployAnswered(known, made, now.Sub(begun), err)
 	if after.Commit != before.Commit {
-		// What one pod has fetched, the others are about to.
-		for uid, other := range p.pods {
-			if other.website == website && uid != pod.UID {
-				p.queue.Add(uid)
-			}
-		}
+		p.expect(ctx, website, after.Commit)
 	}
+	p.coordinate(ctx, website)
+	p.watchHold(ctx, known, made, turn)
 	p.mu.Unlock()
+	next := again
+	if !exactly {
+		next = wait.Jitter(again, jitter)
+	}
+	p.queue.AddAfter(key{pod.Namespace, pod.UID}, next)
 	if after != before || isKnown != wasKnown {
 		p.notify(ctx, website)
 	}
@@ -207,42 +302,43 @@ func (p *Prober) notify(ctx context.Context, website cache.ObjectName) {
 	}
 }
 
-// again returns when to probe a pod once more. One that does not answer holds a
-// worker until the request times out, so it is probed less and less often.
-func (p *Prober) again(s *state) time.Duration {
-	switch {
-	case s.failures >= unreachableAfter:
-		return min(unsettledPeriod<<min(s.failures-unreachableAfter, 10), maxBackoff*p.Period)
-	case s.unsettled():
-		return min(unsettledPeriod, p.Period)
-	default:
-		return p.Period
+// requestStatus requests the status of a pod, and of its agent what it is asked for. An agent
+// that does not have the key of the signature yet still answers what needs none.
+func (p *Prober) requestStatus(ctx context.Context, pod *corev1.Pod, a ask) (code int, body []byte, err error) {
+	made := Request{Port: resources.AdminPort, Path: "/status", Query: a.query(), Wait: a.wait}
+	needsSignature := requests.NeedsSignature(made.Query)
+	if needsSignature && p.Sign != nil {
+		if made.Signature, err = p.Sign(pod.UID, made.Query); err != nil {
+			return 0, nil, fmt.Errorf("signing a request to pod %q: %w", pod.Name, err)
+		}
 	}
+	code, body, err = p.Client.Get(ctx, pod, made)
+	if err != nil || !needsSignature || code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
+		return code, body, err
+	}
+	klog.FromContext(ctx).V(2).Info("Pod refuses a signed request", "pod", klog.KObj(pod), "status", code)
+	made.Query, made.Signature = requests.Unsigned(made.Query), ""
+	if a.isAbout() {
+		// What it was to wait for does not happen.
+		made.Query, made.Wait = url.Values{}, 0
+	}
+	return p.Client.Get(ctx, pod, made)
 }
 
-// request makes the requests of one probe. A git-sync that does not answer does
-// not make the pod unreachable: the website is served without it.
-func (p *Prober) request(ctx context.Context, pod *corev1.Pod) (workload.Observation, *syncCounts, error) {
-	var answer workload.Observation
-	code, body, err := p.Client.Get(ctx, pod, resources.AdminPort, "/commit")
+// request makes the request of one probe. While the agent does not answer, nginx does: the
+// site is served without it. A pod of an earlier version has no agent.
+func (p *Prober) request(ctx context.Context, pod *corev1.Pod, a ask) (answer, error) {
+	code, body, err := p.requestStatus(ctx, pod, a)
 	if err != nil {
-		return answer, nil, err
+		return answer{}, err
 	}
-	if answer.Commit, err = parseCommit(code, body); err != nil {
-		return answer, nil, err
+	if code == http.StatusOK {
+		return parseStatus(body)
 	}
-	if code, body, err = p.Client.Get(ctx, pod, resources.AdminPort, "/startupz"); err != nil {
-		return answer, nil, err
+	hasAgent := code != http.StatusNotFound
+	if code, body, err = p.Client.Get(ctx, pod, Request{Port: resources.AdminPort, Path: "/commit"}); err != nil {
+		return answer{}, err
 	}
-	answer.PathNotFound = isPathNotFound(code, body)
-
-	code, body, err = p.Client.Get(ctx, pod, resources.SyncMetricsPort, "/metrics")
-	if err != nil || code != http.StatusOK {
-		return answer, nil, nil
-	}
-	counts, err := parseCounts(body)
-	if err != nil {
-		return answer, nil, nil
-	}
-	return answer, &counts, nil
+	commit, err := parseCommit(code, body)
+	return answer{Observation: workload.Observation{Commit: commit, SyncUnreachable: hasAgent}}, err
 }

@@ -2,6 +2,7 @@ package podprobe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -28,81 +31,57 @@ var (
 
 // fakePods answers as one pod would.
 type fakePods struct {
-	mu      sync.Mutex
-	commit  string
-	startup string
-	counts  map[string]int
-	log     string
+	mu     sync.Mutex
+	status agent.Status
+	// code is that of /status if it is not 200: the agent does not answer.
+	code int
 	// requested is called by every request.
 	requested func()
-	// reading is called while the log is read.
-	reading func()
-	err     error
-	// noMetrics makes git-sync silent.
-	noMetrics bool
-	logReads  int
-	polls     int
-	// eviction is what Eviction returns, once it was asked evictedAfter times.
-	eviction      string
-	evictedAfter  int
-	evictionReads int
+	err       error
+	// probes counts the requests for /status.
+	probes int
 }
 
-func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, port int32, path string) (int, []byte, error) {
+func (p *fakePods) Get(_ context.Context, _ *corev1.Pod, request Request) (int, []byte, error) {
 	if p.requested != nil {
 		p.requested()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch fmt.Sprintf("%d%s", port, path) {
-	case "8081/commit":
-		p.polls++
-		if p.err != nil {
-			return 0, nil, p.err
+	switch fmt.Sprintf("%d%s", request.Port, request.Path) {
+	case "8081/status":
+		p.probes++
+		if p.err != nil || p.code != 0 {
+			return p.code, nil, p.err
 		}
-		if p.commit == "" {
+		body, err := json.Marshal(p.status)
+		return http.StatusOK, body, err
+	case "8081/commit":
+		if p.status.Commit == "" {
 			return http.StatusServiceUnavailable, []byte("no commit\n"), nil
 		}
-		return http.StatusOK, []byte(p.commit + "\n"), nil
-	case "8081/startupz":
-		if p.startup != "" {
-			return http.StatusServiceUnavailable, []byte(p.startup + "\n"), nil
-		}
-		return http.StatusOK, []byte("ok\n"), nil
-	case "8082/metrics":
-		if p.noMetrics {
-			return 0, nil, errors.New("connection refused")
-		}
-		var body strings.Builder
-		for status, count := range p.counts {
-			fmt.Fprintf(&body, "git_sync_count_total{status=%q} %d\n", status, count)
-		}
-		return http.StatusOK, []byte(body.String()), nil
+		return http.StatusOK, []byte(p.status.Commit + "\n"), nil
 	default:
 		return http.StatusNotFound, nil, nil
 	}
 }
 
-func (p *fakePods) Log(context.Context, *corev1.Pod) (string, error) {
-	if p.reading != nil {
-		p.reading()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.logReads++
-	return p.log, nil
+// statusOf is that of a pod that serves a commit and follows its repository.
+func statusOf(commit string) agent.Status {
+	contact := time.Unix(1e9, 0)
+	return agent.Status{Commit: commit, PathFound: true, LastContact: &contact}
 }
 
-func (p *fakePods) Eviction(context.Context, *corev1.Pod) (string, error) {
-	if p.requested != nil {
-		p.requested()
+// fails has a pod say that it could not fetch, so many times in a row.
+func fails(commit string, reason gitsync.Reason, count int) func(*fakePods) {
+	return func(p *fakePods) {
+		p.status = statusOf(commit)
+		p.status.Failure = &agent.Failure{Reason: reason, Count: count}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.evictionReads++; p.evictionReads <= p.evictedAfter {
-		return "", p.err
-	}
-	return p.eviction, nil
+}
+
+func serves(commit string) func(*fakePods) {
+	return func(p *fakePods) { p.status = statusOf(commit) }
 }
 
 func newPod(name string) *corev1.Pod {
@@ -124,11 +103,20 @@ type fixture struct {
 
 func newFixture(pods *fakePods) *fixture {
 	f := &fixture{pods: pods, clock: testingclock.NewFakeClock(time.Unix(1e9, 0))}
-	f.Prober = New(Config{Client: pods, Period: time.Minute, Clock: f.clock})
+	f.Prober = New(Config{Client: pods, Period: time.Minute, Clock: f.clock, Workers: 2, Share: 2})
 	f.changes = make(chan cache.ObjectName, 1000)
 	f.Probe(testWebsite, newPod("a"))
 	f.Probe(testWebsite, newPod("b"))
 	return f
+}
+
+// rested makes the last probe of every pod long ago.
+func (f *fixture) rested() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, known := range f.Prober.pods {
+		known.begun = time.Time{}
+	}
 }
 
 // changed returns how often a change was reported since the last call.
@@ -146,114 +134,109 @@ func (f *fixture) changed(t *testing.T) int {
 func (f *fixture) poll(t *testing.T) time.Duration {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
-	return f.probe(ctx, newPod("a"))
+	pod, turn, a := f.begin(ctx, "uid-of-a")
+	if pod == nil {
+		t.Fatal("there is no pod to probe")
+	}
+	begun := f.clock.Now()
+	got, err := f.request(ctx, pod, a)
+	return f.learn(ctx, pod, a, turn, begun, got, err)
 }
 
 func TestProbe(t *testing.T) {
-	good := map[string]int{"success": 1}
+	lost := func(p *fakePods) { p.err = errors.New("lost") }
 	for name, test := range map[string]struct {
 		// polls change the pod before each poll; 30 seconds are between them.
 		polls []func(p *fakePods)
 		want  workload.Observation
 		// wantKnown is false when there is nothing to say.
-		wantKnown    bool
-		wantChanges  int
-		wantAgain    time.Duration
-		wantLogReads int
+		wantKnown   bool
+		wantChanges int
+		wantAgain   time.Duration
 	}{
 		"served": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }},
+			polls: []func(*fakePods){serves(commitA)},
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
 		},
-		"the same again is no news": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, nil, nil},
+		"the same again is no change": {
+			polls: []func(*fakePods){serves(commitA), nil, nil},
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
 		},
 		"another commit": {
-			polls: []func(*fakePods){
-				func(p *fakePods) { p.commit, p.counts = commitA, good },
-				func(p *fakePods) { p.commit, p.counts = commitB, map[string]int{"success": 2} },
-			},
-			want: workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
+			polls: []func(*fakePods){serves(commitA), serves(commitB)},
+			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
 		},
 		"path not found": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts, p.startup = commitA, good, "path not found" }},
+			polls: []func(*fakePods){func(p *fakePods) { p.status = statusOf(commitA); p.status.PathFound = false }},
 			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
 		},
+		"path never found": {
+			polls: []func(*fakePods){fails("", gitsync.ReasonPathNotFound, 1)},
+			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
+		},
 		"one poll lost": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.err = errors.New("lost") }},
+			polls: []func(*fakePods){serves(commitA), lost},
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
 		},
 		"unreachable keeps what was known": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.err = errors.New("lost") }, nil},
+			polls: []func(*fakePods){serves(commitA), lost, nil},
 			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 		"never reached": {
-			polls: []func(*fakePods){func(p *fakePods) { p.err = errors.New("lost") }},
+			polls: []func(*fakePods){lost},
 			// Once is not enough to say so.
 			wantAgain: unsettledPeriod,
 		},
-		"remote goes away": {
-			polls: []func(*fakePods){
-				func(p *fakePods) { p.commit, p.counts = commitA, good },
-				func(p *fakePods) {
-					p.counts = map[string]int{"success": 1, "error": 1}
-					p.log = "fatal: unable to access 'https://user:secret@example.com/': Could not resolve host: example.com"
-				},
-			},
+		"the remote becomes unreachable": {
+			polls:     []func(*fakePods){serves(commitA), fails(commitA, gitsync.ReasonUnreachable, 1)},
 			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: workload.FailureUnreachable},
-			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod, wantLogReads: 1,
+			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
-		"log is read once a minute": {
-			polls: []func(*fakePods){
-				func(p *fakePods) { p.commit, p.counts, p.log = "", map[string]int{"error": 1}, "Authentication failed" },
-				func(p *fakePods) { p.counts = map[string]int{"error": 2} },
-				func(p *fakePods) { p.counts = map[string]int{"error": 3} },
-			},
-			want:      workload.Observation{Reachable: true, Failure: workload.FailureAuthentication},
-			wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 2,
+		"fails again and again": {
+			polls:     []func(*fakePods){fails("", gitsync.ReasonAuthentication, 1), fails("", gitsync.ReasonAuthentication, 2), fails("", gitsync.ReasonAuthentication, 3)},
+			want:      workload.Observation{Reachable: true, Failure: workload.FailureAuthentication, FailedTwice: true},
+			wantKnown: true, wantChanges: 2, wantAgain: 2 * unsettledPeriod,
+		},
+		"a newer failure that is unknown": {
+			polls:     []func(*fakePods){fails(commitA, gitsync.ReasonNotFound, 1), fails(commitA, "Moon", 2)},
+			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: workload.FailureUnknown, FailedTwice: true},
+			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 		"remote comes back": {
-			polls: []func(*fakePods){
-				func(p *fakePods) { p.commit, p.counts, p.log = commitA, map[string]int{"error": 1}, "x" },
-				func(p *fakePods) { p.counts = map[string]int{"error": 1, "noop": 1} },
-			},
+			polls:     []func(*fakePods){fails(commitA, gitsync.ReasonTimedOut, 1), serves(commitA)},
 			want:      workload.Observation{Reachable: true, Commit: commitA},
-			wantKnown: true, wantChanges: 2, wantAgain: time.Minute, wantLogReads: 1,
-		},
-		"first look shows both": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, map[string]int{"error": 3, "noop": 9} }},
-			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+			wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
 		},
 		"slow first fetch is no failure": {
-			polls: []func(*fakePods){func(p *fakePods) { p.log = "cloning" }, nil},
-			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod, wantLogReads: 1,
+			polls: []func(*fakePods){nil, nil},
+			want:  workload.Observation{Reachable: true, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: 2 * unsettledPeriod,
 		},
-		"fetched after all, and git-sync does not say so": {
-			polls: []func(*fakePods){
-				func(p *fakePods) { p.noMetrics, p.log = true, "connection timed out" },
-				nil,
-				func(p *fakePods) { p.commit = commitA },
-			},
-			want:      workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true},
-			wantKnown: true, wantChanges: 3, wantAgain: time.Minute, wantLogReads: 1,
-		},
-		"git-sync lost one poll": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.counts = commitA, good }, func(p *fakePods) { p.noMetrics = true }},
+		"the agent does not answer once": {
+			polls: []func(*fakePods){serves(commitA), func(p *fakePods) { p.code = http.StatusBadGateway }},
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
 		},
-		"git-sync is never reached": {
-			polls: []func(*fakePods){func(p *fakePods) { p.commit, p.noMetrics = commitA, true }, nil},
+		"the agent does not answer": {
+			polls: []func(*fakePods){fails(commitA, gitsync.ReasonNotFound, 1), func(p *fakePods) { p.code = http.StatusGatewayTimeout }, nil},
+			want:  workload.Observation{Reachable: true, Commit: commitA, Failure: workload.FailureNotFound, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
+			wantAgain: unsettledPeriod,
+		},
+		"the agent has never answered": {
+			polls: []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusBadGateway }, nil},
 			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
 			// It takes a worker's time to find out, and the site is served.
 			wantAgain: time.Minute,
 		},
-		"git-sync restarted": {
-			polls: []func(*fakePods){
-				func(p *fakePods) { p.commit, p.counts = commitA, map[string]int{"success": 5, "error": 7} },
-				func(p *fakePods) { p.counts = map[string]int{"success": 1} },
-			},
-			want: workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
+		"a new commit while the agent does not answer": {
+			polls: []func(*fakePods){fails(commitA, gitsync.ReasonNotFound, 2), func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
+			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
+		},
+		"a pod without an agent": {
+			polls: []func(*fakePods){func(p *fakePods) { p.status.Commit, p.code = commitA, http.StatusNotFound }, nil, nil},
+			want:  workload.Observation{Reachable: true, Commit: commitA, FollowingUnknown: true}, wantKnown: true, wantChanges: 1, wantAgain: time.Minute,
+		},
+		"something else than a commit": {
+			polls: []func(*fakePods){serves(commitA), serves("<html>"), nil},
+			want:  workload.Observation{Commit: commitA}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,21 +259,67 @@ func TestProbe(t *testing.T) {
 			if again != test.wantAgain {
 				t.Errorf("asked again after %v, want %v", again, test.wantAgain)
 			}
-			if f.pods.logReads != test.wantLogReads {
-				t.Errorf("the log was read %d times, want %d", f.pods.logReads, test.wantLogReads)
-			}
 		})
 	}
 }
 
+// TestOneRequestPerProbe: an agent that answers is asked once, with all that there is to
+// know.
+func TestOneRequestPerProbe(t *testing.T) {
+	f := newFixture(&fakePods{status: statusOf(commitA)})
+	requests := 0
+	f.pods.requested = func() { requests++ }
+	f.poll(t)
+	if requests != 1 {
+		t.Errorf("a probe took %d requests, want 1", requests)
+	}
+}
+
+// TestEndedPods: an evicted pod stays in the API for a long time, and what it said last must
+// not. It is not probed.
+func TestEndedPods(t *testing.T) {
+	f := newFixture(&fakePods{status: statusOf(commitA)})
+	f.Forget("uid-of-b")
+	f.poll(t)
+	f.rested()
+	probes := f.pods.probes
+	ended := newPod("a")
+	ended.Status.Phase = corev1.PodSucceeded
+	f.Probe(testWebsite, ended)
+	_, ctx := ktesting.NewTestContext(t)
+	for f.queue.Len() > 0 {
+		f.next(ctx)
+	}
+	if got, known := f.Observation(ended.UID); known || f.pods.probes != probes {
+		t.Errorf("known (%t): %+v, probed %d times", known, got, f.pods.probes-probes)
+	}
+}
+
+// TestGoneWhileProbed: what is remembered of a pod that is deleted meanwhile would
+// stay for ever, since nothing names it any more.
+func TestGoneWhileProbed(t *testing.T) {
+	f := newFixture(&fakePods{})
+	f.Forget("uid-of-b")
+	f.pods.requested = func() { f.Forget("uid-of-a") }
+	_, ctx := ktesting.NewTestContext(t)
+	for f.queue.Len() > 0 {
+		f.next(ctx)
+	}
+	f.clock.Step(time.Hour)
+	if len(f.Prober.pods) != 0 || f.queue.Len() != 0 {
+		t.Errorf("%d pods are remembered, %d are to be probed", len(f.Prober.pods), f.queue.Len())
+	}
+}
+
 func TestSiblingsAreProbedWhenACommitArrives(t *testing.T) {
-	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"success": 1}})
+	f := newFixture(&fakePods{status: statusOf(commitA)})
 	f.Probe(cache.NewObjectName("default", "other"), newPod("c"))
 	_, ctx := ktesting.NewTestContext(t)
 	for f.queue.Len() > 0 {
 		f.next(ctx)
 	}
-	f.pods.commit = commitB
+	f.pods.status = statusOf(commitB)
+	f.rested()
 	f.poll(t)
 	if n := f.queue.Len(); n != 1 {
 		t.Fatalf("%d pods are to be probed, want the sibling", n)
@@ -302,13 +331,13 @@ func TestSiblingsAreProbedWhenACommitArrives(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"success": 1}})
+	f := newFixture(&fakePods{status: statusOf(commitA)})
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f.Run(ctx, 2)
+		f.Run(ctx)
 	}()
 	for range 2 {
 		<-f.Changes()
@@ -325,15 +354,15 @@ func TestRun(t *testing.T) {
 // TestForgottenPodsAreNotProbed: a pod that belongs to no Website any more gets no
 // requests, and what it said is dropped.
 func TestForgottenPodsAreNotProbed(t *testing.T) {
-	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"success": 1}})
+	f := newFixture(&fakePods{status: statusOf(commitA)})
 	_, ctx := ktesting.NewTestContext(t)
 	// polls returns how often pods were probed.
 	polls := func() int {
-		before := f.pods.polls
+		before := f.pods.probes
 		for f.queue.Len() > 0 {
 			f.next(ctx)
 		}
-		return f.pods.polls - before
+		return f.pods.probes - before
 	}
 	f.Forget("uid-of-b")
 	if n := polls(); n == 0 {
@@ -355,23 +384,6 @@ func TestForgottenPodsAreNotProbed(t *testing.T) {
 	}
 }
 
-// TestFailureIsKnownWhole: whoever asks while the log is read must not be told that
-// nobody knows why fetching fails, nor that it works.
-func TestFailureIsKnownWhole(t *testing.T) {
-	f := newFixture(&fakePods{commit: commitA, counts: map[string]int{"error": 1}, log: "Authentication failed"})
-	reads := 0
-	f.pods.reading = func() {
-		reads++
-		if got, _ := f.Observation("uid-of-a"); got.Failure != workload.FailureNone || !got.FollowingUnknown {
-			t.Errorf("before the log has been read it is said: %+v", got)
-		}
-	}
-	f.poll(t)
-	if got, _ := f.Observation("uid-of-a"); reads != 1 || got.Failure != workload.FailureAuthentication || got.FollowingUnknown {
-		t.Errorf("after %d reads it is said: %+v", reads, got)
-	}
-}
-
 // TestBackoff: pods that do not answer take a worker's time, so they are asked
 // less and less often, and as often as ever once they answer.
 func TestBackoff(t *testing.T) {
@@ -384,7 +396,7 @@ func TestBackoff(t *testing.T) {
 	if !slices.Equal(waits, want) {
 		t.Errorf("asked again after %v, want %v", waits, want)
 	}
-	f.pods.err, f.pods.commit, f.pods.counts = nil, commitA, map[string]int{"success": 1}
+	f.pods.err, f.pods.status = nil, statusOf(commitA)
 	if again := f.poll(t); again != time.Minute {
 		t.Errorf("a pod that answers again is asked after %v, want %v", again, time.Minute)
 	}

@@ -9,75 +9,58 @@ import (
 // state is what the probes of a pod have shown.
 type state struct {
 	workload.Observation
-	// known is false until there is something to say.
+	// known is false before the first result.
 	known bool
 	// failures counts the probes in a row that failed.
 	failures int
-	// ended is true once the pod has. The failures are then those to find out
-	// why.
-	ended bool
-	// silent counts the probes in a row in which git-sync did not answer.
-	silent    int
-	counts    *syncCounts
-	following following
-	first     time.Time
-	logRead   time.Time
+	// silent counts the probes in a row in which the agent did not answer.
+	silent int
+	// unchanged counts the probes in a row that have shown nothing new.
+	unchanged int
+	// revision, prepared and nextSync are of the last answer: see answer. nextSync is zero
+	// if there is none.
+	revision, prepared string
+	nextSync           time.Time
+	// expected is the commit of another pod of the Website, for which this one was
+	// probed. Until its own commit changes, it is not settled.
+	expected string
 }
 
-// update takes in the answer to a probe, or its error, and reports whether the
-// log of git-sync is to be read now.
-func (s *state) update(answer workload.Observation, counts *syncCounts, err error, now time.Time) (readLog bool) {
-	if s.first.IsZero() {
-		s.first = now
+// update takes in the answer to a probe, or its error.
+func (s *state) update(a answer, err error, now time.Time) {
+	s.revision, s.prepared, s.nextSync = a.revision, a.prepared, time.Time{}
+	if a.syncs {
+		s.nextSync = now.Add(a.nextSync)
 	}
 	if err != nil {
 		if s.failures++; s.failures >= unreachableAfter {
 			s.Reachable, s.known = false, true
 		}
-		return false
+		return
 	}
-	before := s.Observation
+	before, wasKnown := s.Observation, s.known
 	s.failures, s.known = 0, true
-	s.Observation = workload.Observation{Reachable: true, Commit: answer.Commit, PathNotFound: answer.PathNotFound, Failure: before.Failure}
-	if s.silent++; counts != nil {
-		s.silent = 0
-		s.following = counts.follow(s.counts, s.following)
-		s.counts = counts
+	if a.Commit != before.Commit {
+		s.expected = ""
 	}
-	failing := false
-	switch {
-	case s.following == followingYes:
-		s.Failure = workload.FailureNone
-	case s.following == followingNo:
-		failing = true
-	case answer.Commit == "" && now.Sub(s.first) >= graceForFirstFetch:
-		failing = true
-	case answer.Commit != before.Commit:
-		s.Failure = workload.FailureNone // It was fetched, though git-sync does not say so.
+	if a.sync {
+		s.silent, s.Observation = 0, a.Observation
+		return
 	}
-	s.FollowingUnknown = s.following == followingUnknown || failing && s.Failure == workload.FailureNone
-	s.SyncUnreachable = s.silent >= unreachableAfter
-	if failing && now.Sub(s.logRead) >= logPeriod {
-		s.logRead = now
-		return true
+	// What was known of syncing holds until the agent answers, or a new commit shows
+	// that it works.
+	s.silent++
+	s.Observation = before
+	s.Reachable, s.Commit = true, a.Commit
+	if a.Commit != before.Commit {
+		s.Failure, s.FailedTwice, s.PathNotFound = workload.FailureNone, false, false
 	}
-	s.fail(workload.FailureUnknown)
-	return false
+	s.FollowingUnknown = before.FollowingUnknown || !wasKnown
+	s.SyncUnreachable = a.SyncUnreachable && s.silent >= unreachableAfter
 }
 
-// unsettled reports whether something is not right or not known yet. A git-sync
-// that did not answer once is probed again soon; one that never does need not be.
+// unsettled reports whether something is not right or not known yet. An agent that did not
+// answer once is probed again soon; one that never does need not be.
 func (s *state) unsettled() bool {
-	return !s.Reachable || s.Commit == "" || s.PathNotFound || s.Failure != workload.FailureNone || s.silent > 0 && !s.SyncUnreachable
-}
-
-// fail notes why fetching fails. A known cause is not replaced by an unknown one.
-func (s *state) fail(why workload.Failure) {
-	switch {
-	case why != workload.FailureUnknown:
-		s.Failure = why
-	case s.following == followingNo && s.Failure == workload.FailureNone:
-		s.Failure = why // Without that it may only be slow.
-	}
-	s.FollowingUnknown = s.following == followingUnknown
+	return !s.Reachable || s.Commit == "" || s.PathNotFound || s.Failure != workload.FailureNone || s.expected != "" || s.silent > 0 && s.silent < unreachableAfter
 }

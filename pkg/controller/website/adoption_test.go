@@ -25,7 +25,8 @@ func TestOrphans(t *testing.T) {
 		"left by an earlier Website of the same name": {
 			given: func(f *fixture) {
 				orphan(f)
-				edit(f, testDeployment+"-nginx", func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
+				edit(f, testConfigMap, func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
+				edit(f, testAgentConfigMap, func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 				edit(f, testDeployment+"-npsvc", func(s *corev1.Service) { s.OwnerReferences = nil })
 				f.changeWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 			},
@@ -37,7 +38,7 @@ func TestOrphans(t *testing.T) {
 			},
 			wantProblem: problem.Taken,
 		},
-		"our labels on what somebody else made": {
+		"our labels on an object of another manager": {
 			given: func(f *fixture) {
 				labels := f.deployment().Labels
 				f.remove(f.deployment())

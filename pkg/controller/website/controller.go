@@ -3,11 +3,16 @@ package website
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -17,9 +22,13 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	websiteinformers "github.com/kubesites/website-apiserver/pkg/generated/informers/externalversions"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
@@ -35,18 +44,26 @@ type Config struct {
 	Websites versioned.Interface
 	Kube     kubernetes.Interface
 	// WebsiteInformers comes from NewWebsiteInformers, ChildInformers from
-	// NewChildInformers. Whoever made them starts them, after New.
+	// NewChildInformers. The caller starts them, after New.
 	WebsiteInformers websiteinformers.SharedInformerFactory
 	ChildInformers   kubeinformers.SharedInformerFactory
+	// UnlabelledChildren are the children that ChildInformers leave out. It is run as
+	// the informers are. Nil: they are not watched.
+	UnlabelledChildren *unlabelled.Watch
 	// Recorder takes the events on Websites.
 	Recorder events.EventRecorder
-	// Images are what the pods run.
-	Images resources.Images
+	// Installation is what the flags say about all pods.
+	Installation resources.Installation
+	// Keys sign requests to pods. Nil: they are not signed.
+	Keys *agentkeys.Keys
+	// MaxConcurrentRollouts is how many Deployments may replace their pods at the same
+	// time for another reason than a change of their Website. Zero is no limit.
+	MaxConcurrentRollouts int
 	// Pods reaches the pods to probe. Nil disables commit observation.
 	Pods podprobe.Client
 	// ProbePeriod is the probing interval of healthy pods.
 	ProbePeriod time.Duration
-	// Clock tells the time. Default: the real one.
+	// Clock defaults to the real clock.
 	Clock clock.WithTicker
 	// TracerProvider takes a span of every reconciliation. Default: none are made.
 	TracerProvider oteltrace.TracerProvider
@@ -60,6 +77,7 @@ type Controller struct {
 	handlers   *eventHandlers
 	reconciler *reconciler
 	tracer     tracer
+	keys       *agentkeys.Keys
 	synced     []cache.InformerSynced
 }
 
@@ -78,23 +96,39 @@ func New(config Config) (*Controller, error) {
 		websites: websites.Lister(),
 		queue:    newWebsiteQueue(config.Clock),
 		tracer:   newTracer(config.TracerProvider, config.Clock),
+		keys:     config.Keys,
 	}
 	c.pods = &websitePods{index: pods.GetIndexer(), websites: c.websites, queue: c.queue}
 	if config.Pods != nil {
-		c.pods.prober = podprobe.New(podprobe.Config{Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock})
+		probing := podprobe.Config{
+			Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock, Workers: probeWorkers, Share: probeShare,
+		}
+		if config.Keys != nil {
+			probing.Sign = config.Keys.Sign
+		}
+		c.pods.prober = podprobe.New(probing)
 	}
-	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue}
+	deploys := newDeployMemory(config.Clock)
+	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, deploys: deploys}
 	written := children.NewCache(index)
+	ofWebsites, err := children.New(config.Kube, config.ChildInformers, children.Owners{Cached: c.websites, Live: client})
+	if err != nil {
+		return nil, err
+	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
-		children: children.New(config.Kube, config.ChildInformers, children.Owners{Cached: c.websites, Live: client}),
-		pods:     c.pods,
-		images:   config.Images,
-		events:   newEventReporter(config.Recorder),
-		statuses: newStatusReporter(client, written, c.queue, c.tracer),
-		tracer:   c.tracer,
-		clock:    config.Clock,
+		children:     ofWebsites,
+		rollouts:     rollout.NewLimit(config.MaxConcurrentRollouts, c.queue.enqueue),
+		pods:         c.pods,
+		installation: config.Installation,
+		keys:         config.Keys,
+		events:       newEventReporter(config.Recorder),
+		statuses:     newStatusReporter(client, written, c.queue, c.tracer),
+		tracer:       c.tracer,
+		clock:        config.Clock,
+		deploys:      deploys,
 	}
+	c.reconciler.statuses.written = c.reconciler.statusWritten
 
 	if err := pods.AddIndexers(podIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
@@ -104,31 +138,39 @@ func New(config Config) (*Controller, error) {
 	}
 	sameName := func(name string) (string, bool) { return name, true }
 	for _, watched := range []struct {
-		what     string
+		resource schema.GroupVersionResource
 		informer cache.SharedIndexInformer
 		handler  cache.ResourceEventHandler
+		isChild  bool
 	}{
-		{"Websites", websites.Informer(), c.handlers.websiteHandler()},
-		{"ConfigMaps", core.ConfigMaps().Informer(), c.handlers.childHandler(resources.DeploymentNameOfConfigMap)},
-		{"Deployments", apps.Deployments().Informer(), c.handlers.childHandler(sameName)},
-		{"Services", core.Services().Informer(), c.handlers.childHandler(resources.DeploymentNameOfService)},
-		{"PodDisruptionBudgets", policy.PodDisruptionBudgets().Informer(), c.handlers.childHandler(sameName)},
-		{"Pods", pods, c.handlers.podHandler()},
+		{v1beta1.SchemeGroupVersion.WithResource("websites"), websites.Informer(), c.handlers.websiteHandler(), false},
+		{corev1.SchemeGroupVersion.WithResource("configmaps"), core.ConfigMaps().Informer(), c.handlers.childHandler(resources.DeploymentNameOfConfigMap), true},
+		{appsv1.SchemeGroupVersion.WithResource("deployments"), apps.Deployments().Informer(), c.handlers.childHandler(sameName), true},
+		{corev1.SchemeGroupVersion.WithResource("services"), core.Services().Informer(), c.handlers.childHandler(resources.DeploymentNameOfService), true},
+		{policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), policy.PodDisruptionBudgets().Informer(), c.handlers.childHandler(sameName), true},
+		{appsv1.SchemeGroupVersion.WithResource("replicasets"), apps.ReplicaSets().Informer(), c.handlers.replicaSetHandler(), false},
+		{corev1.SchemeGroupVersion.WithResource("pods"), pods, c.handlers.podHandler(), false},
 	} {
 		registration, err := watched.informer.AddEventHandler(watched.handler)
 		if err != nil {
-			return nil, fmt.Errorf("watching %s: %w", watched.what, err)
+			return nil, fmt.Errorf("watching %s: %w", watched.resource.Resource, err)
 		}
 		c.synced = append(c.synced, registration.HasSynced)
+		if watched.isChild && config.UnlabelledChildren != nil {
+			config.UnlabelledChildren.Add(watched.resource, watched.handler)
+		}
+	}
+	if config.UnlabelledChildren != nil {
+		c.synced = append(c.synced, config.UnlabelledChildren.HasSynced)
 	}
 	return c, nil
 }
 
-// RegisterWebsitesMetric adds the number of the Websites of a controller, by
-// condition, to the registry that component-base serves. A process counts those
+// RegisterWebsitesMetric adds the number of the Websites of a controller, by condition
+// and by the state of limited rollouts, to the registry that component-base serves. A process counts those
 // of one controller only: a second call returns an error.
 func (c *Controller) RegisterWebsitesMetric() error {
-	if err := legacyregistry.CustomRegister(&websitesCollector{websites: c.websites}); err != nil {
+	if err := legacyregistry.CustomRegister(&websitesCollector{websites: c.websites, rollouts: c.reconciler.rollouts}); err != nil {
 		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
 	}
 	return nil
@@ -168,17 +210,31 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 		return context.Cause(ctx)
 	}
 
-	// From here on events are queued; whatever happened before is covered by
-	// queueing every Website once.
+	if c.keys != nil {
+		// Otherwise children are written once more as soon as the keys are known.
+		c.keys.Load(stop)
+	}
+
+	// From here on events are queued; earlier events are covered by queueing every
+	// Website once.
 	c.queue.running.Store(true)
 	websites, err := c.websites.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing Websites: %w", err)
 	}
+	slices.SortFunc(websites, rollout.Compare)
+	c.reconciler.startRollouts(websites)
 	for _, website := range websites {
+		c.pods.want(website)
 		c.queue.Add(cache.MetaObjectToName(website))
 	}
 
+	if c.keys != nil {
+		background.Go(func() {
+			defer utilruntime.HandleCrashWithContext(ctx)
+			c.keys.Run(stop, c.requeueAll)
+		})
+	}
 	if c.pods.prober != nil {
 		probing, stopProbing := context.WithCancel(ctx)
 		defer stopProbing()
@@ -204,6 +260,17 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 	c.queue.ShutDownWithDrain()
 	pool.Wait()
 	return context.Cause(ctx)
+}
+
+// requeueAll has all Websites reconciled, because something changed that concerns all.
+func (c *Controller) requeueAll() {
+	websites, err := c.websites.List(labels.Everything())
+	if err != nil {
+		return // Only an index that does not exist is an error.
+	}
+	for _, website := range websites {
+		c.queue.enqueueAs(cache.MetaObjectToName(website), background)
+	}
 }
 
 // work takes one key from the queue. It returns false when there are no more.

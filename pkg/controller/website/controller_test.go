@@ -67,7 +67,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func (f *fixture) complete() bool {
 	_, deployment := live[*appsv1.Deployment](f, testDeployment)
 	_, service := live[*corev1.Service](f, testDeployment+"-npsvc")
-	_, configMap := live[*corev1.ConfigMap](f, testDeployment+"-nginx")
+	_, configMap := live[*corev1.ConfigMap](f, testConfigMap)
 	return deployment && service && configMap
 }
 
@@ -123,10 +123,11 @@ func TestRunTakesOverAFreedName(t *testing.T) {
 		return err != nil
 	})
 	eventually(t, "the other one owns all three", func() bool {
-		// Garbage collection goes on all the time: a reconciliation that began before the
+		// Garbage collection runs all the time: a reconciliation that began before the
 		// deletion may have put something back.
 		collect[*corev1.Service](f, testDeployment+"-npsvc", owner)
-		collect[*corev1.ConfigMap](f, testDeployment+"-nginx", owner)
+		collect[*corev1.ConfigMap](f, testConfigMap, owner)
+		collect[*corev1.ConfigMap](f, testAgentConfigMap, owner)
 		collect[*appsv1.Deployment](f, testDeployment, owner)
 		if !f.complete() {
 			return false
@@ -194,14 +195,14 @@ func TestDrainFinishesWorkInFlight(t *testing.T) {
 	}
 	// The site that was being worked on is complete, the nine that were queued
 	// are left to the next leader.
-	want := []string{"create ConfigMap", "create Deployment", "create Service", "status "}
+	want := []string{"create ConfigMap", "create ConfigMap", "create Deployment", "create Service", "status "}
 	got := f.writes()
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("writes: %q, want %q", got, want)
 	}
 }
 
-func TestAbortSaysWhy(t *testing.T) {
+func TestAbortReturnsTheCause(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	r := start(t, f, 4)
 	eventually(t, "it works", f.complete)

@@ -37,8 +37,8 @@ const (
 
 const (
 	// writeEventBurst and writeEventInterval bound the events about children
-	// that were written. Whoever edits a child over and over has it repaired
-	// over and over, and should not fill the event store with that.
+	// that were written. A client that keeps editing a child has it restored each
+	// time, which should not fill the event store.
 	writeEventBurst    = 20
 	writeEventInterval = time.Minute
 )
@@ -116,6 +116,13 @@ func (r *eventReporter) childWritten(website *v1beta1.Website, child namedObject
 	}
 }
 
+// nodePortLost reports that the node port of a deleted Service was taken before the
+// Service was created again.
+func (r *eventReporter) nodePortLost(website *v1beta1.Website, service *corev1.Service, port int32) {
+	r.recorder.Eventf(website, service, corev1.EventTypeWarning, v1beta1.WebsiteReasonNodePortTaken, actionCreate,
+		"node port %d is no longer available, Service %q has another one; set spec.service.nodePort to keep a port", port, service.Name)
+}
+
 // report reports the problems that the reconciliation before did not have.
 func (r *eventReporter) report(website *v1beta1.Website, problems []*problem.Problem) {
 	for _, p := range r.unreported(website, problems) {
@@ -152,7 +159,7 @@ func (r *eventReporter) unreported(website *v1beta1.Website, problems []*problem
 	return unreported
 }
 
-// isInStatus reports whether the status of a Website says what is to be reported:
+// isInStatus reports whether the status of a Website has the problem already:
 // the controller that wrote it there has reported it.
 func isInStatus(website *v1beta1.Website, p *problem.Problem) bool {
 	before := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)

@@ -33,6 +33,11 @@ func (f *fixture) syncCaches() {
 	if err != nil {
 		f.Fatal(err)
 	}
+	replicaSets, err := f.kube.AppsV1().ReplicaSets("").List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	replaceCache(f, f.childInformers.Apps().V1().ReplicaSets().Informer(), replicaSets.Items)
 	replaceCache(f, f.childInformers.Policy().V1().PodDisruptionBudgets().Informer(), budgets.Items)
 	replaceCache(f, f.childInformers.Core().V1().Pods().Informer(), pods.Items)
 	replaceCache(f, f.childInformers.Apps().V1().Deployments().Informer(), deployments.Items)
@@ -69,6 +74,7 @@ func (f *fixture) snapshot() map[string]runtime.Object {
 	for _, informer := range []cache.SharedIndexInformer{
 		f.websiteInformers.Website().V1beta1().Websites().Informer(),
 		f.childInformers.Apps().V1().Deployments().Informer(),
+		f.childInformers.Apps().V1().ReplicaSets().Informer(),
 		f.childInformers.Core().V1().Services().Informer(),
 		f.childInformers.Core().V1().ConfigMaps().Informer(),
 		f.childInformers.Policy().V1().PodDisruptionBudgets().Informer(),

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // applyLikeAServer adds to the fake what the controller relies on: UIDs and
@@ -75,6 +77,9 @@ func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.O
 	if !exists {
 		object.SetUID(types.UID(fmt.Sprintf("uid-of-%s-%s", resource.Resource, patch.Name)))
 	}
+	if f.generations {
+		object.SetGeneration(object.GetGeneration() + 1)
+	}
 	if err := f.put(object); err != nil {
 		return true, nil, err
 	}
@@ -100,6 +105,8 @@ func resourceOf(obj runtime.Object) schema.GroupVersionResource {
 	switch obj.(type) {
 	case *appsv1.Deployment:
 		return appsv1.SchemeGroupVersion.WithResource("deployments")
+	case *appsv1.ReplicaSet:
+		return appsv1.SchemeGroupVersion.WithResource("replicasets")
 	case *corev1.Service:
 		return corev1.SchemeGroupVersion.WithResource("services")
 	case *corev1.ConfigMap:
@@ -113,15 +120,15 @@ func resourceOf(obj runtime.Object) schema.GroupVersionResource {
 	}
 }
 
-// put writes an object as somebody else. The caller holds the lock.
+// put writes an object as another client. The caller holds the lock.
 func (f *fixture) put(obj object) error {
 	f.version++
 	obj.SetResourceVersion(strconv.Itoa(f.version))
 	resource := resourceOf(obj)
 	tracker := f.kube.Tracker()
-	err := tracker.Update(resource, obj, obj.GetNamespace(), metav1.UpdateOptions{FieldManager: "somebody-else"})
+	err := tracker.Update(resource, obj, obj.GetNamespace(), metav1.UpdateOptions{FieldManager: "another-client"})
 	if apierrors.IsNotFound(err) {
-		err = tracker.Create(resource, obj, obj.GetNamespace(), metav1.CreateOptions{FieldManager: "somebody-else"})
+		err = tracker.Create(resource, obj, obj.GetNamespace(), metav1.CreateOptions{FieldManager: "another-client"})
 	}
 	return err
 }
@@ -190,7 +197,28 @@ func (f *fixture) service() *corev1.Service {
 
 func (f *fixture) configMap() *corev1.ConfigMap {
 	f.Helper()
-	return must[*corev1.ConfigMap](f, testDeployment+"-nginx")
+	return must[*corev1.ConfigMap](f, testConfigMap)
+}
+
+func (f *fixture) agentConfigMap() *corev1.ConfigMap {
+	f.Helper()
+	return must[*corev1.ConfigMap](f, testAgentConfigMap)
+}
+
+// configMapNames returns the names of the ConfigMaps with nginx configurations.
+func (f *fixture) configMapNames() []string {
+	f.Helper()
+	list, err := f.kube.CoreV1().ConfigMaps(testNamespace).List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var names []string
+	for _, configMap := range list.Items {
+		if !resources.IsAgentConfigMap(configMap.Name) {
+			names = append(names, configMap.Name)
+		}
+	}
+	return names
 }
 
 func must[T object](f *fixture, name string) T {

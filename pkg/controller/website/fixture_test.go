@@ -31,12 +31,25 @@ const (
 )
 
 var (
-	testNow    = time.Unix(1_700_000_000, 0)
-	commitA    = strings.Repeat("a", 40)
-	commitB    = strings.Repeat("b", 40)
-	testKey    = cache.NewObjectName(testNamespace, testName)
-	testImages = resources.Images{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2"}
+	testNow          = time.Unix(1_700_000_000, 0)
+	commitA          = strings.Repeat("a", 40)
+	commitB          = strings.Repeat("b", 40)
+	testKey          = cache.NewObjectName(testNamespace, testName)
+	testInstallation = resources.Installation{Nginx: "example.com/nginx:1", GitSync: "example.com/git-sync:2", Agent: "example.com/agent:3"}
+	// testConfigMap is the ConfigMap of newWebsite.
+	testConfigMap = configMapName(newWebsite())
+	// testAgentConfigMap is what its agents read.
+	testAgentConfigMap = resources.AgentConfigMapName(newWebsite())
 )
+
+// configMapName is the name of the ConfigMap that a Website needs now.
+func configMapName(website *v1beta1.Website) string {
+	config, err := resources.NginxConfig(website)
+	if err != nil {
+		panic(err)
+	}
+	return resources.ConfigMapName(website, config)
+}
 
 // newWebsite returns a valid Website, changed as a test needs it.
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
@@ -52,7 +65,7 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 			DeploymentName: testDeployment,
 			Replicas:       ptr.To[int32](1),
 		},
-		Status: v1beta1.WebsiteStatus{Selector: "app=website-nginx,controller=" + testName},
+		Status: v1beta1.WebsiteStatus{Selector: "app=website-nginx,controller=" + testName + ",mycontroller.nevermosby.io/deployment=" + testDeployment},
 	}
 	for _, tweak := range tweaks {
 		tweak(website)
@@ -64,7 +77,7 @@ func withName(name string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) {
 		website.Name = name
 		website.UID = types.UID("uid-of-" + name)
-		website.Status.Selector = "app=website-nginx,controller=" + name
+		website.Status.Selector = "app=website-nginx,controller=" + name + ",mycontroller.nevermosby.io/deployment=" + testDeployment
 	}
 }
 
@@ -97,6 +110,8 @@ type fixture struct {
 	mu sync.Mutex
 	// version is the resource version of the last write.
 	version int
+	// generations is true if every apply that changes a child makes a new generation.
+	generations bool
 }
 
 func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
@@ -119,7 +134,7 @@ func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Web
 	controller, err := New(Config{
 		Websites: f.websites, Kube: f.kube,
 		WebsiteInformers: f.websiteInformers, ChildInformers: f.childInformers,
-		Recorder: f.recorder, Images: testImages, Clock: clock,
+		Recorder: f.recorder, Installation: testInstallation, Clock: clock,
 	})
 	if err != nil {
 		t.Fatal(err)

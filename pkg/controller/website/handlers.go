@@ -3,6 +3,7 @@ package website
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
@@ -23,18 +25,25 @@ type eventHandlers struct {
 	websiteIndex  cache.Indexer
 	pods          *websitePods
 	queue         *websiteQueue
+	deploys       *deployMemory
 }
 
-// websiteHandler queues every Website that changes: in front of others when its
-// spec does. One that is deleted is queued too, so that what is remembered about it
+// websiteHandler queues every Website that changes: before others when its spec
+// does. One that is deleted is queued too, so that what is remembered about it
 // goes with it, together with those that wait for its name.
 func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if website, ok := withoutTombstone(obj); ok {
-				h.queue.enqueueAs(cache.MetaObjectToName(website), !initial)
-				h.pods.probeAll(website)
+			object, ok := withoutTombstone(obj)
+			if !ok {
+				return
 			}
+			h.queue.enqueueAs(cache.MetaObjectToName(object), changedIf(!initial))
+			if website, ok := object.(*v1beta1.Website); ok {
+				h.deploys.see(website)
+				h.pods.want(website)
+			}
+			h.pods.probeAll(object)
 		},
 		UpdateFunc: func(previous, obj any) {
 			before, wasWebsite := previous.(*v1beta1.Website)
@@ -42,9 +51,13 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if !wasWebsite || !isWebsite {
 				return
 			}
-			urgent := before.Generation != website.Generation || before.UID != website.UID ||
-				!before.DeletionTimestamp.Equal(website.DeletionTimestamp)
-			h.queue.enqueueAs(cache.MetaObjectToName(website), urgent)
+			isChange := before.Generation != website.Generation || before.UID != website.UID ||
+				!before.DeletionTimestamp.Equal(website.DeletionTimestamp) ||
+				status.IsSyncPending(website.Status.Sync) && !status.IsSyncPending(before.Status.Sync)
+			// Before it is reconciled: its pods need not wait for that.
+			h.deploys.see(website)
+			h.pods.want(website)
+			h.queue.enqueueAs(cache.MetaObjectToName(website), changedIf(isChange))
 			if before.UID != website.UID {
 				h.pods.probeAll(website)
 			}
@@ -58,6 +71,8 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				return
 			}
 			h.queue.enqueue(cache.MetaObjectToName(object))
+			h.pods.unwant(object)
+			h.deploys.forget(cache.MetaObjectToName(object))
 			h.pods.probeAll(object)
 			if website, ok := object.(*v1beta1.Website); ok {
 				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
@@ -78,7 +93,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				h.enqueueOwner(child, false)
+				h.enqueueOwner(child, background)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -90,26 +105,39 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 			if !ok {
 				return
 			}
-			// The generation counts changes of the spec.
-			h.enqueueOwner(child, before.GetGeneration() != child.GetGeneration())
+			p := changedIf(before.GetGeneration() != child.GetGeneration()) // It counts changes of the spec.
+			if availabilityChanged(before, child) {
+				p = available
+			}
+			h.enqueueOwner(child, p)
 			_, oldOwner, _ := children.OwnerOf(before)
 			if _, owner, _ := children.OwnerOf(child); owner != oldOwner {
-				h.enqueueOwner(before, true)
+				h.enqueueOwner(before, changed)
 				enqueueClaimants(child)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				h.enqueueOwner(child, true)
+				h.enqueueOwner(child, changed)
 				enqueueClaimants(child)
 			}
 		},
 	}
 }
 
+// replicaSetHandler queues the Website of a ReplicaSet that is deleted: its configuration
+// may not be needed any more.
+func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if replicaSet, ok := withoutTombstone(obj); ok {
+			h.queue.enqueue(workload.WebsiteOf(replicaSet))
+		}
+	}}
+}
+
 // enqueueOwner queues the Website that controls a child. The UID distinguishes it from
 // a later one of the same name, which has nothing to do with this child.
-func (h *eventHandlers) enqueueOwner(child metav1.Object, urgent bool) {
+func (h *eventHandlers) enqueueOwner(child metav1.Object, p priority) {
 	key, uid, ok := children.OwnerOf(child)
 	if !ok {
 		return
@@ -118,10 +146,25 @@ func (h *eventHandlers) enqueueOwner(child metav1.Object, urgent bool) {
 	if err != nil || website.UID != uid {
 		return
 	}
-	h.queue.enqueueAs(key, urgent)
+	h.queue.enqueueAs(key, p)
 }
 
-// enqueueClaimants queues the Websites that ask for a deployment name.
+func changedIf(is bool) priority {
+	if is {
+		return changed
+	}
+	return background
+}
+
+// availabilityChanged reports whether a Deployment has changed in a way that can
+// change whether its Website is Ready or Available.
+func availabilityChanged(before, after metav1.Object) bool {
+	old, wasDeployment := before.(*appsv1.Deployment)
+	deployment, isDeployment := after.(*appsv1.Deployment)
+	return wasDeployment && isDeployment && workload.AvailabilityOf(old) != workload.AvailabilityOf(deployment)
+}
+
+// enqueueClaimants queues the Websites that claim a deployment name.
 func (h *eventHandlers) enqueueClaimants(namespace, deploymentName string) {
 	for _, website := range claimants(h.websiteIndex, namespace, deploymentName) {
 		h.queue.enqueue(cache.MetaObjectToName(website))

@@ -26,7 +26,7 @@ func TestChildEvents(t *testing.T) {
 	predecessor := controlledBy(group+"/v1beta1", "Website", "first", "an-earlier-one")
 	otherGroup := controlledBy("example.com/v1", "Website", "first", "uid-of-first")
 	otherKind := controlledBy(group+"/v1beta1", "Shop", "first", "uid-of-first")
-	nobodys := foreignDeployment()
+	orphan := foreignDeployment()
 
 	for name, test := range map[string]struct {
 		event func(handler cache.ResourceEventHandler)
@@ -37,12 +37,12 @@ func TestChildEvents(t *testing.T) {
 		"added, of a deleted Website": {func(h cache.ResourceEventHandler) { h.OnAdd(predecessor, false) }, nil},
 		"added, of another group":     {func(h cache.ResourceEventHandler) { h.OnAdd(otherGroup, false) }, nil},
 		"added, of another kind":      {func(h cache.ResourceEventHandler) { h.OnAdd(otherKind, false) }, nil},
-		"added, of nobody":            {func(h cache.ResourceEventHandler) { h.OnAdd(nobodys, false) }, nil},
+		"added, without owner":        {func(h cache.ResourceEventHandler) { h.OnAdd(orphan, false) }, nil},
 		"updated":                     {func(h cache.ResourceEventHandler) { h.OnUpdate(first, first) }, []string{"first"}},
-		"updated, orphaned":           {func(h cache.ResourceEventHandler) { h.OnUpdate(first, nobodys) }, []string{"first", "second"}},
+		"updated, orphaned":           {func(h cache.ResourceEventHandler) { h.OnUpdate(first, orphan) }, []string{"first", "second"}},
 		"deleted, others may want it": {func(h cache.ResourceEventHandler) { h.OnDelete(first) }, []string{"first", "second"}},
-		"deleted, of nobody":          {func(h cache.ResourceEventHandler) { h.OnDelete(nobodys) }, []string{"first", "second"}},
-		"deleted while nobody watched": {func(h cache.ResourceEventHandler) {
+		"deleted, without owner":      {func(h cache.ResourceEventHandler) { h.OnDelete(orphan) }, []string{"first", "second"}},
+		"deleted while not watched": {func(h cache.ResourceEventHandler) {
 			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/x", Obj: first})
 		}, []string{"first", "second"}},
 		"not an object": {func(h cache.ResourceEventHandler) { h.OnDelete("nonsense") }, nil},

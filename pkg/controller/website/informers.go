@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ func NewWebsiteInformers(client versioned.Interface, namespace string, resync ti
 }
 
 // NewChildInformers returns informers for the children of the Websites of a
-// namespace, or of all (metav1.NamespaceAll), and for their pods. They see only
+// namespace, or of all (metav1.NamespaceAll), their ReplicaSets and pods. They see only
 // what carries the label of the controller, which keeps the rest of a cluster's
 // Deployments, Services, ConfigMaps and pods out of memory.
 func NewChildInformers(client kubernetes.Interface, namespace string) kubeinformers.SharedInformerFactory {
@@ -61,9 +62,15 @@ func dropManagedFields(obj any) (any, error) {
 
 // trim keeps of an object in the cache what is read here.
 func trim(obj any) (any, error) {
-	if pod, ok := obj.(*corev1.Pod); ok {
-		stripPod(pod)
-		return pod, nil
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		stripPod(obj)
+		return obj, nil
+	case *appsv1.ReplicaSet:
+		children.TrimReplicaSet(obj)
+		return obj, nil
+	case *corev1.ConfigMap:
+		children.TrimConfigMap(obj)
 	}
 	return keepOwnManagedFields(obj)
 }
@@ -72,7 +79,7 @@ func trim(obj any) (any, error) {
 // the same.
 func stripPod(pod *corev1.Pod) {
 	pod.ManagedFields, pod.Annotations, pod.Finalizers = nil, nil, nil
-	pod.Spec = corev1.PodSpec{}
+	pod.Spec = corev1.PodSpec{InitContainers: portsOf(pod.Spec.InitContainers), Containers: portsOf(pod.Spec.Containers)}
 	status := corev1.PodStatus{
 		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, StartTime: pod.Status.StartTime,
@@ -100,6 +107,17 @@ func stripPod(pod *corev1.Pod) {
 	status.InitContainerStatuses = strip(pod.Status.InitContainerStatuses)
 	status.ContainerStatuses = strip(pod.Status.ContainerStatuses)
 	pod.Status = status
+}
+
+// portsOf keeps the ports of containers, which Services name.
+func portsOf(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for _, container := range containers {
+		if len(container.Ports) > 0 {
+			kept = append(kept, corev1.Container{Name: container.Name, Ports: container.Ports, RestartPolicy: container.RestartPolicy})
+		}
+	}
+	return kept
 }
 
 // keepOwnManagedFields keeps of a child's managed fields the entry from which
@@ -147,7 +165,7 @@ func claimOf(namespace, deploymentName string) string {
 	return cache.NewObjectName(namespace, deploymentName).String()
 }
 
-// claimants returns the Websites that ask for a deployment name.
+// claimants returns the Websites that claim a deployment name.
 func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1.Website {
 	indexed, err := index.ByIndex(byDeploymentName, claimOf(namespace, deploymentName))
 	if err != nil {

@@ -9,8 +9,10 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
@@ -20,14 +22,14 @@ var (
 	reconciles = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "reconciles_total",
-		Help:           "Reconciliations of a Website, by result: success, name_taken (a child's name belongs to something else), conflict (retried silently) or error (retried).",
+		Help:           "Number of reconciliations of Websites, by result: success, name_taken (the name of a child belongs to another object), conflict (retried, not reported) or error (retried).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
 	reconcileSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
 		Name:           "reconcile_duration_seconds",
-		Help:           "Duration of a reconciliation of a Website in seconds, by result.",
+		Help:           "Duration of reconciliations of Websites in seconds, by result.",
 		Buckets:        metrics.ExponentialBuckets(0.001, 4, 8),
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
@@ -35,7 +37,7 @@ var (
 	stepSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
 		Name:           "reconcile_step_duration_seconds",
-		Help:           "Duration of a step of a reconciliation of a Website in seconds, by step and result (success, name_taken, conflict or error).",
+		Help:           "Duration of the steps of reconciliations of Websites in seconds, by step and result (success, name_taken, conflict or error).",
 		Buckets:        metrics.ExponentialBuckets(0.0001, 5, 8),
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"step", "result"})
@@ -43,16 +45,48 @@ var (
 	childWrites = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "child_writes_total",
-		Help:           "Children written, by kind and operation (created, updated, adopted or deleted).",
+		Help:           "Number of writes of children, by kind and operation (created, updated, adopted or deleted).",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind", "operation"})
 
 	statusWrites = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "status_writes_total",
-		Help:           "Statuses of Websites written.",
+		Help:           "Number of writes of the status of Websites.",
 		StabilityLevel: metrics.ALPHA,
 	})
+)
+
+var (
+	releases = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      subsystem,
+		Name:           "releases_total",
+		Help:           "Number of commits that all ready pods of a Website have come to serve, by cause (Poll, Sync, Spec or Rollback).",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"cause"})
+
+	releaseSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      subsystem,
+		Name:           "release_delay_seconds",
+		Help:           "Time from the request for a commit, or from its first observation, until all ready pods of a Website serve it, in seconds, by cause.",
+		Buckets:        []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"cause"})
+
+	syncs = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      subsystem,
+		Name:           "sync_requests_completed_total",
+		Help:           "Number of completed requests to the subresource sync, by result (Succeeded or Failed). Requests that were joined count as one.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"})
+
+	syncSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      subsystem,
+		Name:           "sync_request_duration_seconds",
+		Help:           "Time from a request to the subresource sync until it is completed, in seconds, by result.",
+		Buckets:        []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"})
 )
 
 var registerMetricsOnce sync.Once
@@ -61,7 +95,7 @@ var registerMetricsOnce sync.Once
 // component-base serves.
 func RegisterMetrics() {
 	registerMetricsOnce.Do(func() {
-		legacyregistry.MustRegister(reconciles, reconcileSeconds, stepSeconds, childWrites, statusWrites)
+		legacyregistry.MustRegister(reconciles, reconcileSeconds, stepSeconds, childWrites, statusWrites, releases, releaseSeconds, syncs, syncSeconds)
 	})
 }
 
@@ -76,19 +110,39 @@ func recordChildWrite(kind fmt.Stringer, done children.Operation) {
 	}
 }
 
+func recordRelease(release *v1beta1.WebsiteRelease) {
+	releases.WithLabelValues(string(release.Cause)).Inc()
+	if delay := release.DelayMilliseconds; delay != nil {
+		releaseSeconds.WithLabelValues(string(release.Cause)).Observe(float64(*delay) / 1000)
+	}
+}
+
+func recordSync(completed *v1beta1.WebsiteSyncCompletion) {
+	syncs.WithLabelValues(string(completed.Result)).Inc()
+	syncSeconds.WithLabelValues(string(completed.Result)).Observe(max(0, completed.CompletedTime.Sub(completed.RequestedTime.Time).Seconds()))
+}
+
 var websitesDesc = metrics.NewDesc(subsystem+"_websites",
-	"Websites by the status of a condition (True, False or Unknown).",
+	"Number of Websites, by condition and its status (True, False or Unknown).",
 	[]string{"condition", "status"}, nil, metrics.ALPHA, "")
 
-// websitesCollector counts the Websites in the cache when metrics are scraped: a
-// count that is kept along would be wrong whenever an event is missed.
+var rolloutsDesc = metrics.NewDesc(subsystem+"_limited_rollouts",
+	"Number of rollouts that --max-concurrent-rollouts limits, by state (pending or in_progress).",
+	[]string{"state"}, nil, metrics.ALPHA, "")
+
+// websitesCollector counts the Websites in the cache when metrics are scraped, so
+// that the count cannot drift.
 type websitesCollector struct {
 	metrics.BaseStableCollector
 	websites websitelisters.WebsiteLister
+	rollouts *rollout.Limit
 }
 
-// DescribeWithStability describes the one metric there is.
-func (*websitesCollector) DescribeWithStability(out chan<- *metrics.Desc) { out <- websitesDesc }
+// DescribeWithStability describes the metrics.
+func (*websitesCollector) DescribeWithStability(out chan<- *metrics.Desc) {
+	out <- websitesDesc
+	out <- rolloutsDesc
+}
 
 // CollectWithStability counts.
 func (c *websitesCollector) CollectWithStability(out chan<- metrics.Metric) {
@@ -106,4 +160,7 @@ func (c *websitesCollector) CollectWithStability(out chan<- metrics.Metric) {
 	for s, count := range counts {
 		out <- metrics.NewLazyConstMetric(websitesDesc, metrics.GaugeValue, float64(count), s.condition, s.status)
 	}
+	pending, inProgress := c.rollouts.Counts()
+	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(pending), "pending")
+	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(inProgress), "in_progress")
 }

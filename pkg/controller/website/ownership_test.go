@@ -36,7 +36,7 @@ func foreignService() *corev1.Service {
 
 func foreignConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment + "-nginx", UID: "foreign"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testConfigMap, UID: "foreign"},
 		Data:       map[string]string{"mine": "yes"},
 	}
 }
@@ -78,14 +78,14 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 	}
 }
 
-// TestChildrenOfADeletedWebsite: nobody needs to make room for a Website that was
-// created again, so nobody is told to.
+// TestChildrenOfADeletedWebsite: the children are garbage collected, so a Website
+// that was created again reports no event.
 func TestChildrenOfADeletedWebsite(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(controlledBy("mycontroller.nevermosby.io/v1beta1", "Website", testName, "an-earlier-one"))
 	f.reconcile(testKey)
 	ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
-	if ready == nil || ready.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(ready.Message, "made anew") || strings.Contains(ready.Message, "delete it") {
+	if ready == nil || ready.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(ready.Message, "garbage collection") || strings.Contains(ready.Message, "delete it") {
 		t.Errorf("reported: %+v", ready)
 	}
 }
@@ -110,7 +110,7 @@ func TestTakenServiceIsNoAddress(t *testing.T) {
 	}
 }
 
-func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
+func TestNameTakenIsReportedEachTime(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
 	f.reconcile(testKey)
@@ -139,8 +139,8 @@ func TestNameTakenIsToldAgainWhenItHappensAgain(t *testing.T) {
 	}
 }
 
-// TestRestartTellsNothingAgain: the status remembers what a new process does not.
-func TestRestartTellsNothingAgain(t *testing.T) {
+// TestRestartRepeatsNoEvent: the status remembers what a new process does not.
+func TestRestartRepeatsNoEvent(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
 	restart := func() {
@@ -167,7 +167,7 @@ func TestRestartTellsNothingAgain(t *testing.T) {
 	}
 }
 
-func TestMemoryGoesWithTheWebsite(t *testing.T) {
+func TestEventsOfDeletedWebsitesAreForgotten(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.store(foreignDeployment())
 	f.reconcile(testKey)
@@ -210,6 +210,7 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	f.remove(f.deployment())
 	f.remove(f.service())
 	f.remove(f.configMap())
+	f.remove(f.agentConfigMap())
 	f.syncCaches()
 	f.uncacheWebsite(first)
 	if err := f.websites.Tracker().Delete(v1beta1.SchemeGroupVersion.WithResource("websites"), first.Namespace, first.Name); err != nil {

@@ -28,17 +28,17 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		// wantProblem is the result of the reconciliation.
 		wantResult problem.Result
 	}{
-		"one pod needs none":         {from: 1, to: 1},
-		"comes with the second":      {from: 1, to: 2, want: []string{scale, create}},
-		"stays with the third":       {from: 2, to: 3, want: []string{scale}},
-		"goes with the last but one": {from: 2, to: 1, want: []string{scale, remove}},
-		"goes with all":              {from: 2, to: 0, want: []string{scale, remove}},
-		"deleted by hand":            {from: 2, to: 2, given: func(f *fixture) { f.remove(f.budget()) }, want: []string{create}},
+		"one pod needs none":            {from: 1, to: 1},
+		"comes with the second":         {from: 1, to: 2, want: []string{scale, create}},
+		"stays with the third":          {from: 2, to: 3, want: []string{scale}},
+		"deleted with the last but one": {from: 2, to: 1, want: []string{scale, remove}},
+		"deleted with all":              {from: 2, to: 0, want: []string{scale, remove}},
+		"deleted by hand":               {from: 2, to: 2, given: func(f *fixture) { f.remove(f.budget()) }, want: []string{create}},
 		"edited by hand": {from: 2, to: 2, given: func(f *fixture) {
 			edit(f, testDeployment, func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = nil })
 		}, want: []string{update}},
-		"somebody else's is not taken": {from: 1, to: 2, given: func(f *fixture) { f.store(foreign.DeepCopy()) }, want: []string{scale}, wantResult: problem.Taken},
-		"somebody else's is not deleted": {from: 2, to: 1, given: func(f *fixture) {
+		"a foreign one is not adopted": {from: 1, to: 2, given: func(f *fixture) { f.store(foreign.DeepCopy()) }, want: []string{scale}, wantResult: problem.Taken},
+		"a foreign one is not deleted": {from: 2, to: 1, given: func(f *fixture) {
 			f.remove(f.budget())
 			theirs := foreign.DeepCopy()
 			theirs.Labels = f.deployment().Labels
@@ -46,8 +46,8 @@ func TestPodDisruptionBudgetSteps(t *testing.T) {
 		}, want: []string{scale}},
 		"replaced between look and deletion": {from: 2, to: 1, given: func(f *fixture) {
 			fail(&f.kube.Fake, "delete", "poddisruptionbudgets", apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x", errors.New("uid")))
-		}, want: []string{scale, remove}},
-		"deletion refused": {from: 2, to: 1, given: func(f *fixture) {
+		}, want: []string{scale, remove}, wantResult: problem.Conflict},
+		"deletion rejected": {from: 2, to: 1, given: func(f *fixture) {
 			fail(&f.kube.Fake, "delete", "poddisruptionbudgets", errBroken)
 		}, want: []string{scale, remove}, wantResult: problem.Failure},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +18,12 @@ import (
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// probeWorkers is how many pods are probed at once.
-const probeWorkers = 20
+// probeWorkers is how many pods are probed at once, probeShare how many of one
+// namespace: pods that do not answer take their worker's time.
+const (
+	probeWorkers = 40
+	probeShare   = 10
+)
 
 // websitePods are the pods of Websites, and what is observed of them.
 type websitePods struct {
@@ -77,6 +82,49 @@ func (p *websitePods) probe(pod *corev1.Pod) {
 	}
 }
 
+// want has the pods of a Website do what it says. Which commit those of a suspended one stay
+// on is known to its reconciliation.
+func (p *websitePods) want(website *v1beta1.Website) {
+	if !website.Spec.Suspend {
+		p.wantPin(website, website.Spec.Pin)
+	}
+}
+
+// wantPin is want, with the commit that the pods are to serve whatever they fetch, or none.
+func (p *websitePods) wantPin(website *v1beta1.Website, pin string) {
+	if p.prober == nil || !p.queue.running.Load() {
+		return
+	}
+	p.prober.Want(cache.MetaObjectToName(website), &podprobe.Wanted{
+		UID: website.UID, Generation: website.Generation, Pin: pin, Sync: status.RunningSync(website.Status.Sync),
+	})
+}
+
+// unwant forgets what was wanted of the pods of a Website that is gone.
+func (p *websitePods) unwant(website metav1.Object) {
+	if p.prober != nil {
+		p.prober.Want(cache.MetaObjectToName(website), nil)
+	}
+}
+
+// firstSeen returns when a ready pod of a Website was first seen to have the commit that it
+// serves now, or zero.
+func (p *websitePods) firstSeen(found *status.Input) time.Time {
+	for _, pod := range found.Pods {
+		if pod.Ready && p.prober != nil {
+			return p.prober.FirstSeen(cache.MetaObjectToName(found.Website), pod.Commit)
+		}
+	}
+	return time.Time{}
+}
+
+// urgency is how soon a Website is reconciled of whose pods something else is known: a client
+// may wait for what they serve.
+func (p *websitePods) urgency(key cache.ObjectName) priority {
+	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
+	return changedIf(err == nil && (website.Spec.Pin != website.Status.Commit && website.Spec.Pin != "" || status.RunningSync(website.Status.Sync) != ""))
+}
+
 // probeAll has the pods probed that are there before their Website, such as those
 // of one that was deleted without them, and ends that when it is deleted.
 func (p *websitePods) probeAll(website metav1.Object) {
@@ -99,12 +147,12 @@ func (p *websitePods) run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.prober.Run(ctx, probeWorkers)
+		p.prober.Run(ctx)
 	}()
 	for {
 		select {
 		case key := <-p.prober.Changes():
-			p.queue.enqueue(key)
+			p.queue.enqueueAs(key, p.urgency(key))
 		case <-done:
 			return
 		}

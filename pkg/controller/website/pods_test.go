@@ -91,7 +91,7 @@ func TestPodEvents(t *testing.T) {
 
 // strangers are pods with the labels of ours that do not belong to testName.
 var strangers = map[string]func(*corev1.Pod){
-	"of-nobody":             func(p *corev1.Pod) { p.OwnerReferences = nil },
+	"without-owner":         func(p *corev1.Pod) { p.OwnerReferences = nil },
 	"not-controlled":        func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
 	"of-another-kind":       func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "StatefulSet" },
 	"of-another-group":      func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "example.com/v1" },

@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 // slowPods count the requests that they have not answered, which is all of them
-// before they are told to.
+// before they are released.
 type slowPods struct {
 	servingPods
 	release chan struct{}
@@ -20,14 +22,14 @@ type slowPods struct {
 	inFlight, most int
 }
 
-func (p *slowPods) Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error) {
+func (p *slowPods) Get(ctx context.Context, pod *corev1.Pod, request podprobe.Request) (int, []byte, error) {
 	p.count(1)
 	defer p.count(-1)
 	select {
 	case <-p.release:
 	case <-ctx.Done():
 	}
-	return p.servingPods.Get(ctx, pod, port, path)
+	return p.servingPods.Get(ctx, pod, request)
 }
 
 func (p *slowPods) count(change int) {
@@ -43,10 +45,10 @@ func (p *slowPods) counts() (inFlight, most int) {
 	return p.inFlight, p.most
 }
 
-// TestPodsProbedAtOnce: as many as documented, although there are more and none of
+// TestPodsProbedAtOnce: as many of a namespace as documented, although there are more and none of
 // them answers.
 func TestPodsProbedAtOnce(t *testing.T) {
-	const documented = 20
+	const documented = 10
 	slow := &slowPods{servingPods: servingPods{commitA}, release: make(chan struct{})}
 	f := newFixture(t, newWebsite()).probing(slow)
 	for i := range documented + 10 {

@@ -2,6 +2,7 @@ package website
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"sync"
 	"testing"
@@ -12,23 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 )
 
 // servingPods all serve one commit.
 type servingPods struct{ commit string }
 
-func (p servingPods) Get(_ context.Context, _ *corev1.Pod, _ int32, path string) (int, []byte, error) {
-	body := map[string]string{"/commit": p.commit, "/startupz": "ok", "/metrics": `git_sync_count_total{status="success"} 1`}
-	return http.StatusOK, []byte(body[path] + "\n"), nil
+func (p servingPods) Get(context.Context, *corev1.Pod, podprobe.Request) (int, []byte, error) {
+	contact := time.Now()
+	body, err := json.Marshal(agent.Status{Commit: p.commit, PathFound: true, LastContact: &contact})
+	return http.StatusOK, body, err
 }
-
-func (servingPods) Log(context.Context, *corev1.Pod) (string, error)      { return "", nil }
-func (servingPods) Eviction(context.Context, *corev1.Pod) (string, error) { return "", nil }
 
 // probing makes the controller probe pods.
 func (f *fixture) probing(pods podprobe.Client) *fixture {
-	f.controller.pods.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{}})
+	f.controller.pods.prober = podprobe.New(podprobe.Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{}, Workers: probeWorkers, Share: probeShare})
 	return f
 }
 
@@ -39,11 +39,11 @@ type countingPods struct {
 	requests map[string]int
 }
 
-func (p *countingPods) Get(ctx context.Context, pod *corev1.Pod, port int32, path string) (int, []byte, error) {
+func (p *countingPods) Get(ctx context.Context, pod *corev1.Pod, request podprobe.Request) (int, []byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests[pod.Namespace+"/"+pod.Name]++
-	return p.servingPods.Get(ctx, pod, port, path)
+	return p.servingPods.Get(ctx, pod, request)
 }
 
 func (p *countingPods) of(pod *corev1.Pod) int {
@@ -66,7 +66,7 @@ func TestWhichPodsAreProbed(t *testing.T) {
 	own := newPod(func(p *corev1.Pod) { p.Name = "z" }) // The last in the order of their names.
 	f.store(own)
 	start(t, f, 1)
-	eventually(t, "the pod of a Website is probed", func() bool { return pods.of(own) >= 3 })
+	eventually(t, "the pod of a Website is probed", func() bool { return pods.of(own) >= 1 })
 	for name, tweak := range strangers {
 		if n := pods.of(newPod(func(p *corev1.Pod) { p.Name = name }, tweak)); n > 0 {
 			t.Errorf("%s: a pod that is none of ours got %d requests", name, n)

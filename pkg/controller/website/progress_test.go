@@ -18,9 +18,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// rollout is a Website whose Deployment comes up while a test sets the clock. It is
+// watchedRollout is a Website whose Deployment comes up while a test sets the clock. It is
 // reconciled when something has changed and when the controller asks for it.
-type rollout struct {
+type watchedRollout struct {
 	*fixture
 	clock *testingclock.FakeClock
 	alarm *alarm
@@ -53,9 +53,9 @@ func (a *alarm) AddAfter(_ cache.ObjectName, after time.Duration) {
 	}
 }
 
-func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) *rollout {
+func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) *watchedRollout {
 	t.Helper()
-	r := &rollout{clock: testingclock.NewFakeClock(testNow), pods: pods, from: testNow}
+	r := &watchedRollout{clock: testingclock.NewFakeClock(testNow), pods: pods, from: testNow}
 	r.fixture = newFixtureAt(t, r.clock, newWebsite(withReplicas(replicas), func(website *v1beta1.Website) { website.Generation = 1 }))
 	r.alarm = &alarm{TypedRateLimitingInterface: r.controller.queue.TypedRateLimitingInterface, clock: r.clock}
 	r.controller.queue.TypedRateLimitingInterface = r.alarm
@@ -65,7 +65,7 @@ func newRollout(t *testing.T, replicas int32, pods func(time.Duration) appsv1.De
 }
 
 // scale changes the spec.
-func (r *rollout) scale(replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) {
+func (r *watchedRollout) scale(replicas int32, pods func(time.Duration) appsv1.DeploymentStatus) {
 	r.Helper()
 	website := r.website(testName)
 	website.Spec.Replicas, website.Generation = &replicas, website.Generation+1
@@ -78,7 +78,7 @@ func (r *rollout) scale(replicas int32, pods func(time.Duration) appsv1.Deployme
 
 // run plays until the status is as wanted, or the time is over, and returns how
 // long that took and how often the status was written.
-func (r *rollout) run(limit time.Duration, until func(*v1beta1.WebsiteStatus) bool) (time.Duration, int) {
+func (r *watchedRollout) run(limit time.Duration, until func(*v1beta1.WebsiteStatus) bool) (time.Duration, int) {
 	r.Helper()
 	const tick = 100 * time.Millisecond
 	r.forgetHistory()
@@ -105,7 +105,7 @@ func (r *rollout) run(limit time.Duration, until func(*v1beta1.WebsiteStatus) bo
 
 // deploy does the work of the Deployment's controller, which the controller under
 // test sees.
-func (r *rollout) deploy() {
+func (r *watchedRollout) deploy() {
 	r.Helper()
 	status := r.pods(r.clock.Since(r.from))
 	if d, found := live[*appsv1.Deployment](r.fixture, testDeployment); found && !apiequality.Semantic.DeepEqual(d.Status, status) {
@@ -116,7 +116,7 @@ func (r *rollout) deploy() {
 }
 
 // look reconciles once. What that wrote is seen, and reconciled again, at once.
-func (r *rollout) look() {
+func (r *watchedRollout) look() {
 	r.Helper()
 	before, wasReady := len(r.writes()), isReadyStatus(&r.website(testName).Status)
 	if problems := r.reconcile(testKey); len(problems) > 0 {
@@ -168,9 +168,8 @@ func TestProgressIsVisible(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d replicas from %s, %s apart", test.replicas, test.first, test.apart), func(t *testing.T) {
 			r := newRollout(t, test.replicas, upTo(test.replicas, test.replicas, test.first, test.apart))
-			// One pod of several may be missing.
-			ready := test.first + time.Duration(max(1, test.replicas-1)-1)*test.apart
-			for pods := int32(1); pods < test.replicas-1; pods++ {
+			ready := test.first + time.Duration(test.replicas-1)*test.apart
+			for pods := int32(1); pods < test.replicas; pods++ {
 				there := test.first + time.Duration(pods-1)*test.apart
 				r.run(time.Hour, func(status *v1beta1.WebsiteStatus) bool { return status.AvailableReplicas >= pods })
 				if took := r.clock.Since(testNow); took > there+2*time.Second {
@@ -232,11 +231,13 @@ func TestCauseOfARolloutIsSeen(t *testing.T) {
 	}
 }
 
-// TestScalingUpIsSeen: that a site is no longer ready is written before there are
-// any new pods; that there are, soon after. An autoscaler reads status.replicas.
+// TestScalingUpIsSeen: while pods are added, a Website stays Ready and is
+// Reconciling; the pods are counted soon after they exist, since an autoscaler reads
+// status.replicas. No status write is urgent.
 func TestScalingUpIsSeen(t *testing.T) {
 	r := newRollout(t, 3, upTo(3, 3, 0, time.Nanosecond))
 	r.run(time.Minute, never)
+	r.written = nil
 	const reacts = 300 * time.Millisecond
 	after := upTo(10, 7, 5*time.Second, 5*time.Second)
 	r.scale(10, func(since time.Duration) appsv1.DeploymentStatus {
@@ -247,14 +248,24 @@ func TestScalingUpIsSeen(t *testing.T) {
 		status.ReadyReplicas, status.AvailableReplicas = status.ReadyReplicas+3, status.AvailableReplicas+3
 		return status
 	})
-	if took, writes := r.run(time.Minute, func(status *v1beta1.WebsiteStatus) bool { return !isReadyStatus(status) }); took != 0 || writes != 1 {
-		t.Errorf("not ready after %v with %d writes, want at once", took, writes)
+	if took, writes := r.run(time.Minute, func(status *v1beta1.WebsiteStatus) bool { return status.Replicas == 10 }); took != statusDelay || writes != 1 {
+		t.Errorf("the new pods are counted after %v with %d writes, want %v with 1", took, writes, statusDelay)
 	}
-	if took, writes := r.run(time.Minute, func(status *v1beta1.WebsiteStatus) bool { return status.Replicas == 10 }); took != reacts+statusDelay || writes != 1 {
-		t.Errorf("the new pods are counted after %v with %d writes, want %v with 1", took, writes, reacts+statusDelay)
+	if got := r.website(testName).Status; !meta.IsStatusConditionTrue(got.Conditions, v1beta1.WebsiteReconciling) {
+		t.Errorf("while pods are added the status is %+v", got)
 	}
-	// Six more pods make it ready.
-	if _, writes := r.run(10*time.Minute, isReadyStatus); writes > 6 {
-		t.Errorf("%d status writes until the website was ready again, want one for each pod at most", writes)
+	done := func(status *v1beta1.WebsiteStatus) bool {
+		return meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteReconciling) == nil
+	}
+	if _, writes := r.run(10*time.Minute, done); writes > 7 {
+		t.Errorf("%d status writes for 7 pods, want one for each at most", writes)
+	}
+	if got := r.website(testName).Status.AvailableReplicas; got != 10 {
+		t.Errorf("Reconciling is over with %d available replicas", got)
+	}
+	for _, write := range r.written {
+		if write.becomesReady {
+			t.Errorf("Ready changed %v after the start", write.at.Sub(testNow))
+		}
 	}
 }

@@ -19,26 +19,43 @@ import (
 const (
 	// baseRetry and maxRetry bound how long a Website waits after an error. The
 	// wait doubles with every error in a row; the bound keeps a website from
-	// staying down long after what was wrong has been put right.
+	// staying down long after what was wrong has been corrected.
 	baseRetry = 100 * time.Millisecond
 	maxRetry  = 2 * time.Minute
 
-	// periodicRetry is how often a Website is reconciled while something is in its
-	// way that may go without an event: what is not labelled as ours sends none.
+	// periodicRetry is how often a Website is reconciled while it waits for something
+	// whose end sends no event, such as a node port that another Service has.
 	periodicRetry  = time.Minute
 	periodicJitter = 0.2
 
-	// urgentInARow is how many urgent Websites are taken while others wait, before
-	// one of those has its turn: what is periodic is slow at such times, but never
-	// stands still.
-	urgentInARow = 10
+	// maxSkipped is how many Websites of other priorities are taken while one waits,
+	// before it has its turn: a low priority is slow at busy times, but never starves.
+	maxSkipped = 10
+)
+
+// priority is how soon a Website is reconciled.
+type priority int
+
+const (
+	// background is for what is only reconciled once more: the initial list, probes,
+	// retries, events that change neither a spec nor what is available.
+	background priority = iota
+	// changed is for new and changed Websites and for edited children.
+	changed
+	// available is for Deployments that became or are no longer available. It comes
+	// first, because otherwise a flood of new Websites delays Ready of those that are
+	// served already. It takes little, and cannot be caused faster than Websites of
+	// the other priorities are reconciled.
+	available
+
+	priorities = iota
 )
 
 // websiteQueue is the work queue of the controller.
 type websiteQueue struct {
 	workqueue.TypedRateLimitingInterface[cache.ObjectName]
-	priority *priorityQueue
-	backoff  workqueue.TypedRateLimiter[cache.ObjectName]
+	storage *priorityQueue
+	backoff workqueue.TypedRateLimiter[cache.ObjectName]
 	// running is false while another replica leads. Events queue nothing then, so
 	// that a standby does not look like a controller that is falling behind.
 	running atomic.Bool
@@ -47,10 +64,10 @@ type websiteQueue struct {
 func newWebsiteQueue(clock clock.WithTicker) *websiteQueue {
 	const name = "websites"
 	q := &websiteQueue{
-		priority: newPriorityQueue(),
-		backoff:  workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+		storage: newPriorityQueue(),
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
 	}
-	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: q.priority})
+	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: q.storage})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: storage})
 	// Without the name: each name registers metrics.
 	q.TypedRateLimitingInterface = workqueue.NewTypedRateLimitingQueueWithConfig(q.backoff,
@@ -58,18 +75,16 @@ func newWebsiteQueue(clock clock.WithTicker) *websiteQueue {
 	return q
 }
 
-// enqueue has a Website reconciled, unless another replica leads.
-func (q *websiteQueue) enqueue(key cache.ObjectName) { q.enqueueAs(key, false) }
+// enqueue has a Website reconciled in the background, unless another replica leads.
+func (q *websiteQueue) enqueue(key cache.ObjectName) { q.enqueueAs(key, background) }
 
-// enqueueAs is enqueue, in front of Websites that are only reconciled once more
-// when it is urgent.
-func (q *websiteQueue) enqueueAs(key cache.ObjectName, urgent bool) {
+// enqueueAs is enqueue with a priority. A Website that waits already gets the higher
+// of the two.
+func (q *websiteQueue) enqueueAs(key cache.ObjectName, p priority) {
 	if !q.running.Load() {
 		return
 	}
-	if urgent {
-		q.priority.mark(key)
-	}
+	q.storage.mark(key, p)
 	q.Add(key)
 }
 
@@ -83,6 +98,10 @@ func (q *websiteQueue) requeue(ctx context.Context, key cache.ObjectName, proble
 	}
 	switch retry {
 	case problem.WithBackoff:
+		if result == problem.Conflict {
+			// What it was reconciled for may have had any priority.
+			q.storage.mark(key, available)
+		}
 		q.AddAfter(key, max(after, q.backoff.When(key)))
 	case problem.Periodically:
 		q.Forget(key)
@@ -107,63 +126,62 @@ func logProblem(ctx context.Context, p *problem.Problem, requeues int) {
 	}
 }
 
-// priorityQueue hands out Websites that users have changed before those that
-// are only reconciled once more. It is the storage below a work queue, which calls
-// it under its own lock; only urgency is marked from outside.
+// priorityQueue hands out Websites by priority, and those of one priority in the
+// order in which they came. It is the storage below a work queue, which calls it
+// under its own lock; only priorities are marked from outside.
 type priorityQueue struct {
 	mu sync.Mutex
-	// urgent are the Websites to push in front with their next Add.
-	urgent map[cache.ObjectName]bool
+	// marked are the priorities of the next Add of Websites.
+	marked map[cache.ObjectName]priority
 
-	// first and second hold keys, in the order in which they came.
-	first, second list.List
-	waiting       map[cache.ObjectName]*list.Element
-	// inFirst tells in which of the two a key that waits is.
-	inFirst map[cache.ObjectName]bool
-	// row counts the urgent ones that were taken since one of the others was.
-	row int
+	// lanes hold the keys that wait, and skipped counts the keys that were taken from
+	// other lanes while there were any.
+	lanes   [priorities]list.List
+	skipped [priorities]int
+	waiting map[cache.ObjectName]place
+}
+
+// place is where a key waits.
+type place struct {
+	lane    priority
+	element *list.Element
 }
 
 var _ workqueue.Queue[cache.ObjectName] = &priorityQueue{}
 
 func newPriorityQueue() *priorityQueue {
-	return &priorityQueue{
-		urgent:  map[cache.ObjectName]bool{},
-		waiting: map[cache.ObjectName]*list.Element{},
-		inFirst: map[cache.ObjectName]bool{},
+	return &priorityQueue{marked: map[cache.ObjectName]priority{}, waiting: map[cache.ObjectName]place{}}
+}
+
+// mark gives the next Add of a Website a priority, unless it has a higher one.
+func (q *priorityQueue) mark(key cache.ObjectName, p priority) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p > q.marked[key] {
+		q.marked[key] = p
 	}
 }
 
-// mark makes the next Add of a Website an urgent one.
-func (q *priorityQueue) mark(key cache.ObjectName) {
+func (q *priorityQueue) takeMark(key cache.ObjectName) priority {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.urgent[key] = true
+	p := q.marked[key]
+	delete(q.marked, key)
+	return p
 }
 
-func (q *priorityQueue) takeMark(key cache.ObjectName) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	marked := q.urgent[key]
-	delete(q.urgent, key)
-	return marked
-}
-
-// Touch moves a Website that waits to the front, if it has become urgent.
+// Touch moves a Website that waits to the lane of a higher priority.
 func (q *priorityQueue) Touch(key cache.ObjectName) {
-	if q.takeMark(key) && !q.inFirst[key] {
-		q.second.Remove(q.waiting[key])
-		q.waiting[key], q.inFirst[key] = q.first.PushBack(key), true
+	if p, at := q.takeMark(key), q.waiting[key]; p > at.lane {
+		q.lanes[at.lane].Remove(at.element)
+		q.waiting[key] = place{p, q.lanes[p].PushBack(key)}
 	}
 }
 
 // Push adds a Website.
 func (q *priorityQueue) Push(key cache.ObjectName) {
-	if q.takeMark(key) {
-		q.waiting[key], q.inFirst[key] = q.first.PushBack(key), true
-	} else {
-		q.waiting[key] = q.second.PushBack(key)
-	}
+	p := q.takeMark(key)
+	q.waiting[key] = place{p, q.lanes[p].PushBack(key)}
 }
 
 // Len returns how many Websites wait.
@@ -171,15 +189,32 @@ func (q *priorityQueue) Len() int { return len(q.waiting) }
 
 // Pop returns the next Website. The work queue calls it only when there is one.
 func (q *priorityQueue) Pop() cache.ObjectName {
-	from := &q.first
-	if q.first.Len() == 0 || (q.row >= urgentInARow && q.second.Len() > 0) {
-		from = &q.second
+	next := q.next()
+	for lane := range q.lanes {
+		if q.lanes[lane].Len() == 0 || priority(lane) == next {
+			q.skipped[lane] = 0
+		} else {
+			q.skipped[lane]++
+		}
 	}
-	if q.row++; from == &q.second {
-		q.row = 0
-	}
-	key := from.Remove(from.Front()).(cache.ObjectName)
+	lane := &q.lanes[next]
+	key := lane.Remove(lane.Front()).(cache.ObjectName)
 	delete(q.waiting, key)
-	delete(q.inFirst, key)
 	return key
+}
+
+// next returns the lane to take from: the one that was skipped too often, or else
+// that of the highest priority.
+func (q *priorityQueue) next() priority {
+	highest := background
+	for lane := range q.lanes {
+		if q.lanes[lane].Len() == 0 {
+			continue
+		}
+		if q.skipped[lane] >= maxSkipped {
+			return priority(lane)
+		}
+		highest = priority(lane)
+	}
+	return highest
 }

@@ -2,18 +2,25 @@ package website
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // reconciler brings Websites and their children together.
@@ -23,8 +30,12 @@ type reconciler struct {
 	websiteIndex cache.Indexer
 
 	children *children.Children
+	rollouts *rollout.Limit
 	pods     *websitePods
-	images   resources.Images
+	deploys  *deployMemory
+	keys     *agentkeys.Keys
+
+	installation resources.Installation
 
 	events   *eventReporter
 	statuses *statusReporter
@@ -37,64 +48,85 @@ type reconciler struct {
 func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*problem.Problem {
 	website := r.website(key)
 	if website == nil {
+		r.rollouts.Forget(key)
 		r.events.forget(key)
 		r.statuses.writes.forget(key)
+		r.deploys.forget(key)
 		return nil
 	}
 	if !website.DeletionTimestamp.IsZero() {
-		// Garbage collection removes the children; putting one back would only
-		// get in its way.
+		// Garbage collection deletes the children; recreating one would delay it.
+		r.rollouts.Forget(key)
 		return nil
 	}
 
-	found, problems := r.reconcileChildren(ctx, website)
+	found, desired, problems := r.reconcileChildren(ctx, website)
+	r.prepareDeploys(found)
 	r.events.report(website, problems)
 	if p := r.statuses.report(ctx, found, problems); p != nil {
 		problems = append(problems, p)
+	}
+	if len(problems) == 0 {
+		// The site does not depend on it, so its problems are not reported.
+		if p := r.collectConfigMaps(ctx, found, desired); p != nil {
+			problems = append(problems, p)
+		}
 	}
 	return problems
 }
 
 // reconcileChildren returns what it has found or made, for the status: nil when it
-// is not known whether there is a Deployment.
-func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, []*problem.Problem) {
+// is not known whether there is a Deployment. What the children are to be is valid only
+// without problems.
+func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Website) (*status.Input, desiredChildren, []*problem.Problem) {
 	found, desired, p := r.claim(ctx, website)
+	defer func() { r.observeRollout(website, found) }()
+	if p == nil {
+		p = r.keepFormerPods(ctx, found)
+	}
+	if p == nil {
+		p = r.limitRollout(found, &desired)
+	}
 	if p != nil {
-		return found, []*problem.Problem{p}
+		return found, desired, []*problem.Problem{p}
 	}
 	var problems []*problem.Problem
 
-	// The configuration comes before the pods that would otherwise wait for it, and
-	// one that belongs to something else keeps them from running with it.
-	if p := r.ensureConfigMap(ctx, website, desired); p != nil {
-		problems = append(problems, p)
-	} else if found.Deployment, p = r.ensureDeployment(ctx, website, found.Deployment, desired); p != nil {
+	if p := r.ensurePods(ctx, found, &desired); p != nil {
 		problems = append(problems, p)
 	}
 	if found.Deployment == nil {
-		return found, problems
+		return found, desired, problems
 	}
+	found.PodSelector = workload.ServingPodSelector(website, found.Deployment, r.servingPods(found))
 
 	// A Service is of no use without pods, but one that is missing in front of
-	// pods is put back whatever else is wrong.
-	if found.Service, p = r.ensureService(ctx, website, desired); p != nil {
+	// pods is recreated whatever else is wrong.
+	if found.Service, p = r.ensureService(ctx, found, desired); p != nil {
 		found.ServiceTaken = p.Reason == v1beta1.WebsiteReasonNameTaken
+		found.ServiceMissing = !r.children.Services.Holds(website, resources.ServiceName(website))
 		problems = append(problems, p)
 	}
-	if p := r.ensurePodDisruptionBudget(ctx, website, desired); p != nil {
+	if p := r.ensurePodDisruptionBudget(ctx, found, desired); p != nil {
 		problems = append(problems, p)
 	}
-	return found, problems
+	return found, desired, problems
 }
 
 // desiredChildren is what the children of a Website are to be.
 type desiredChildren struct {
 	// website is the Website itself or, while it is suspended, one that stays on a
 	// commit.
-	website     *v1beta1.Website
-	nginxConfig string
-	deployment  *appsv1ac.DeploymentApplyConfiguration
+	website *v1beta1.Website
+	// commit is the one on which a suspended Website stays.
+	commit     string
+	configMap  *corev1ac.ConfigMapApplyConfiguration
+	deployment *deploymentConfiguration
+	// applied is what was applied of the Deployment before. It is nil without one.
+	applied *deploymentConfiguration
 }
+
+type deploymentConfiguration = appsv1ac.DeploymentApplyConfiguration
 
 // claim finds out whether the name is this Website's to use, and builds what it
 // will hold. The Deployment is what stakes the claim: while it belongs to
@@ -113,16 +145,17 @@ func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found
 		return found, desired, p
 	}
 	if older := r.olderClaimant(website); deployment == nil && older != nil &&
-		!r.children.ConfigMaps.Holds(website, resources.ConfigMapName(website)) {
+		!r.children.ConfigMaps.HoldsAny(website) {
 		return found, desired, r.children.Deployments.Claimed(name, older)
 	}
 	found.Pods = r.pods.of(website)
-	desired, p = r.build(website, status.KeptCommit(found))
+	desired, p = r.build(website, deployment, status.KeptCommit(found))
 	return found, desired, p
 }
 
-// build builds what the children are to be, on a commit unless that is empty.
-func (r *reconciler) build(website *v1beta1.Website, commit string) (desired desiredChildren, p *problem.Problem) {
+// build builds what the children are to be, on a commit unless that is empty. The
+// Deployment may exist already.
+func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment, commit string) (desired desiredChildren, p *problem.Problem) {
 	if commit != "" {
 		website = resources.KeptOn(website, commit)
 	}
@@ -130,66 +163,111 @@ func (r *reconciler) build(website *v1beta1.Website, commit string) (desired des
 	if err != nil {
 		return desired, problem.InvalidSpec(err)
 	}
-	deployment, err := resources.Deployment(website, r.images, nginxConfig)
+	deployment, err := resources.Deployment(website, r.installation, nginxConfig)
 	if err != nil {
 		return desired, problem.InvalidSpec(err)
 	}
-	return desiredChildren{website: website, nginxConfig: nginxConfig, deployment: deployment}, nil
+	deployment.Spec.Selector.MatchLabels = workload.DeploymentSelector(website, existing)
+	return desiredChildren{website: website, commit: commit, configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
 }
 
-func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepConfigMap)
-	defer func() { end(p) }()
-
-	configMap, done, p := r.children.ConfigMaps.Ensure(ctx, website, resources.ConfigMap(desired.website, desired.nginxConfig))
-	recordChildWrite(r.children.ConfigMaps, done)
-	// That it is created goes without saying: it is of no use by itself.
-	if done != children.Created {
-		r.events.childWritten(website, configMap, r.children.ConfigMaps, done)
-	}
-	return p
-}
-
-func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Website, current *appsv1.Deployment, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepDeployment)
-	defer func() { end(p) }()
-
-	deployment, done, p := r.children.Deployments.Apply(ctx, website, current, desired.deployment)
-	recordChildWrite(r.children.Deployments, done)
-	r.events.childWritten(website, deployment, r.children.Deployments, done)
-	return deployment, p
-}
-
-func (r *reconciler) ensureService(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
+func (r *reconciler) ensureService(ctx context.Context, found *status.Input, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepService)
 	defer func() { end(p) }()
 
-	service, done, p := r.children.Services.Ensure(ctx, website, resources.Service(desired.website))
+	services, website := r.children.Services, found.Website
+	current, p := services.Find(ctx, website, resources.ServiceName(website))
+	if p != nil {
+		return nil, p
+	}
+	if port := resources.NodePortToRestore(website); current == nil && port != 0 {
+		if current, p = r.restoreService(ctx, found, desired, port); p != nil {
+			return nil, p
+		}
+	}
+	service, done, p := services.Apply(ctx, website, current, workload.Service(desired.website, found.Deployment, current, found.PodSelector))
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
-	recordChildWrite(r.children.Services, done)
-	r.events.childWritten(website, service, r.children.Services, done)
+	recordChildWrite(services, done)
+	r.events.childWritten(website, service, services, done)
+	return service, nil
+}
+
+// portRelease bounds how long the API server may take to release the node port of a
+// Service after it has reported its deletion.
+var portRelease = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 6}
+
+// restoreService creates the Service with the node port that it had, or with any
+// when that one is taken. The next apply leaves the port out and so gives up its
+// ownership: the API server keeps the value, and other clients may change it.
+func (r *reconciler) restoreService(ctx context.Context, found *status.Input, desired desiredChildren, port int32) (*corev1.Service, *problem.Problem) {
+	build := func() *corev1ac.ServiceApplyConfiguration {
+		return workload.Service(desired.website, found.Deployment, nil, found.PodSelector)
+	}
+	services, website := r.children.Services, found.Website
+	var (
+		service *corev1.Service
+		done    children.Operation
+		p       *problem.Problem
+		refused bool
+	)
+	err := wait.ExponentialBackoffWithContext(ctx, portRelease, func(ctx context.Context) (bool, error) {
+		service, done, p = services.Apply(ctx, website, nil, resources.WithNodePort(build(), port))
+		refused = p != nil && (p.Reason == v1beta1.WebsiteReasonNodePortTaken || p.Reason == v1beta1.WebsiteReasonSpecInvalid)
+		return !refused || p.Reason == v1beta1.WebsiteReasonSpecInvalid, nil
+	})
+	if ctx.Err() != nil {
+		return nil, problem.Classify(fmt.Errorf("creating Service %q with its node port: %w", resources.ServiceName(website), err))
+	}
+	if refused {
+		service, done, p = services.Apply(ctx, website, nil, build())
+	}
+	if p != nil {
+		return nil, p
+	}
+	recordChildWrite(services, done)
+	r.events.childWritten(website, service, services, done)
+	if refused {
+		r.events.nodePortLost(website, service, port)
+	}
 	return service, nil
 }
 
 // ensurePodDisruptionBudget keeps the PodDisruptionBudget of a Website with
 // several pods, and removes that of one that has no longer several.
-func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepPodDisruptionBudget)
 	defer func() { end(p) }()
 
-	budgets := r.children.PodDisruptionBudgets
+	budgets, website := r.children.PodDisruptionBudgets, found.Website
+	name := resources.PodDisruptionBudgetName(website)
 	if !resources.WantsPodDisruptionBudget(website) {
-		done, p := budgets.Delete(ctx, website, resources.PodDisruptionBudgetName(website))
+		done, p := budgets.Delete(ctx, website, name)
 		recordChildWrite(budgets, done)
 		return p
 	}
-	budget, done, p := budgets.Ensure(ctx, website, resources.PodDisruptionBudget(desired.website))
+	current, p := budgets.Find(ctx, website, name)
+	if p != nil {
+		return p
+	}
+	budget, done, p := budgets.Apply(ctx, website, current, workload.PodDisruptionBudget(desired.website, found.Deployment, current, found.PodSelector))
 	recordChildWrite(budgets, done)
-	// That it comes with the second pod goes without saying.
+	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {
 		r.events.childWritten(website, budget, budgets, done)
+	}
+	return p
+}
+
+// collectConfigMaps removes the configurations that no pod needs any more.
+func (r *reconciler) collectConfigMaps(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
+	defer func() { end(p) }()
+
+	done, p := r.children.ConfigMaps.Collect(ctx, found.Website, found.Deployment, desired.configMap)
+	for _, operation := range done {
+		recordChildWrite(r.children.ConfigMaps, operation)
 	}
 	return p
 }
@@ -204,10 +282,10 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 	return nil
 }
 
-// olderClaimant returns the oldest other Website that asks for the same name, if
+// olderClaimant returns the oldest other Website that claims the same name, if
 // it is older than this one. Of several, the oldest gets a name that no child has
 // yet; one that holds a child under it keeps it. Two that are reconciled before the
-// cache shows both try to create the same ConfigMap, and the API server refuses the
+// cache shows both try to create the same ConfigMap, and the API server rejects the
 // second.
 func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
 	oldest := website

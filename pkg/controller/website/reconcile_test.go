@@ -19,10 +19,11 @@ func TestReconcile(t *testing.T) {
 	const (
 		createdDeployment = `Normal Created Created Deployment "kubia-website"`
 		createdService    = `Normal Created Created Service "kubia-website-npsvc"`
-		updatedConfigMap  = `Normal Updated Updated ConfigMap "kubia-website-nginx"`
+
 		updatedDeployment = `Normal Updated Updated Deployment "kubia-website"`
 		updatedService    = `Normal Updated Updated Service "kubia-website-npsvc"`
 	)
+	updatedConfigMap := `Normal Updated Updated ConfigMap "` + testConfigMap + `"`
 	deleting := metav1.Now()
 
 	for name, test := range map[string]struct {
@@ -45,7 +46,7 @@ func TestReconcile(t *testing.T) {
 		then      func(f *fixture)
 	}{
 		"everything is created, the configuration before its pods": {
-			wantWrites: []string{"create ConfigMap kubia-website-nginx", "create Deployment kubia-website", "create Service kubia-website-npsvc"},
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment, createdService},
 		},
 		"nothing to do": {
@@ -77,19 +78,28 @@ func TestReconcile(t *testing.T) {
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				if got := f.deployment().Spec.Template.Spec.Containers[0].Image; got != testImages.Nginx {
+				if got := f.deployment().Spec.Template.Spec.Containers[0].Image; got != testInstallation.Nginx {
 					f.Errorf("image = %q", got)
 				}
 			},
 		},
-		"configuration edited by hand": {
+		"configuration replaced by hand": {
 			converged: true,
 			given: func(f *fixture) {
 				configMap := f.configMap()
 				configMap.Data["nginx.conf"] = "autoindex on;"
 				f.store(configMap)
 			},
-			wantWrites: []string{"update ConfigMap kubia-website-nginx"},
+			wantEvents: []string{`Warning NameTaken ConfigMap "` + testConfigMap + `" is immutable and its content is not that of this Website`},
+		},
+		"label of the configuration edited by hand": {
+			converged: true,
+			given: func(f *fixture) {
+				configMap := f.configMap()
+				configMap.Labels["app"] = "mine"
+				f.store(configMap)
+			},
+			wantWrites: []string{"update ConfigMap " + testConfigMap},
 			wantEvents: []string{updatedConfigMap},
 		},
 		"label edited by hand": {
@@ -132,7 +142,7 @@ func TestReconcile(t *testing.T) {
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				if got := len(f.deployment().Spec.Template.Spec.InitContainers); got != 1 {
+				if got := len(f.deployment().Spec.Template.Spec.InitContainers); got != 2 {
 					f.Errorf("%d init containers", got)
 				}
 			},
@@ -204,7 +214,7 @@ func TestReconcile(t *testing.T) {
 			wantWrites: []string{"update Deployment kubia-website"},
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
-				args := f.deployment().Spec.Template.Spec.InitContainers[0].Args
+				args := f.deployment().Spec.Template.Spec.InitContainers[1].Args
 				if !slices.Contains(args, "--repo=https://example.com/other.git") {
 					f.Errorf("args = %q", args)
 				}
@@ -289,12 +299,12 @@ func TestReconcile(t *testing.T) {
 		},
 		"service name taken": {
 			given:      func(f *fixture) { f.store(foreignService()) },
-			wantWrites: []string{"create ConfigMap kubia-website-nginx", "create Deployment kubia-website"},
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website"},
 			wantEvents: []string{createdDeployment, `Warning NameTaken Service "kubia-website-npsvc" exists already and has no owner`},
 		},
 		"configuration name taken: no pods run with it": {
 			given:      func(f *fixture) { f.store(foreignConfigMap()) },
-			wantEvents: []string{`Warning NameTaken ConfigMap "kubia-website-nginx" exists already and has no owner`},
+			wantEvents: []string{`Warning NameTaken ConfigMap "` + testConfigMap + `" exists already and has no owner`},
 		},
 		"configuration name taken later: pods stay, their service is repaired": {
 			converged: true,
@@ -304,7 +314,7 @@ func TestReconcile(t *testing.T) {
 				f.remove(f.service())
 			},
 			wantWrites: []string{"create Service kubia-website-npsvc"},
-			wantEvents: []string{createdService, `Warning NameTaken ConfigMap "kubia-website-nginx"`},
+			wantEvents: []string{createdService, `Warning NameTaken ConfigMap "` + testConfigMap + `"`},
 		},
 
 		"website that is being deleted": {

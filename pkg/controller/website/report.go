@@ -23,10 +23,11 @@ const (
 	// statusDelay is how long a changed status waits for more changes: a
 	// Deployment that rolls out changes many times a second. So a status is
 	// written at most that often, and a change is seen that soon. That a website
-	// becomes ready, or is no longer, does not wait.
+	// becomes ready, or is no longer, has another commit, or has answered a request to
+	// sync, does not wait.
 	statusDelay = time.Second
-	// persistent is how often in a row an error must come before it is reported:
-	// most are over with the next try.
+	// persistent is how many times in a row an error must occur before it is reported:
+	// the next retry resolves most.
 	persistent = 3
 )
 
@@ -38,11 +39,13 @@ type statusReporter struct {
 	queue  *websiteQueue
 	tracer tracer
 	writes statusWriteTimes
+	// written is called with what a Website was before a write, and is after it.
+	written func(before, after *v1beta1.Website)
 }
 
 func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *websiteQueue, tracer tracer) *statusReporter {
 	return &statusReporter{
-		client: client, cache: written, queue: queue, tracer: tracer,
+		client: client, cache: written, queue: queue, tracer: tracer, written: func(_, _ *v1beta1.Website) {},
 		writes: statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}},
 	}
 }
@@ -54,7 +57,7 @@ func (r *statusReporter) report(ctx context.Context, found *status.Input, proble
 	defer func() { end(p) }()
 
 	if found == nil {
-		return nil // Whatever would be reported, would be a guess.
+		return nil // A status would be a guess.
 	}
 	key := cache.MetaObjectToName(found.Website)
 	reported, known := reportable(problems, r.queue.NumRequeues(key))
@@ -117,6 +120,7 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		statusWrites.Inc()
 		r.cache.Mutation(written)
 		r.writes.forget(key)
+		r.written(website, written)
 		return nil
 	}
 }
@@ -146,7 +150,9 @@ func (w *statusWriteTimes) due(key cache.ObjectName, reported, current *v1beta1.
 		delete(w.since, key)
 		return false, 0
 	}
-	if isReady(reported) != isReady(current) {
+	// That pods serve different commits is over soon.
+	if isReady(reported) != isReady(current) || current.Commit != "" && current.Commit != reported.Commit ||
+		!apiequality.Semantic.DeepEqual(reported.Sync, current.Sync) {
 		return true, 0
 	}
 	since, waiting := w.since[key]

@@ -28,7 +28,7 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 		}
 	}
 	change(suspend)
-	stays("while nobody knows a commit", "")
+	stays("while no commit is known", "")
 
 	f.setStatusCommit(commitA)
 	change(suspend)

@@ -68,10 +68,12 @@ type stepName string
 const (
 	stepClaim               stepName = "claim"
 	stepConfigMap           stepName = "configmap"
+	stepAgentConfigMap      stepName = "agent-configmap"
 	stepDeployment          stepName = "deployment"
 	stepService             stepName = "service"
 	stepPodDisruptionBudget stepName = "poddisruptionbudget"
 	stepStatus              stepName = "status"
+	stepCollectConfigMaps   stepName = "collect-configmaps"
 )
 
 // startStep starts the span of a step, below that of its reconciliation, and its

@@ -78,7 +78,7 @@ func TestStepsAreSpansBelowTheirReconciliation(t *testing.T) {
 		}
 		steps = append(steps, strings.TrimPrefix(span.Name, spanStepPrefix))
 	}
-	want := []string{"claim", "configmap", "deployment", "service", "poddisruptionbudget", "status"}
+	want := []string{"claim", "configmap", "agent-configmap", "deployment", "service", "poddisruptionbudget", "status", "collect-configmaps"}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps = %q, want %q", steps, want)
 	}
@@ -88,6 +88,6 @@ func TestNoTracerProvider(t *testing.T) {
 	_, span := newTracer(nil, clock.RealClock{}).startReconcile(t.Context(), cache.NewObjectName("default", "kubia"))
 	endReconcile(span, problem.Success, nil)
 	if span.IsRecording() {
-		t.Error("a span is recorded although nobody asked for it")
+		t.Error("a span is recorded although tracing is disabled")
 	}
 }

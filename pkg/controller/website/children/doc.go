@@ -8,6 +8,7 @@
 //   - A write names the very object that it is meant for: a creation succeeds only
 //     while there is none of that name, an update only while its UID is the same.
 //     The API server refuses the others as conflicts.
+//   - A child is not written from an older generation of its Website than it shows.
 //   - What was written or read from the API server is not forgotten for an older
 //     state in the informers' caches.
 package children

@@ -199,5 +199,5 @@ func (c configMaps) Delete(_ context.Context, _ string, options metav1.DeleteOpt
 
 // wanted is a ConfigMap for a Website.
 func wanted(website *v1beta1.Website, content string) *corev1ac.ConfigMapApplyConfiguration {
-	return resources.ConfigMap(website, content)
+	return resources.ConfigMap(website, content).WithName(childName)
 }

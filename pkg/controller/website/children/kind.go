@@ -40,6 +40,7 @@ type ApplyConfiguration[A any] interface {
 	GetName() *string
 	WithUID(types.UID) A
 	WithResourceVersion(string) A
+	WithAnnotations(map[string]string) A
 }
 
 // Client is the part of a typed client that writes children.
@@ -57,6 +58,10 @@ type Kind[T Object, A ApplyConfiguration[A]] struct {
 	client func(namespace string) Client[T, A]
 	// extract returns the fields of an object that a field manager applied.
 	extract func(child T, fieldManager string) (A, error)
+	// trim drops from a child what need not be in memory, as the informers do. It may be
+	// nil, as may trimmed, which returns what is wanted without that.
+	trim    func(child T)
+	trimmed func(desired A) A
 }
 
 func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
@@ -85,8 +90,8 @@ const (
 )
 
 // Find returns the child of a Website, or nil when there is none. The cache is
-// trusted only when it shows a child of this very Website: a missing one may just
-// not have arrived, or have lost the label that informers select on, and a foreign
+// trusted only when it shows a child of this very Website: a missing one may not
+// have arrived yet, or lack the label that informers select on, and a foreign
 // one may be gone.
 func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name string) (T, *problem.Problem) {
 	var none T
@@ -102,9 +107,12 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 	}
 	switch {
 	case metav1.IsControlledBy(child, website):
-		k.cache.Mutation(child)
+		k.remember(child)
 		return child, nil
 	case isOrphanOf(website, child):
+		if k.trim != nil {
+			k.trim(child)
+		}
 		if p := k.mayOwn(ctx, website, name); p != nil {
 			return none, p
 		}
@@ -114,8 +122,8 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 	}
 }
 
-// Ensure makes a child what it should be and returns it, with what had to be done
-// for that.
+// Ensure creates or updates a child and returns it, with the operation that was
+// necessary.
 func (k *Kind[T, A]) Ensure(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
 	child, p := k.Find(ctx, website, *desired.GetName())
 	if p != nil {
@@ -131,15 +139,37 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 	if child == none {
 		return k.create(ctx, website, desired)
 	}
-	if unchanged, err := k.isUnchanged(child, desired); err != nil || unchanged {
+	applied, p := k.Applied(child)
+	if p != nil {
+		return child, Unchanged, p
+	}
+	return k.Update(ctx, website, child, applied, desired)
+}
+
+// Applied returns the fields of a child as the controller applied them.
+func (k *Kind[T, A]) Applied(child T) (A, *problem.Problem) {
+	applied, err := k.extract(child, FieldManager)
+	if err != nil {
+		return applied, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err))
+	}
+	return applied, nil
+}
+
+// Update is Apply for a child that exists, and of which is known what was applied.
+func (k *Kind[T, A]) Update(ctx context.Context, website *v1beta1.Website, child T, previous, desired A) (T, Operation, *problem.Problem) {
+	if unchanged, err := k.isUnchanged(child, previous, desired); err != nil || unchanged {
 		return child, Unchanged, problem.Classify(err)
 	}
+	if p := k.checkGeneration(ctx, website, child); p != nil {
+		return child, Unchanged, p
+	}
+	desired = withGeneration(desired, website.Generation)
 	applied, err := k.client(website.Namespace).Apply(ctx, desired.WithUID(child.GetUID()), metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if err != nil {
 		k.refresh(ctx, website.Namespace, child.GetName())
 		return child, Unchanged, problem.Classify(fmt.Errorf("updating %s %q: %w", k.name, child.GetName(), err))
 	}
-	k.cache.Mutation(applied)
+	k.remember(applied)
 	switch {
 	case applied.GetResourceVersion() == child.GetResourceVersion():
 		return applied, Unchanged, nil // Admission put back what was to change.
@@ -152,11 +182,19 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 
 // refresh remembers what there is after a write has failed: it was made for an
 // object that the cache shows and that is no longer there, or it took effect and
-// only its answer was lost. What cannot be read now is left to the next try.
+// only its answer was lost. What cannot be read now is left to the next attempt.
 func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
 	if child, err := k.client(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
-		k.cache.Mutation(child)
+		k.remember(child)
 	}
+}
+
+// remember keeps a child that the API server has returned.
+func (k *Kind[T, A]) remember(child T) {
+	if k.trim != nil {
+		k.trim(child)
+	}
+	k.cache.Mutation(child)
 }
 
 func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
@@ -168,11 +206,12 @@ func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desir
 			return none, Unchanged, p
 		}
 	}
+	desired = withGeneration(desired, website.Generation)
 	child, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored), metav1.ApplyOptions{FieldManager: FieldManager})
 	if err != nil {
 		return none, Unchanged, problem.Classify(fmt.Errorf("creating %s %q: %w", k.name, name, err))
 	}
-	k.cache.Mutation(child)
+	k.remember(child)
 	return child, Created, nil
 }
 
@@ -185,11 +224,14 @@ func (k *Kind[T, A]) Delete(ctx context.Context, website *v1beta1.Website, name 
 	if child == none || !metav1.IsControlledBy(child, website) || !child.GetDeletionTimestamp().IsZero() {
 		return Unchanged, nil
 	}
+	if p := k.checkGeneration(ctx, website, child); p != nil {
+		return Unchanged, p
+	}
 	err := k.client(website.Namespace).Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: ptr.To(child.GetUID()), ResourceVersion: ptr.To(child.GetResourceVersion())},
 	})
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+	case apierrors.IsNotFound(err):
 		return Unchanged, nil // Its event has the Website reconciled again.
 	case err != nil:
 		return Unchanged, problem.Classify(fmt.Errorf("deleting %s %q: %w", k.name, name, err))
@@ -202,8 +244,17 @@ func (k *Kind[T, A]) Delete(ctx context.Context, website *v1beta1.Website, name 
 // Website's.
 func (k *Kind[T, A]) Holds(website *v1beta1.Website, name string) bool {
 	var none T
-	child := k.cached(website.Namespace, name)
-	return child != none && metav1.IsControlledBy(child, website)
+	return k.Held(website, name) != none
+}
+
+// Held returns the child of this name as the cache shows it, or nil when that shows none
+// of the Website's.
+func (k *Kind[T, A]) Held(website *v1beta1.Website, name string) T {
+	var none T
+	if child := k.cached(website.Namespace, name); child != none && metav1.IsControlledBy(child, website) {
+		return child
+	}
+	return none
 }
 
 // cached returns a child as the cache shows it, or as it was last written or read
@@ -219,15 +270,15 @@ func (k *Kind[T, A]) cached(namespace, name string) T {
 
 // isUnchanged reports whether nothing is to be done to a child. One that is being
 // deleted is left to that; its deletion event has the Website reconciled again.
-func (k *Kind[T, A]) isUnchanged(child T, desired A) (bool, error) {
+// A generation of the Website that changes nothing of a child is not worth a write.
+func (k *Kind[T, A]) isUnchanged(child T, applied, desired A) (bool, error) {
 	if !child.GetDeletionTimestamp().IsZero() {
 		return true, nil
 	}
-	applied, err := k.extract(child, FieldManager)
-	if err != nil {
-		return false, fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err)
+	if k.trimmed != nil {
+		desired = k.trimmed(desired)
 	}
-	return sameJSON(applied, desired)
+	return sameJSON(withGeneration(applied, 0), withGeneration(desired, 0))
 }
 
 // sameJSON compares two values of one type by what would go over the wire. Both

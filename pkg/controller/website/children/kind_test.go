@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -48,7 +49,7 @@ func TestEnsure(t *testing.T) {
 		"being deleted":   {exists: true, given: func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) }, content: "b", want: Unchanged, wantUntouched: true},
 		"an orphan is adopted": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
-			f.applied[f.stored.ResourceVersion] = nil
+			f.applied[f.stored.ResourceVersion] = &corev1ac.ConfigMapApplyConfiguration{}
 		}, content: "a", want: Adopted, wantCalls: []string{"get", updated}},
 		"an orphan of another Website": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences, c.Labels[resources.LabelController] = nil, "other" })
@@ -65,7 +66,7 @@ func TestEnsure(t *testing.T) {
 		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: `belongs to Shop "corner"`, wantCalls: []string{"get"}, wantUntouched: true},
 		"of a Website of before": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = controlledBy("Website", "kubia") })
-		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "as soon as garbage collection has removed it", wantCalls: []string{"get"}, wantUntouched: true},
+		}, content: "a", want: Unchanged, wantProblem: problem.Taken, wantMessage: "as soon as garbage collection has removed the old one", wantCalls: []string{"get"}, wantUntouched: true},
 		"replaced between read and write": {exists: true, given: func(f *fixture) {
 			f.meanwhile = func() { f.stored = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "another"}} }
 		}, content: "b", want: Unchanged, wantProblem: problem.Conflict, wantCalls: []string{updated, "get"}},
@@ -244,7 +245,7 @@ func TestDelete(t *testing.T) {
 		}, Unchanged, problem.Success, nil},
 		"being deleted":         {func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = ptr.To(metav1.Now()) }) }, Unchanged, problem.Success, nil},
 		"gone meanwhile":        {func(f *fixture) { f.err = apierrors.NewNotFound(corev1.Resource("configmaps"), "x") }, Unchanged, problem.Success, deletion(11)},
-		"changed meanwhile":     {func(f *fixture) { f.err = apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("x")) }, Unchanged, problem.Success, deletion(11)},
+		"changed meanwhile":     {func(f *fixture) { f.err = apierrors.NewConflict(corev1.Resource("configmaps"), "x", errors.New("x")) }, Unchanged, problem.Conflict, deletion(11)},
 		"the API server fails":  {func(f *fixture) { f.err = apierrors.NewInternalError(errors.New("x")) }, Unchanged, problem.Failure, deletion(11)},
 		"edited before it goes": {func(f *fixture) { f.edit(func(*corev1.ConfigMap) {}) }, Deleted, problem.Success, deletion(12)},
 	} {

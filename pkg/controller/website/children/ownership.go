@@ -3,7 +3,6 @@ package children
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,7 @@ import (
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// Owners reads which Websites there are.
+// Owners reads Websites.
 type Owners struct {
 	Cached websitelisters.WebsiteLister
 	Live   websiteclient.WebsitesGetter
@@ -49,31 +48,32 @@ func isOrphanOf(website *v1beta1.Website, child metav1.Object) bool {
 		child.GetDeletionTimestamp().IsZero() &&
 		child.GetLabels()[resources.LabelManagedBy] == resources.ManagedBy &&
 		child.GetLabels()[resources.LabelController] == website.Name &&
-		slices.ContainsFunc(child.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-			return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-		})
+		wasApplied(child)
 }
 
-// mayOwn asks the API server whether a Website still wants children, before it
-// adopts an orphan or gets again a child that is gone. The cache may not show
+// mayOwn checks on the API server that a Website still exists, before it adopts an
+// orphan or a missing child is created again. The cache may not show
 // yet that the Website is deleted: that is in another store than its children,
-// whose removal by garbage collection may be seen first. What is made for it then
-// would undo a deletion that orphans, and be removed again after any other.
+// whose removal by garbage collection may be seen first. A child
+// created then would undo a deletion that orphans, and be removed again after any
+// other.
 func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name string) *problem.Problem {
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return problem.Classify(fmt.Errorf("reading Website %q before it gets %s %q: %w", website.Name, k.name, name, err))
-	case current.UID == website.UID && current.DeletionTimestamp.IsZero():
+	case current.UID == website.UID && current.DeletionTimestamp.IsZero() && current.Generation == website.Generation:
 		return nil
+	case current.UID == website.UID && current.DeletionTimestamp.IsZero():
+		return outdated(website, current)
 	}
 	return problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), website.Name,
-		fmt.Errorf("it is being deleted or gone, so it gets no %s", k.name)))
+		fmt.Errorf("it is being deleted or gone, so no %s is created for it", k.name)))
 }
 
-// taken returns the problem that the name of a child belongs to something else.
-// The same object with another owner is another problem.
+// taken returns the problem that an object of this name belongs to something else. The
+// same object with another owner is another problem.
 func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.OwnerReference) *problem.Problem {
 	id := k.name + "/" + name + "/"
 	if owner == nil {
@@ -83,7 +83,7 @@ func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.
 	id += string(owner.UID)
 	if k.isGone(website.Namespace, owner) {
 		// Garbage collection is about to remove the object.
-		return problem.NameTaken(id, true, "%s %q still belongs to %s %q of before, which was deleted; it is made anew as soon as garbage collection has removed it",
+		return problem.NameTaken(id, true, "%s %q still belongs to a deleted %s %q; it is created as soon as garbage collection has removed the old one",
 			k.name, name, owner.Kind, owner.Name)
 	}
 	return problem.NameTaken(id, false, "%s %q exists already and belongs to %s %q, so it is left alone; "+
@@ -103,9 +103,9 @@ func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool
 	return website.UID != owner.UID
 }
 
-// Claimed returns the problem that a name which no child has yet is to go to an
+// Claimed returns the problem that a name which no child has yet is claimed by an
 // older Website.
 func (k *Kind[T, A]) Claimed(name string, older *v1beta1.Website) *problem.Problem {
-	return problem.NameTaken(k.name+"/"+name+"/"+string(older.UID), false, "the older %s %q asks for the name %q too and comes first; "+
+	return problem.NameTaken(k.name+"/"+name+"/"+string(older.UID), false, "the older %s %q claims the name %q first; "+
 		"create this Website again with another deploymentName, or delete the other one", resources.Kind, older.Name, name)
 }

@@ -20,15 +20,19 @@ var classes = []struct {
 	reason  string
 	retry   Retry
 	result  Result
+	// advice is added to the message of the API server.
+	advice string
 }{
-	{isDenied, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure},
-	{isConflict, "", WithBackoff, Conflict},
-	{isNamespaceTerminating, "", OnChange, Success},
-	{isNodePortTaken, v1beta1.WebsiteReasonNodePortTaken, Periodically, Taken},
-	{isNodePortPassing, "", WithBackoff, Failure},
-	{isTerminal, v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure},
+	{isDenied, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure, ""},
+	{isConflict, "", WithBackoff, Conflict, ""},
+	{isNamespaceTerminating, "", OnChange, Success, ""},
+	{isNodePortTaken, v1beta1.WebsiteReasonNodePortTaken, Periodically, Taken, ""},
+	{isNodePortsExhausted, v1beta1.WebsiteReasonNodePortsExhausted, Periodically, Taken,
+		"; set spec.service.type to ClusterIP, which needs no node port, or extend --service-node-port-range of kube-apiserver"},
+	{isNodePortPassing, "", WithBackoff, Failure, ""},
+	{isTerminal, v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, ""},
 	// Without a field it is a policy that speaks.
-	{apierrors.IsInvalid, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure},
+	{apierrors.IsInvalid, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure, ""},
 }
 
 // Classify returns what an error of the API server means; nil is no problem.
@@ -43,6 +47,7 @@ func Classify(err error) *Problem {
 	for _, class := range classes {
 		if class.matches(err) {
 			p.Reason, p.Retry, p.Result = class.reason, class.retry, class.result
+			p.Message = Shorten(err.Error() + class.advice)
 			break
 		}
 	}
@@ -67,8 +72,8 @@ func RefusalReason(message string) string {
 	}
 }
 
-// isDenied recognizes the refusal of an admission webhook. Its code is whatever
-// the webhook says, and 400 when it says nothing.
+// isDenied recognizes a request that an admission webhook has denied. The webhook
+// chooses the code; the default is 400.
 func isDenied(err error) bool {
 	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), " denied the request")
 }
@@ -92,6 +97,13 @@ func isNamespaceTerminating(err error) bool {
 // another Service is deleted.
 func isNodePortTaken(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "provided port is already allocated")
+}
+
+// isNodePortsExhausted recognizes that no node port is free, which the API server
+// reports as an internal error. It lasts until another Service is deleted.
+func isNodePortsExhausted(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to allocate a nodePort") &&
+		strings.Contains(err.Error(), "range is full")
 }
 
 // isNodePortPassing recognizes a node port that could not be allocated for want

@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,8 @@ func TestClassify(t *testing.T) {
 		"too large":                  {apierrors.NewRequestEntityTooLargeError("3 MiB"), v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, 0},
 		"node port taken":            {invalid(nodePort, "provided port is already allocated"), v1beta1.WebsiteReasonNodePortTaken, Periodically, Taken, 0},
 		"node port out of range":     {invalid(nodePort, "provided port is not in the valid range"), v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, 0},
+		"no node port is free":       {apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full")), v1beta1.WebsiteReasonNodePortsExhausted, Periodically, Taken, 0},
+		"no cluster IP is free":      {apierrors.NewInternalError(errors.New("failed to allocate a serviceIP: range is full")), "", WithBackoff, Failure, 0},
 		"no allocator of node ports": {invalid(nodePort, "cannot allocate resources at this time"), "", WithBackoff, Failure, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,13 +68,16 @@ func TestClassify(t *testing.T) {
 			if got.Reason != test.wantReason || got.Retry != test.wantRetry || got.Result != test.wantResult || got.RetryAfter != test.wantAfter {
 				t.Errorf("classified as %+v, want reason %q, retry %d after %v, result %s", got, test.wantReason, test.wantRetry, test.wantAfter, test.wantResult)
 			}
-			if got.Message != err.Error() || !errors.Is(got, test.err) {
+			if !strings.HasPrefix(got.Message, err.Error()) || !errors.Is(got, test.err) {
 				t.Errorf("the error is lost: %+v", got)
 			}
 			if (got.ID == "") != (got.Reason == "") {
 				t.Errorf("ID %q of reason %q", got.ID, got.Reason)
 			}
 		})
+	}
+	if got := Classify(apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full"))).Message; !strings.Contains(got, "ClusterIP") {
+		t.Errorf("the message of a full range of node ports names no way out: %s", got)
 	}
 	if got := Classify(nil); got != nil {
 		t.Errorf("no error is %+v", got)

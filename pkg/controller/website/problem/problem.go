@@ -21,14 +21,14 @@ type Problem struct {
 	Message string
 	// Retry is when the Website is reconciled again.
 	Retry Retry
-	// RetryAfter is how long the API server asks to wait. The wait is not shorter.
+	// RetryAfter is the delay that the API server requests. The wait is not shorter.
 	RetryAfter time.Duration
 	// Result is how metrics and traces count the problem.
 	Result Result
 	// ID tells the problem from others of the same reason: each is worth an event.
 	ID string
-	// Passing is true when the problem goes away without anybody's doing. It is
-	// worth a condition, but no event.
+	// Passing is true when the problem resolves itself. It is worth a condition, but
+	// no event.
 	Passing bool
 
 	err error
@@ -97,8 +97,18 @@ func NameTaken(id string, passing bool, format string, args ...any) *Problem {
 	}
 }
 
+// ConflictingManager returns the problem that another controller writes a child, which the
+// ID identifies, all the time.
+func ConflictingManager(id string, format string, args ...any) *Problem {
+	err := fmt.Errorf(format, args...)
+	return &Problem{
+		Reason: v1beta1.WebsiteReasonConflictingManager, Message: Shorten(err.Error()), Retry: Periodically, Result: Taken,
+		ID: v1beta1.WebsiteReasonConflictingManager + "/" + id, err: err,
+	}
+}
+
 // Lasting returns a problem as it is reported once it has come several times in a
-// row: what is over with the next try is nothing that users need to know.
+// row: what the next retry resolves is nothing that users need to know.
 func (p *Problem) Lasting() *Problem {
 	if p.Reason != "" || p.Result != Failure {
 		return p

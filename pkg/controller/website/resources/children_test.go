@@ -46,7 +46,7 @@ func mustNginxConfig(t *testing.T, site *v1beta1.Website) string {
 
 func buildDeployment(t *testing.T, site *v1beta1.Website) *appsv1.Deployment {
 	t.Helper()
-	desired, err := Deployment(site, testImages, mustNginxConfig(t, site))
+	desired, err := Deployment(site, testInstallation, mustNginxConfig(t, site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestService(t *testing.T) {
 		},
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeNodePort,
-			Selector: map[string]string{"app": "website-nginx", "controller": "kubia"},
+			Selector: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"},
 			Ports: []corev1.ServicePort{{
 				Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromString("http"),
 			}},
@@ -99,11 +99,12 @@ func TestConfigMap(t *testing.T) {
 	want := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            "kubia-website-nginx",
+			Name:            "kubia-website-nginx-f12cd4b322ac370d",
 			Namespace:       "default",
 			Labels:          supportLabels(newWebsite()),
 			OwnerReferences: wantOwner(),
 		},
+		Immutable: ptr.To(true),
 		Data: map[string]string{
 			"nginx.conf":      "the configuration",
 			"http-ipv6.conf":  "listen [::]:8080 default_server;\n",
@@ -119,12 +120,13 @@ func TestDeployment(t *testing.T) {
 	got := buildDeployment(t, newWebsite())
 
 	labels := map[string]string{
-		"app":                          "website-nginx",
-		"controller":                   "kubia",
-		"app.kubernetes.io/name":       "website",
-		"app.kubernetes.io/instance":   "kubia",
-		"app.kubernetes.io/component":  "web-server",
-		"app.kubernetes.io/managed-by": "website-controller",
+		"app":                                   "website-nginx",
+		"controller":                            "kubia",
+		"mycontroller.nevermosby.io/deployment": "kubia-website",
+		"app.kubernetes.io/name":                "website",
+		"app.kubernetes.io/instance":            "kubia",
+		"app.kubernetes.io/component":           "web-server",
+		"app.kubernetes.io/managed-by":          "website-controller",
 	}
 	resourceList := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
@@ -140,6 +142,10 @@ func TestDeployment(t *testing.T) {
 			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		}
 	}
+	withStorage := func(list corev1.ResourceList, storage string) corev1.ResourceList {
+		list[corev1.ResourceEphemeralStorage] = resource.MustParse(storage)
+		return list
+	}
 	emptyDir := func(limit string) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(limit))}}
 	}
@@ -151,7 +157,7 @@ func TestDeployment(t *testing.T) {
 	spread := func(topologyKey string) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: topologyKey, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"}},
+			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}},
 			MatchLabelKeys: []string{"pod-template-hash"},
 		}
 	}
@@ -164,7 +170,7 @@ func TestDeployment(t *testing.T) {
 			Replicas:             ptr.To[int32](1),
 			RevisionHistoryLimit: ptr.To[int32](3),
 			Selector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia"},
+				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"},
 			},
 			Strategy: appsv1.DeploymentStrategy{
 				Type: appsv1.RollingUpdateDeploymentStrategyType,
@@ -188,11 +194,38 @@ func TestDeployment(t *testing.T) {
 						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 					},
 					InitContainers: []corev1.Container{{
+						Name:    "agent",
+						Image:   "example.com/agent:3",
+						Command: []string{"/website-agent"},
+						Args:    []string{"install", "/agent/website-agent"},
+						Resources: corev1.ResourceRequirements{
+							Requests: resourceList("10m", "16Mi"), Limits: resourceList("1", "64Mi"),
+						},
+						SecurityContext: securityContext(65533),
+						VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: "/agent"}},
+					}, {
 						Name:  "git-sync",
 						Image: "example.com/git-sync:2",
 						// A sidecar.
 						RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+						Command:       []string{"/agent/website-agent"},
 						Args: []string{
+							"run",
+							"--root=/git/root",
+							"--link=current",
+							"--config=/etc/website-agent",
+							"--error-file=/tmp/git-sync-error.json",
+							"--period=60s",
+							"--sync-timeout=120s",
+							"--releases=/git/site",
+							"--volume=/git",
+							"--disk-budget=1932735283",
+							"--path=",
+							"--listen=:8082",
+							"--status-listen=127.0.0.1:8083",
+							"--git-sync-metrics=http://127.0.0.1:8084/metrics",
+							"--",
+							"/git-sync",
 							"--repo=https://github.com/nevermosby/kubia-website-example.git",
 							"--ref=HEAD",
 							"--root=/git/root",
@@ -200,29 +233,41 @@ func TestDeployment(t *testing.T) {
 							"--period=60s",
 							"--sync-timeout=120s",
 							"--max-failures=-1",
-							"--stale-worktree-timeout=10m",
+							"--init-period=5s",
+							"--error-file=/tmp/git-sync-error.json",
+							"--sync-on-signal=SIGHUP",
 							"--submodules=off",
-							"--http-bind=:8082",
+							"--http-bind=127.0.0.1:8084",
 							"--http-metrics=true",
 						},
 						Env: []corev1.EnvVar{
+							{Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
 							{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"},
-							{Name: "GIT_CONFIG_COUNT", Value: "3"},
+							{Name: "GIT_SSH_COMMAND", Value: "ssh -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"},
+							{Name: "GIT_CONFIG_COUNT", Value: "6"},
 							{Name: "GIT_CONFIG_KEY_0", Value: "core.bigFileThreshold"},
 							{Name: "GIT_CONFIG_VALUE_0", Value: "16m"},
 							{Name: "GIT_CONFIG_KEY_1", Value: "pack.threads"},
 							{Name: "GIT_CONFIG_VALUE_1", Value: "1"},
 							{Name: "GIT_CONFIG_KEY_2", Value: "pack.windowMemory"},
 							{Name: "GIT_CONFIG_VALUE_2", Value: "32m"},
+							{Name: "GIT_CONFIG_KEY_3", Value: "fetch.recurseSubmodules"},
+							{Name: "GIT_CONFIG_VALUE_3", Value: "false"},
+							{Name: "GIT_CONFIG_KEY_4", Value: "http.lowSpeedLimit"},
+							{Name: "GIT_CONFIG_VALUE_4", Value: "1"},
+							{Name: "GIT_CONFIG_KEY_5", Value: "http.lowSpeedTime"},
+							{Name: "GIT_CONFIG_VALUE_5", Value: "30"},
 						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{
-							Requests: resourceList("10m", "64Mi"), Limits: resourceList("1", "256Mi"),
+							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: resourceList("1", "256Mi"),
 						},
 						SecurityContext: securityContext(65533),
 						VolumeMounts: []corev1.VolumeMount{
 							{Name: "git", MountPath: "/git"},
 							{Name: "git-sync-tmp", MountPath: "/tmp"},
+							{Name: "agent", MountPath: "/agent", ReadOnly: true},
+							{Name: "agent-config", MountPath: "/etc/website-agent", ReadOnly: true},
 						},
 					}},
 					Containers: []corev1.Container{{
@@ -235,7 +280,7 @@ func TestDeployment(t *testing.T) {
 							{Name: "admin", ContainerPort: 8081, Protocol: corev1.ProtocolTCP},
 						},
 						StartupProbe: &corev1.Probe{
-							ProbeHandler:  adminProbe("/startupz"),
+							ProbeHandler:  adminProbe("/readyz"),
 							PeriodSeconds: 1, TimeoutSeconds: 2, FailureThreshold: 3600,
 						},
 						ReadinessProbe: &corev1.Probe{
@@ -244,11 +289,11 @@ func TestDeployment(t *testing.T) {
 						},
 						Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
 						Resources: corev1.ResourceRequirements{
-							Requests: resourceList("10m", "32Mi"), Limits: resourceList("1", "128Mi"),
+							Requests: resourceList("10m", "16Mi"), Limits: resourceList("1", "128Mi"),
 						},
 						SecurityContext: securityContext(101),
 						VolumeMounts: []corev1.VolumeMount{
-							{Name: "git", MountPath: "/git", ReadOnly: true},
+							{Name: "git", MountPath: "/site", SubPath: "site", ReadOnly: true},
 							{Name: "nginx-config", MountPath: "/etc/website", ReadOnly: true},
 							{Name: "nginx-tmp", MountPath: "/tmp"},
 						},
@@ -259,10 +304,14 @@ func TestDeployment(t *testing.T) {
 					Volumes: []corev1.Volume{
 						{Name: "git", VolumeSource: emptyDir("2Gi")},
 						{Name: "nginx-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-							LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-nginx"},
+							LocalObjectReference: corev1.LocalObjectReference{Name: ConfigMapName(newWebsite(), mustNginxConfig(t, newWebsite()))},
 						}}},
 						{Name: "nginx-tmp", VolumeSource: emptyDir("64Mi")},
 						{Name: "git-sync-tmp", VolumeSource: emptyDir("256Mi")},
+						{Name: "agent", VolumeSource: emptyDir("32Mi")},
+						{Name: "agent-config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+							LocalObjectReference: corev1.LocalObjectReference{Name: "kubia-website-agent"}, Optional: ptr.To(true),
+						}}},
 					},
 				},
 			},
@@ -302,26 +351,38 @@ func TestDeploymentReplicas(t *testing.T) {
 	}
 }
 
-func TestPodTemplateFollowsNginxConfig(t *testing.T) {
+// TestConfigMapFollowsNginxConfig: each configuration has a ConfigMap of its own, to
+// which the pod template refers.
+func TestConfigMapFollowsNginxConfig(t *testing.T) {
 	config := mustNginxConfig(t, newWebsite())
-	annotation := buildDeployment(t, newWebsite()).Spec.Template.Annotations[NginxConfigHashAnnotation]
-	if annotation != hash(config) {
-		t.Errorf("the annotation is %q, want the hash of the configuration, %q", annotation, hash(config))
+	configMap := typed[corev1.ConfigMap](t, ConfigMap(newWebsite(), config))
+	var mounted []string
+	for _, volume := range buildDeployment(t, newWebsite()).Spec.Template.Spec.Volumes {
+		if volume.ConfigMap != nil && volume.Name != agentConfigVolume {
+			mounted = append(mounted, volume.ConfigMap.Name)
+		}
 	}
-	if hash(config) == hash(config+"\n") {
-		t.Error("another configuration has the same hash: pods would not roll")
+	if !reflect.DeepEqual(mounted, []string{configMap.Name}) {
+		t.Errorf("the pods mount %q, the ConfigMap is %q", mounted, configMap.Name)
+	}
+	if another := typed[corev1.ConfigMap](t, ConfigMap(newWebsite(), config+"\n")); another.Name == configMap.Name {
+		t.Errorf("another configuration is also called %q", another.Name)
 	}
 }
 
-func TestSelectorNeverGrows(t *testing.T) {
-	// A Deployment's selector is immutable: one more label here, and no
-	// existing site could be updated any more.
-	want := map[string]string{"app": "website-nginx", "controller": "kubia"}
+func TestSelectorsNeverChange(t *testing.T) {
+	// The selector of a Deployment is immutable: with another one here, no existing
+	// Website could be updated any more.
+	want := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
 	if got := buildDeployment(t, newWebsite()).Spec.Selector.MatchLabels; !reflect.DeepEqual(got, want) {
 		t.Errorf("selector = %v, want %v", got, want)
 	}
 	if got := typed[corev1.Service](t, Service(newWebsite())).Spec.Selector; !reflect.DeepEqual(got, want) {
 		t.Errorf("selector of the Service = %v, want %v", got, want)
+	}
+	delete(want, "mycontroller.nevermosby.io/deployment")
+	if got := LegacyPodSelector(newWebsite()); !reflect.DeepEqual(got, want) {
+		t.Errorf("selector of older Deployments = %v, want %v", got, want)
 	}
 }
 
@@ -336,7 +397,7 @@ func TestAdminPortIsInNoService(t *testing.T) {
 func TestBuildersDoNotChangeTheirInput(t *testing.T) {
 	site, before := newWebsite(), newWebsite()
 	config := mustNginxConfig(t, site)
-	if _, err := Deployment(site, testImages, config); err != nil {
+	if _, err := Deployment(site, testInstallation, config); err != nil {
 		t.Fatal(err)
 	}
 	ConfigMap(site, config)
@@ -358,7 +419,7 @@ func TestUnsafeRepositories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
-			if _, err := Deployment(site, testImages, ""); err == nil {
+			if _, err := Deployment(site, testInstallation, ""); err == nil {
 				t.Errorf("a Deployment was built for %q", repository)
 			} else if !strings.Contains(err.Error(), "spec.source.repository") {
 				t.Errorf("the error does not say which field to change: %v", err)
@@ -380,8 +441,8 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
-			if !slices.Contains(expandAll(pod.InitContainers[0].Args, everyVariable), "--repo="+repository) {
-				t.Errorf("--repo is not one argument: %q", pod.InitContainers[0].Args)
+			if !slices.Contains(expandAll(pod.InitContainers[1].Args, everyVariable), "--repo="+repository) {
+				t.Errorf("--repo is not one argument: %q", pod.InitContainers[1].Args)
 			}
 		})
 	}

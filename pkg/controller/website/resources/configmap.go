@@ -1,6 +1,12 @@
 package resources
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -15,15 +21,32 @@ const (
 	adminIPv6Key = "admin-ipv6.conf"
 )
 
-// ConfigMap builds the ConfigMap with the nginx configuration of a Website,
-// which is what NginxConfig returned for it.
+// ConfigMap builds the ConfigMap with the nginx configuration of a Website, which is
+// what NginxConfig returned for it. It is immutable, and its name follows from its
+// content: a pod never starts with the configuration of another revision.
 func ConfigMap(website *v1beta1.Website, nginxConfig string) *corev1ac.ConfigMapApplyConfiguration {
-	return corev1ac.ConfigMap(ConfigMapName(website), website.Namespace).
+	return corev1ac.ConfigMap(ConfigMapName(website, nginxConfig), website.Namespace).
 		WithLabels(supportLabels(website)).
 		WithOwnerReferences(ownerReference(website)).
-		WithData(map[string]string{
-			nginxConfigKey: nginxConfig,
-			httpIPv6Key:    listenIPv6(httpPort),
-			adminIPv6Key:   listenIPv6(adminPort),
-		})
+		WithImmutable(true).
+		WithData(configFiles(nginxConfig))
+}
+
+// configFiles are the files in the container, by name.
+func configFiles(nginxConfig string) map[string]string {
+	return map[string]string{
+		nginxConfigKey: nginxConfig,
+		httpIPv6Key:    listenIPv6(httpPort),
+		adminIPv6Key:   listenIPv6(adminPort),
+	}
+}
+
+// configHash names configFiles.
+func configHash(nginxConfig string) string {
+	files := configFiles(nginxConfig)
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(sum, "%q %q\n", name, files[name])
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:configHashLength]
 }

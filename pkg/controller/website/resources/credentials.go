@@ -12,7 +12,6 @@ import (
 const (
 	credentialsVolume    = "credentials"
 	credentialsMountPath = "/etc/git-credentials"
-	usernameVariable     = "GIT_USERNAME"
 	knownHostsKey        = "known_hosts"
 
 	// secretMode is read-only for the owner; the kubelet adds the group of the
@@ -20,14 +19,14 @@ const (
 	secretMode = 0o400
 )
 
-// usesSSH tells whether the Secret of a source holds a key or a password. The
-// controller may not read Secrets, so it cannot look at their type.
+// usesSSH reports whether the Secret of a source holds a key rather than a password. The
+// controller has no permission to read Secrets, so it cannot check their type.
 func usesSSH(source *v1beta1.WebsiteSource) bool {
 	return !strings.HasPrefix(source.Repository, "https://") && !strings.HasPrefix(source.Repository, "http://")
 }
 
 // credentialSettings are git's settings that limit the password to the path of
-// the repository. They are for submodules only: git asks for credentials again
+// the repository. They are for submodules only: git requests credentials again
 // where a server redirects to, which is often the path with ".git" at its end.
 func credentialSettings(source *v1beta1.WebsiteSource) []gitSetting {
 	if source.SecretRef == nil || usesSSH(source) || source.Submodules == v1beta1.SubmodulesOff || source.CredentialScope == v1beta1.CredentialScopeHost {
@@ -36,10 +35,8 @@ func credentialSettings(source *v1beta1.WebsiteSource) []gitSetting {
 	return []gitSetting{{"credential.useHttpPath", "true"}}
 }
 
-// credentialArgs is how git-sync learns the credentials of a private
-// repository. The password and the key stay in files; the kubelet fills in the
-// user name, which git-sync takes as a flag only: the one argument that is meant
-// to be expanded.
+// credentialArgs are the flags of git-sync for the credentials of a private
+// repository. The password and the key stay in files.
 func credentialArgs(source *v1beta1.WebsiteSource) []string {
 	switch {
 	case source.SecretRef == nil:
@@ -51,34 +48,26 @@ func credentialArgs(source *v1beta1.WebsiteSource) []string {
 			"--ssh-known-hosts-file=" + credentialsMountPath + "/" + knownHostsKey,
 		}
 	default:
-		return []string{
-			"--username=$(" + usernameVariable + ")",
-			"--password-file=" + credentialsMountPath + "/" + corev1.BasicAuthPasswordKey,
-		}
+		return []string{"--password-file=" + credentialsMountPath + "/" + corev1.BasicAuthPasswordKey}
 	}
 }
 
-// credentialVariables are the environment variables that credentialArgs refer to.
-func credentialVariables(source *v1beta1.WebsiteSource) []*corev1ac.EnvVarApplyConfiguration {
+// agentCredentialArgs are the flags of the agent for them. git-sync takes the user name as a
+// flag only, which the agent adds, and changes when the Secret changes.
+func agentCredentialArgs(source *v1beta1.WebsiteSource) []string {
 	if source.SecretRef == nil || usesSSH(source) {
 		return nil
 	}
-	return []*corev1ac.EnvVarApplyConfiguration{
-		corev1ac.EnvVar().WithName(usernameVariable).WithValueFrom(corev1ac.EnvVarSource().
-			WithSecretKeyRef(corev1ac.SecretKeySelector().
-				WithName(source.SecretRef.Name).
-				WithKey(corev1.BasicAuthUsernameKey))),
-	}
+	return []string{"--username-file=" + credentialsMountPath + "/" + corev1.BasicAuthUsernameKey}
 }
 
-// credentialVolumes mount what credentialArgs point to, and no other key of the
-// Secret. A Secret that lacks one keeps the pod from starting, with an event
+// credentialVolumes mount what the arguments point to, and no other key of the Secret. A Secret that lacks one keeps the pod from starting, with an event
 // that names the key.
 func credentialVolumes(source *v1beta1.WebsiteSource) []*corev1ac.VolumeApplyConfiguration {
 	if source.SecretRef == nil {
 		return nil
 	}
-	keys := []string{corev1.BasicAuthPasswordKey}
+	keys := []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}
 	if usesSSH(source) {
 		keys = []string{corev1.SSHAuthPrivateKey, knownHostsKey}
 	}

@@ -20,10 +20,6 @@ const (
 	// GitSyncContainer is the name of the container that fetches.
 	GitSyncContainer = "git-sync"
 
-	// NginxConfigHashAnnotation is the annotation of the pod template that
-	// carries the hash of the nginx configuration.
-	NginxConfigHashAnnotation = "mycontroller.nevermosby.io/nginx-config-hash"
-
 	httpPortName    = "http"
 	adminPortName   = "admin"
 	metricsPortName = "sync-metrics"
@@ -32,8 +28,13 @@ const (
 	nginxConfigVolume = "nginx-config"
 	nginxTempVolume   = "nginx-tmp"
 	gitSyncTempVolume = "git-sync-tmp"
+	agentVolume       = "agent"
+	agentConfigVolume = "agent-config"
 
 	gitMountPath    = "/git"
+	siteMountPath   = "/site"
+	agentMountPath  = "/agent"
+	agentConfigPath = "/etc/website-agent"
 	nginxConfigPath = "/etc/website"
 
 	// nginxUser is the user of the nginx-unprivileged image.
@@ -42,10 +43,10 @@ const (
 	gitSyncUser = 65533
 
 	// startSeconds is how long nginx may wait for a first commit before it is
-	// restarted: longer than any clone, since a restart brings nothing.
+	// restarted: longer than any clone, since a restart does not help.
 	startSeconds = 3600
-	// drainSeconds is how long nginx goes on accepting requests after its pod
-	// began to terminate: the time that the news takes to reach every node.
+	// drainSeconds is how long nginx still accepts requests after its pod
+	// began to terminate: how long every node takes to learn of it.
 	drainSeconds = 5
 	// terminationGraceSeconds leaves requests in flight the rest of the time.
 	terminationGraceSeconds = 30
@@ -53,32 +54,39 @@ const (
 	// defaultReplicas repeats the default of the API for an object that did
 	// not come from a server.
 	defaultReplicas = 1
-	// keptRevisions is how many old ReplicaSets stay. A rollback is a git
-	// matter, so they serve for little but reading.
+	// keptRevisions is how many old ReplicaSets stay. Rolling back is done in
+	// git, so they are kept for inspection only.
 	keptRevisions = 3
 )
 
-// Images are the container images that the pods of every Website run.
-type Images struct {
+// Installation is what the flags of the controller say about all pods.
+type Installation struct {
 	// Nginx serves the files. It must be an nginx that runs as user 101.
 	Nginx string
 	// GitSync fetches the repository. It must take the flags of git-sync v4.7.
 	GitSync string
+	// Agent has the agent, which runs in the container of GitSync.
+	Agent string
+	// PullSecrets are the names of the Secrets, in the namespace of each Website, with which
+	// the images are pulled.
+	PullSecrets []string
+	// Proxy is the one of git.
+	Proxy Proxy
 }
 
 // Deployment builds the Deployment of a Website, whose pods roll whenever the
 // nginx configuration, which is what NginxConfig returned for it, changes. It
-// returns an error when the spec cannot be turned into a command line safely;
-// the API server refuses such a spec as well, so this is the second fence.
-func Deployment(site *v1beta1.Website, images Images, nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	gitSync, err := gitSyncContainer(site, images.GitSync)
+// returns an error when the spec cannot be turned into a command line safely,
+// which the validation of the API server rejects as well.
+func Deployment(website *v1beta1.Website, installation Installation, nginxConfig string) (*appsv1ac.DeploymentApplyConfiguration, error) {
+	gitSync, err := gitSyncContainer(website, installation)
 	if err != nil {
 		return nil, err
 	}
 
 	replicas := int32(defaultReplicas)
-	if site.Spec.Replicas != nil {
-		replicas = *site.Spec.Replicas
+	if website.Spec.Replicas != nil {
+		replicas = *website.Spec.Replicas
 	}
 
 	pod := corev1ac.PodSpec().
@@ -89,36 +97,39 @@ func Deployment(site *v1beta1.Website, images Images, nginxConfig string) (*apps
 			WithRunAsNonRoot(true).
 			WithFSGroup(gitSyncUser).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		// A sidecar: it starts first, and it ends when nginx has answered the
-		// requests in flight.
-		WithInitContainers(gitSync).
-		WithContainers(nginxContainer(site, images.Nginx)).
-		WithNodeSelector(site.Spec.Scheduling.NodeSelector).
-		WithTolerations(tolerations(site.Spec.Scheduling.Tolerations)...).
+		// git-sync is a sidecar: it starts before nginx, and it ends when nginx has
+		// answered the requests in flight.
+		WithInitContainers(agentContainer(installation.Agent), gitSync).
+		WithContainers(nginxContainer(website, installation.Nginx)).
+		WithNodeSelector(website.Spec.Scheduling.NodeSelector).
+		WithTolerations(tolerations(website.Spec.Scheduling.Tolerations)...).
 		WithTopologySpreadConstraints(
-			spread(site, corev1.LabelHostname),
-			spread(site, corev1.LabelTopologyZone),
+			spread(website, corev1.LabelHostname),
+			spread(website, corev1.LabelTopologyZone),
 		).
 		WithVolumes(
-			emptyDir(gitVolume, "2Gi"),
+			emptyDir(gitVolume, diskLimit(website)),
 			corev1ac.Volume().WithName(nginxConfigVolume).
-				WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(ConfigMapName(site))),
-			emptyDir(nginxTempVolume, "64Mi"),
-			emptyDir(gitSyncTempVolume, "256Mi"),
+				WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(ConfigMapName(website, nginxConfig))),
+			emptyDir(nginxTempVolume, resource.MustParse("64Mi")),
+			emptyDir(gitSyncTempVolume, resource.MustParse("256Mi")),
+			emptyDir(agentVolume, resource.MustParse("32Mi")),
 		).
-		WithVolumes(credentialVolumes(&site.Spec.Source)...)
+		WithVolumes(agentConfig(website)).
+		WithVolumes(credentialVolumes(&website.Spec.Source)...).
+		WithVolumes(caVolumes(&website.Spec.Source)...).
+		WithImagePullSecrets(pullSecrets(installation.PullSecrets)...)
 
-	return appsv1ac.Deployment(DeploymentName(site), site.Namespace).
-		WithLabels(podLabels(site)).
-		WithOwnerReferences(ownerReference(site)).
+	return appsv1ac.Deployment(DeploymentName(website), website.Namespace).
+		WithLabels(podLabels(website)).
+		WithOwnerReferences(ownerReference(website)).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithReplicas(replicas).
 			WithRevisionHistoryLimit(keptRevisions).
 			WithStrategy(rollingUpdate()).
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(PodSelector(website))).
 			WithTemplate(corev1ac.PodTemplateSpec().
-				WithLabels(podLabels(site)).
-				WithAnnotations(map[string]string{NginxConfigHashAnnotation: hash(nginxConfig)}).
+				WithLabels(podLabels(website)).
 				WithSpec(pod))), nil
 }
 
@@ -132,21 +143,21 @@ func rollingUpdate() *appsv1ac.DeploymentStrategyApplyConfiguration {
 			WithMaxSurge(intstr.FromString("25%")))
 }
 
-// spread asks the scheduler for an even spread of the pods of one revision. It
-// is a wish: a cluster with one node or zone runs all of them there.
-func spread(site *v1beta1.Website, topologyKey string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
+// spread prefers an even spread of the pods of one revision. A cluster with one
+// node or zone runs all of them there.
+func spread(website *v1beta1.Website, topologyKey string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
 	return corev1ac.TopologySpreadConstraint().
 		WithMaxSkew(1).
 		WithTopologyKey(topologyKey).
 		WithWhenUnsatisfiable(corev1.ScheduleAnyway).
-		WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(site))).
+		WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(PodSelector(website))).
 		WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey)
 }
 
 // nginxContainer has no liveness probe: nginx replaces a worker that dies, a
-// master that dies ends the container, and a probe that fails on a busy node
-// would take down a site that works.
-func nginxContainer(site *v1beta1.Website, image string) *corev1ac.ContainerApplyConfiguration {
+// master that dies ends the container, and a failing probe on a busy node
+// would stop a pod that serves.
+func nginxContainer(website *v1beta1.Website, image string) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(NginxContainer).
 		WithImage(image).
@@ -158,9 +169,10 @@ func nginxContainer(site *v1beta1.Website, image string) *corev1ac.ContainerAppl
 			containerPort(httpPortName, httpPort),
 			containerPort(adminPortName, adminPort),
 		).
-		// A rollout to a folder that the repository does not have stops here,
-		// with the pods that serve still serving.
-		WithStartupProbe(adminProbe("/startupz").
+		// A rollout to a directory that the repository lacks stops here, while the
+		// previous pods keep serving: without it the agent publishes nothing. A pod whose
+		// nginx is restarted while the last commit lacks it serves the release before.
+		WithStartupProbe(adminProbe("/readyz").
 			WithPeriodSeconds(1).
 			WithTimeoutSeconds(2).
 			WithFailureThreshold(startSeconds)).
@@ -168,20 +180,21 @@ func nginxContainer(site *v1beta1.Website, image string) *corev1ac.ContainerAppl
 			WithPeriodSeconds(5).
 			WithTimeoutSeconds(2).
 			WithFailureThreshold(3)).
-		// The image asks for SIGQUIT, with which nginx finishes what it began.
+		// The stop signal of the image is SIGQUIT: nginx finishes its requests.
 		WithLifecycle(corev1ac.Lifecycle().
 			WithPreStop(corev1ac.LifecycleHandler().
 				WithSleep(corev1ac.SleepAction().WithSeconds(drainSeconds)))).
-		WithResources(requirements(site.Spec.Resources.Server, "10m", "32Mi", "1", "128Mi")).
+		WithResources(requirements(website.Spec.Resources.Server, serverDefaults)).
 		WithSecurityContext(restricted(nginxUser)).
 		WithVolumeMounts(
-			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath).WithReadOnly(true),
+			// The releases only: neither what git has, nor the worktrees.
+			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(siteMountPath).WithSubPath(siteDir).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxConfigVolume).WithMountPath(nginxConfigPath).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxTempVolume).WithMountPath(tempDir),
 		)
 }
 
-// adminProbe asks nginx itself, on the port that is in no Service.
+// adminProbe probes nginx on the port that no Service exposes.
 func adminProbe(path string) *corev1ac.ProbeApplyConfiguration {
 	return corev1ac.Probe().
 		WithHTTPGet(corev1ac.HTTPGetAction().
@@ -190,13 +203,13 @@ func adminProbe(path string) *corev1ac.ProbeApplyConfiguration {
 			WithScheme(corev1.URISchemeHTTP))
 }
 
-// emptyDir is a volume that lives as long as its pod and cannot fill the node.
-func emptyDir(name, limit string) *corev1ac.VolumeApplyConfiguration {
+// emptyDir returns a volume with a size limit, so that a pod cannot fill its node.
+func emptyDir(name string, limit resource.Quantity) *corev1ac.VolumeApplyConfiguration {
 	return corev1ac.Volume().WithName(name).
-		WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithSizeLimit(resource.MustParse(limit)))
+		WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithSizeLimit(limit))
 }
 
-// containerPort states the protocol, because it is half of the list's key.
+// containerPort sets the protocol, because it is part of the key of the list.
 func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfiguration {
 	return corev1ac.ContainerPort().
 		WithName(name).
@@ -204,7 +217,7 @@ func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfigur
 		WithProtocol(corev1.ProtocolTCP)
 }
 
-// tolerations copies what a Website says into the form that is applied.
+// tolerations returns the apply configurations of tolerations.
 func tolerations(wanted []corev1.Toleration) []*corev1ac.TolerationApplyConfiguration {
 	var applied []*corev1ac.TolerationApplyConfiguration
 	for _, t := range wanted {
@@ -229,33 +242,8 @@ func tolerations(wanted []corev1.Toleration) []*corev1ac.TolerationApplyConfigur
 	return applied
 }
 
-// requirements are what a Website says, or these defaults when it says nothing.
-// The defaults are in the form that the API server writes quantities in ("1",
-// not "1000m"); any other form would differ from itself when read back.
-func requirements(wanted corev1.ResourceRequirements, cpuRequest, memoryRequest, cpuLimit, memoryLimit string) *corev1ac.ResourceRequirementsApplyConfiguration {
-	if len(wanted.Requests) > 0 || len(wanted.Limits) > 0 {
-		applied := corev1ac.ResourceRequirements()
-		if len(wanted.Requests) > 0 {
-			applied.WithRequests(wanted.Requests)
-		}
-		if len(wanted.Limits) > 0 {
-			applied.WithLimits(wanted.Limits)
-		}
-		return applied
-	}
-	return corev1ac.ResourceRequirements().
-		WithRequests(corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse(cpuRequest),
-			corev1.ResourceMemory: resource.MustParse(memoryRequest),
-		}).
-		WithLimits(corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse(cpuLimit),
-			corev1.ResourceMemory: resource.MustParse(memoryLimit),
-		})
-}
-
-// restricted is what Pod Security's restricted profile asks of a container, and
-// a read-only root file system on top.
+// restricted returns a security context that satisfies the restricted profile of
+// Pod Security, with a read-only root file system.
 func restricted(user int64) *corev1ac.SecurityContextApplyConfiguration {
 	return corev1ac.SecurityContext().
 		WithRunAsNonRoot(true).
@@ -267,28 +255,38 @@ func restricted(user int64) *corev1ac.SecurityContextApplyConfiguration {
 		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
 }
 
-// gitSyncContainer is a sidecar without probes: whether git-sync reaches its
-// remote says nothing about whether the site can be served, and a startup probe
-// would keep nginx from starting over content that is there already.
-func gitSyncContainer(site *v1beta1.Website, image string) (*corev1ac.ContainerApplyConfiguration, error) {
-	args, err := gitSyncArgs(site)
+// gitSyncContainer is a sidecar without probes: nginx serves what was fetched while
+// the remote is unreachable, and a startup probe would delay nginx in a pod that
+// has content already.
+func gitSyncContainer(website *v1beta1.Website, installation Installation) (*corev1ac.ContainerApplyConfiguration, error) {
+	args, err := gitSyncArgs(website)
 	if err != nil {
-		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", site.Name, err)
+		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", website.Name, err)
 	}
 	return corev1ac.Container().
 		WithName(GitSyncContainer).
-		WithImage(image).
+		WithImage(installation.GitSync).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
+		WithCommand(agentProgram).
+		WithArgs(unexpandedArgs(agentArgs(website))...).
+		WithArgs(agentCredentialArgs(&website.Spec.Source)...).
+		WithArgs("--", gitSyncProgram).
 		WithArgs(unexpandedArgs(args)...).
-		WithArgs(credentialArgs(&site.Spec.Source)...).
-		WithEnv(gitVariables(&site.Spec.Source)...).
-		WithEnv(credentialVariables(&site.Spec.Source)...).
-		WithPorts(containerPort(metricsPortName, gitSyncMetricsPort)).
-		WithResources(requirements(site.Spec.Resources.Sync, "10m", "64Mi", "1", "256Mi")).
+		WithArgs(credentialArgs(&website.Spec.Source)...).
+		WithEnv(podUID()).
+		WithEnv(gitVariables(&website.Spec.Source)...).
+		WithEnv(caVariables(&website.Spec.Source)...).
+		WithEnv(installation.Proxy.variables()...).
+		WithPorts(containerPort(metricsPortName, syncMetricsPort)).
+		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
 		WithSecurityContext(restricted(gitSyncUser)).
 		WithVolumeMounts(
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath),
 			corev1ac.VolumeMount().WithName(gitSyncTempVolume).WithMountPath(tempDir),
+			corev1ac.VolumeMount().WithName(agentVolume).WithMountPath(agentMountPath).WithReadOnly(true),
+			// As a directory: what is mounted by subPath never changes.
+			corev1ac.VolumeMount().WithName(agentConfigVolume).WithMountPath(agentConfigPath).WithReadOnly(true),
 		).
-		WithVolumeMounts(credentialMounts(&site.Spec.Source)...), nil
+		WithVolumeMounts(credentialMounts(&website.Spec.Source)...).
+		WithVolumeMounts(caMounts(&website.Spec.Source)...), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources/resourcestest"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
@@ -89,7 +90,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 		// Only what is said of the credentials is meant to be expanded.
 		pod := buildDeployment(t, site).Spec.Template.Spec
 		want := slices.Concat(args, expandAll(credentialArgs(&site.Spec.Source), everyVariable))
-		if got := expandAll(pod.InitContainers[0].Args, everyVariable); !slices.Equal(got, want) {
+		if got := expandAll(resourcestest.GitSyncArgs(pod.InitContainers[1].Args), everyVariable); !slices.Equal(got, want) {
 			t.Errorf("%+v is accepted, and the kubelet passes on %q, want %q", site.Spec, got, want)
 		}
 		for _, arg := range args {
@@ -136,8 +137,8 @@ func renderedFor(t *testing.T, folder string, site *v1beta1.Website) string {
 		t.Fatalf("%+v is accepted, and nginx cannot be told: %v", site.Spec, err)
 	}
 	config, err := renderNginx(nginxParameters{
-		Root: folder, Link: gitLink, HTTPListen: "127.0.0.1:8080", AdminListen: "127.0.0.1:8081",
-		TempDir: folder, AccessLog: filepath.Join(folder, "access.log"), Serving: serving,
+		Root: folder, Link: gitLink, StatusURL: "http://127.0.0.1:8083/status", HTTPListen: "127.0.0.1:8080", AdminListen: "127.0.0.1:8081",
+		TempDir: folder, AccessLog: filepath.Join(folder, "access.log"), Workers: workers(site), Serving: serving,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,20 +12,24 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// gitSyncMetricsPort is where git-sync counts its fetches for Prometheus.
-const gitSyncMetricsPort = 8082
+const (
+	// syncMetricsPort is the port of the agent with its metrics and those of git-sync.
+	syncMetricsPort = 8082
+	// initPeriodSeconds is the time after which a first sync that failed is tried again.
+	initPeriodSeconds = 5
+)
 
 // gitSyncArgs is the command line of git-sync for a Website, without that of its
 // credentials.
-func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
-	repository, ref := site.Spec.Source.Repository, gitRef(site.Spec.Source.Ref)
+func gitSyncArgs(website *v1beta1.Website) ([]string, error) {
+	repository, ref := website.Spec.Source.Repository, gitRef(website.Spec.Source.Ref)
 	if err := checkGitArgument("spec.source.repository", repository); err != nil {
 		return nil, err
 	}
 	if err := checkGitArgument("spec.source.ref", ref); err != nil {
 		return nil, err
 	}
-	submodules, err := submodulesArg(site.Spec.Source.Submodules)
+	submodules, err := submodulesArg(website.Spec.Source.Submodules)
 	if err != nil {
 		return nil, err
 	}
@@ -34,15 +38,16 @@ func gitSyncArgs(site *v1beta1.Website) ([]string, error) {
 		RefFlag + ref,
 		"--root=" + gitRoot,
 		"--link=" + gitLink,
-		fmt.Sprintf("--period=%ds", site.Spec.Sync.PeriodSeconds),
-		fmt.Sprintf("--sync-timeout=%ds", site.Spec.Sync.TimeoutSeconds),
-		// By default one failed fetch ends the process; a remote that is away
-		// must not take a running site with it.
+		fmt.Sprintf("--period=%ds", website.Spec.Sync.PeriodSeconds),
+		fmt.Sprintf("--sync-timeout=%ds", website.Spec.Sync.TimeoutSeconds),
+		// By default one failed fetch ends the process; an unreachable remote
+		// must not stop a pod that serves.
 		"--max-failures=-1",
-		// Requests in flight go on reading the previous worktree.
-		"--stale-worktree-timeout=10m",
+		fmt.Sprintf("--init-period=%ds", initPeriodSeconds),
+		"--error-file=" + syncErrorFile,
+		"--sync-on-signal=SIGHUP",
 		submodules,
-		fmt.Sprintf("--http-bind=:%d", gitSyncMetricsPort),
+		fmt.Sprintf("--http-bind=127.0.0.1:%d", gitSyncPort),
 		"--http-metrics=true",
 	}, nil
 }
@@ -76,7 +81,7 @@ func submodulesArg(policy v1beta1.SubmodulePolicy) (string, error) {
 	case v1beta1.SubmodulesRecursive:
 		return "--submodules=recursive", nil
 	default:
-		return "", fmt.Errorf("spec.source.submodules %q is not known to this version of the controller: update it", policy)
+		return "", fmt.Errorf("spec.source.submodules %q is unknown to this version of website-controller: update website-controller", policy)
 	}
 }
 
@@ -108,9 +113,23 @@ var memorySettings = []gitSetting{
 	{"pack.windowMemory", "32m"},
 }
 
+// fetchSettings keep a fetch from being stopped by what was fetched before, and by a
+// server that says nothing.
+var fetchSettings = []gitSetting{
+	// Otherwise every fetch reads .gitmodules of the last commit, whatever git-sync does
+	// about submodules, and fails for ever because of one that git refuses.
+	{"fetch.recurseSubmodules", "false"},
+	// A server that makes a pack sends a few bytes every five seconds meanwhile.
+	{"http.lowSpeedLimit", "1"},
+	{"http.lowSpeedTime", "30"},
+}
+
+// sshCommand has ssh end when its server says nothing. git-sync adds the keys.
+const sshCommand = "ssh -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
+
 // gitSettings are git's settings for a Website.
 func gitSettings(source *v1beta1.WebsiteSource) []gitSetting {
-	return append(slices.Clone(memorySettings), credentialSettings(source)...)
+	return slices.Concat(memorySettings, fetchSettings, credentialSettings(source))
 }
 
 // gitVariables is the environment of git, which git-sync has no flags for.
@@ -122,6 +141,7 @@ func gitVariables(source *v1beta1.WebsiteSource) []*corev1ac.EnvVarApplyConfigur
 	variables := []*corev1ac.EnvVarApplyConfiguration{
 		// git itself would also take file:// and helper programs.
 		variable("GIT_ALLOW_PROTOCOL", "http:https:ssh"),
+		variable("GIT_SSH_COMMAND", sshCommand),
 		variable("GIT_CONFIG_COUNT", strconv.Itoa(len(settings))),
 	}
 	for i, setting := range settings {

@@ -64,13 +64,14 @@ func TestGitSyncTakesItsFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, container := mustContainer(t, GitSyncContainer, tweak)
 			flags := gitSyncFlags(t)
-			if err := flags.Parse(container.Args); err != nil {
-				t.Errorf("git-sync would not start: %v\narguments: %q", err, container.Args)
+			args := resourcestest.GitSyncArgs(container.Args)
+			if err := flags.Parse(args); err != nil {
+				t.Errorf("git-sync would not start: %v\narguments: %q", err, args)
 			}
 			if flags.NArg() != 0 {
 				t.Errorf("not flags: %q", flags.Args())
 			}
-			for _, arg := range container.Args {
+			for _, arg := range args {
 				flag, _, hasValue := strings.Cut(arg, "=")
 				if !hasValue || !strings.HasPrefix(flag, "--") {
 					t.Errorf("%q is not of the form --flag=value", arg)
@@ -81,15 +82,15 @@ func TestGitSyncTakesItsFlags(t *testing.T) {
 	}
 	// A new flag has to be used by one of these Websites.
 	want := []string{
-		"--http-bind", "--http-metrics", "--link", "--max-failures", "--password-file", "--period", "--ref", "--repo", "--root",
-		"--ssh-key-file", "--ssh-known-hosts", "--ssh-known-hosts-file", "--stale-worktree-timeout", "--submodules", "--sync-timeout", "--username",
+		"--error-file", "--http-bind", "--http-metrics", "--init-period", "--link", "--max-failures", "--password-file", "--period", "--ref", "--repo", "--root",
+		"--ssh-key-file", "--ssh-known-hosts", "--ssh-known-hosts-file", "--submodules", "--sync-on-signal", "--sync-timeout",
 	}
 	if got := sets.List(used); !slices.Equal(got, want) {
 		t.Errorf("flags = %q, want %q", got, want)
 	}
 }
 
-// TestGitEnvironment is what git, and not git-sync, is told.
+// TestGitEnvironment is what git, and not git-sync, reads.
 func TestGitEnvironment(t *testing.T) {
 	for name, tweak := range resourcestest.Sources() {
 		t.Run(name, func(t *testing.T) {

@@ -3,9 +3,9 @@ package resources
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/labels"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -21,7 +21,9 @@ const (
 	labelComponent = "app.kubernetes.io/component"
 
 	// LabelController names the Website on every child and pod.
-	LabelController = "controller"
+	LabelController = api.LabelController
+	// LabelDeployment names the Deployment on every pod.
+	LabelDeployment = api.LabelDeployment
 
 	labelApp = "app"
 )
@@ -29,18 +31,18 @@ const (
 // Kind is the kind of the owner of every child.
 const Kind = "Website"
 
-// selectorLabels are what the Deployment and the Service select pods by. A
-// Deployment's selector is immutable, so nothing may ever be added here.
-func selectorLabels(website *v1beta1.Website) map[string]string {
-	return map[string]string{
-		labelApp:        "website-nginx",
-		LabelController: website.Name,
-	}
+// PodSelector returns the labels that select the pods of a Website's Deployment,
+// and no pods of another one.
+func PodSelector(website *v1beta1.Website) map[string]string {
+	return api.PodSelectorLabels(website.Name, DeploymentName(website))
 }
 
-// Selector selects the pods of a Website, in the form of a query parameter.
-func Selector(website *v1beta1.Website) string {
-	return labels.SelectorFromSet(selectorLabels(website)).String()
+// LegacyPodSelector returns PodSelector without LabelDeployment, as Deployments
+// have it that are older than that label.
+func LegacyPodSelector(website *v1beta1.Website) map[string]string {
+	selector := PodSelector(website)
+	delete(selector, LabelDeployment)
+	return selector
 }
 
 // recommendedLabels are the labels that tools of the ecosystem show and group
@@ -57,7 +59,7 @@ func recommendedLabels(website *v1beta1.Website) map[string]string {
 // podLabels are the labels of the Deployment and of its pods.
 func podLabels(website *v1beta1.Website) map[string]string {
 	labels := recommendedLabels(website)
-	maps.Copy(labels, selectorLabels(website))
+	maps.Copy(labels, PodSelector(website))
 	return labels
 }
 
@@ -69,9 +71,9 @@ func supportLabels(website *v1beta1.Website) map[string]string {
 	return labels
 }
 
-// ownerReference makes the Website the controller of a child. Blocking its
-// deletion means that a foreground deletion of the Website returns only after
-// the site is really gone.
+// ownerReference makes the Website the controller of a child. Because it blocks
+// the deletion of its owner, a foreground deletion of the Website ends only after the
+// children are gone.
 func ownerReference(website *v1beta1.Website) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(v1beta1.GroupVersion.String()).

@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -9,7 +11,16 @@ import (
 const (
 	serviceSuffix   = "-npsvc"
 	configMapSuffix = "-nginx"
+	// agentConfigMapSuffix is as long as the name may be longer than that of the Deployment.
+	agentConfigMapSuffix = "-agent"
+
+	// configHashLength is how much of the hash is in the name of a ConfigMap.
+	configHashLength = 16
 )
+
+// configMapName matches the names of ConfigMaps, also those without a hash that
+// earlier versions gave to a ConfigMap for all revisions.
+var configMapName = regexp.MustCompile(fmt.Sprintf(`^(.+)%s(?:-[0-9a-f]{%d})?$`, configMapSuffix, configHashLength))
 
 // DeploymentName is the name of the Deployment of a Website.
 func DeploymentName(website *v1beta1.Website) string {
@@ -21,9 +32,20 @@ func ServiceName(website *v1beta1.Website) string {
 	return website.Spec.DeploymentName + serviceSuffix
 }
 
-// ConfigMapName is the name of the ConfigMap of a Website.
-func ConfigMapName(website *v1beta1.Website) string {
-	return website.Spec.DeploymentName + configMapSuffix
+// ConfigMapName is the name of the ConfigMap of a Website with an nginx
+// configuration.
+func ConfigMapName(website *v1beta1.Website, nginxConfig string) string {
+	return website.Spec.DeploymentName + configMapSuffix + "-" + configHash(nginxConfig)
+}
+
+// AgentConfigMapName is the name of the ConfigMap that the agents of a Website read.
+func AgentConfigMapName(website *v1beta1.Website) string {
+	return website.Spec.DeploymentName + agentConfigMapSuffix
+}
+
+// IsAgentConfigMap reports whether a name is that of a ConfigMap that agents read.
+func IsAgentConfigMap(name string) bool {
+	return strings.HasSuffix(name, agentConfigMapSuffix) && name != agentConfigMapSuffix
 }
 
 // DeploymentNameOfService is the inverse of ServiceName. It reports false for
@@ -33,9 +55,15 @@ func DeploymentNameOfService(name string) (string, bool) {
 	return deployment, ok && deployment != ""
 }
 
-// DeploymentNameOfConfigMap is the inverse of ConfigMapName. It reports false
-// for a name that no Website's ConfigMap can have.
+// DeploymentNameOfConfigMap returns the deployment name in the name of a ConfigMap.
+// It reports false for a name that no Website's ConfigMap can have.
 func DeploymentNameOfConfigMap(name string) (string, bool) {
-	deployment, ok := strings.CutSuffix(name, configMapSuffix)
-	return deployment, ok && deployment != ""
+	if IsAgentConfigMap(name) {
+		return strings.TrimSuffix(name, agentConfigMapSuffix), true
+	}
+	match := configMapName.FindStringSubmatch(name)
+	if match == nil {
+		return "", false
+	}
+	return match[1], true
 }

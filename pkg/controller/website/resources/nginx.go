@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// gitRoot is the folder that git-sync publishes in. It is one below the
+	// gitRoot is the directory that git-sync works in. It is one below the
 	// volume, because the root of an emptyDir belongs to another user and
-	// git-sync wants to own its folder.
+	// git-sync requires to own its directory.
 	gitRoot = gitMountPath + "/root"
 	// gitLink is the name of the link in gitRoot that git-sync flips to the
-	// worktree of the current commit.
+	// worktree of the current commit, and of the one that the agent flips to the
+	// release of it.
 	gitLink = "current"
 
 	httpPort  = 8080
@@ -37,28 +38,32 @@ var nginxTemplate string
 // nginxParameters is what the template needs to know. What comes from a user is
 // in Serving, and checked and quoted by newServing.
 type nginxParameters struct {
-	// Root is the folder that git-sync publishes in.
+	// Root is the directory that the agent publishes in.
 	Root string
+	// StatusURL is where the agent answers.
+	StatusURL string
 	// Link is the name of the link in Root.
 	Link string
 	// HTTPListen and AdminListen are the addresses of the two servers.
 	HTTPListen, AdminListen string
 	// HTTPListenIPv6 and AdminListenIPv6 are files that may add others.
 	HTTPListenIPv6, AdminListenIPv6 string
+	// Workers is the number of worker processes.
+	Workers int64
 	// ShutdownSeconds is how long requests may take to end.
 	ShutdownSeconds int
 	// Revision is part of every ETag. See revision.
 	Revision string
-	// TempDir is the only folder that nginx writes to.
+	// TempDir is the only directory that nginx writes to.
 	TempDir string
 	// AccessLog is where requests are logged.
 	AccessLog string
-	// Serving is what the Website says about its files.
+	// Serving is spec.serving, checked and quoted.
 	Serving serving
 }
 
 // NginxConfig renders the configuration that the nginx container of a Website
-// runs with. ConfigMap holds it and Deployment rolls the pods by it, so it is
+// runs with. ConfigMap holds it and Deployment refers to it by its hash, so it is
 // rendered once for both. It returns an error when a value could not be written
 // into it without becoming something else; the API server refuses such a value
 // as well, so this error is not expected.
@@ -68,18 +73,27 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		return "", err
 	}
 	return renderNginx(nginxParameters{
-		Root:            gitRoot,
+		Root:            siteMountPath,
+		StatusURL:       fmt.Sprintf("http://127.0.0.1:%d/status", agentPort),
 		Link:            gitLink,
 		HTTPListen:      fmt.Sprint(httpPort),
 		AdminListen:     fmt.Sprint(adminPort),
 		HTTPListenIPv6:  ipv6Include(httpIPv6Key),
 		AdminListenIPv6: ipv6Include(adminIPv6Key),
+		Workers:         workers(website),
 		ShutdownSeconds: shutdownSeconds,
 		TempDir:         tempDir,
 		AccessLog:       "/dev/stdout",
 		Revision:        revision(serving, website.Spec.Source.Submodules),
 		Serving:         serving,
 	})
+}
+
+// workers is one for each CPU that the container requests, or a part of one. A worker more
+// takes memory, and has no CPU of its own.
+func workers(website *v1beta1.Website) int64 {
+	requested := requirements(website.Spec.Resources.Server, serverDefaults).Requests.Cpu()
+	return max(requested.Value(), 1)
 }
 
 var parseNginxTemplate = sync.OnceValues(func() (*template.Template, error) {
@@ -104,7 +118,7 @@ func renderNginx(parameters nginxParameters) (string, error) {
 // ipv6Include is where nginx finds a file of the ConfigMap that listens on IPv6.
 // Listening there fails, and nginx with it, on a kernel without IPv6, and a
 // configuration cannot ask for that. But the way to the file leads through a
-// folder that such a kernel lacks, and a pattern that matches nothing includes
+// directory that such a kernel lacks, and a pattern that matches nothing includes
 // nothing.
 func ipv6Include(key string) string {
 	const kernelHasIPv6 = "/proc/net/dev_snmp6"
@@ -117,17 +131,10 @@ func listenIPv6(port int) string {
 	return fmt.Sprintf("listen [::]:%d default_server;\n", port)
 }
 
-// revision identifies what a commit is turned into: with another folder, index
+// revision identifies what a commit is turned into: with another directory, index
 // or set of redirects, or with the files of submodules, the same path of the same
 // commit is something else, and what a browser holds of it is no longer current.
 func revision(serving serving, submodules v1beta1.SubmodulePolicy) string {
 	sum := sha256.Sum256(fmt.Append(nil, nginxTemplate, serving, submodules))
 	return hex.EncodeToString(sum[:4])
-}
-
-// hash identifies a configuration in the annotation of a pod template: another
-// configuration is another template, so the pods roll.
-func hash(config string) string {
-	sum := sha256.Sum256([]byte(config))
-	return hex.EncodeToString(sum[:])
 }

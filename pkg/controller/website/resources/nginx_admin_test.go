@@ -12,39 +12,18 @@ import (
 
 func TestNginxAdminPort(t *testing.T) {
 	s := startNginx(t, withPath("public/site"))
-	for _, path := range []string{"/readyz", "/commit", "/startupz"} {
+	for _, path := range []string{"/readyz", "/commit"} {
 		s.want(s.admin, path, http.StatusServiceUnavailable, "no commit\n")
 	}
 
-	// Started only with the published folder, and ready without it: a push that
-	// takes the folder away is reported, but the pods stay in the Service.
-	s.write(commitA, "public/readme.txt", "no site")
-	s.publish(".worktrees/" + commitA)
-	s.want(s.admin, "/startupz", http.StatusServiceUnavailable, "path not found\n")
+	s.write(commitA, "public/site/index.html", "home")
+	s.publish("releases/" + commitA)
 	s.want(s.admin, "/readyz", http.StatusOK, "ok\n")
 	s.want(s.admin, "/commit", http.StatusOK, commitA+"\n")
-	s.want(s.http, "/", http.StatusNotFound, "")
-
-	s.write(commitB, "public/site/index.html", "home")
-	s.publish(".worktrees/" + commitB)
-	s.want(s.admin, "/startupz", http.StatusOK, "ok\n")
 	s.want(s.http, "/", http.StatusOK, "home")
 
-	t.Run("a folder that is a link does not count", func(t *testing.T) {
-		linked := strings.Repeat("c", 40)
-		s.mkdir(".worktrees/" + linked + "/public")
-		s.link(linked, "public/site", "/etc")
-		s.publish(".worktrees/" + linked)
-		s.want(s.admin, "/startupz", http.StatusServiceUnavailable, "path not found\n")
-	})
-	t.Run("a file does not count", func(t *testing.T) {
-		file := strings.Repeat("d", 40)
-		s.write(file, "public/site", "not a folder")
-		s.publish(".worktrees/" + file)
-		s.want(s.admin, "/startupz", http.StatusServiceUnavailable, "path not found\n")
-	})
 	t.Run("answers are for the moment", func(t *testing.T) {
-		for _, path := range []string{"/readyz", "/commit", "/startupz", "/missing"} {
+		for _, path := range []string{"/readyz", "/commit", "/missing"} {
 			response, _ := s.get(s.admin, path)
 			if got := response.Header.Get("Cache-Control"); got != "no-store" {
 				t.Errorf("GET %s: Cache-Control = %q", path, got)
@@ -55,24 +34,15 @@ func TestNginxAdminPort(t *testing.T) {
 		}
 	})
 	t.Run("nothing else", func(t *testing.T) {
-		s.publish(".worktrees/" + commitB)
 		for _, path := range []string{"/", "/index.html", "/readyz/", "/public/site/index.html"} {
 			s.want(s.admin, path, http.StatusNotFound, "")
 		}
 	})
 	t.Run("not on the site's port", func(t *testing.T) {
-		for _, path := range []string{"/readyz", "/commit", "/startupz"} {
+		for _, path := range []string{"/readyz", "/commit"} {
 			s.want(s.http, path, http.StatusNotFound, "")
 		}
 	})
-}
-
-// TestNginxStartsWithTheWholeRepository is the usual case: no path to check.
-func TestNginxStartsWithTheWholeRepository(t *testing.T) {
-	s := startNginx(t)
-	s.mkdir(".worktrees/" + commitA)
-	s.publish(".worktrees/" + commitA)
-	s.want(s.admin, "/startupz", http.StatusOK, "ok\n")
 }
 
 // TestNginxListensOnIPv6WhereThereIsAny stands in for the kernel: a folder that

@@ -57,7 +57,7 @@ func TestNginxValidators(t *testing.T) {
 	s := startNginx(t)
 	s.write(commitA, "index.html", "home of a")
 	s.write(commitB, "index.html", "home of b")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	tag := s.tag(commitA)
 
 	for name, test := range map[string]struct {
@@ -81,7 +81,7 @@ func TestNginxValidators(t *testing.T) {
 		"unquoted":                 {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
 		"a date says nothing":      {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
 		"what is missing has none": {path: "/missing", wantStatus: 404},
-		// nginx decides these by itself, before it is told the tag: refused is better
+		// nginx decides these by itself, before the tag is set: refused is better
 		// than answered with another version.
 		"any version":                   {path: "/", headers: []string{"If-Match", "*"}, wantStatus: 200, wantTag: tag},
 		"this version":                  {path: "/", headers: []string{"If-Match", tag}, wantStatus: 412},
@@ -110,7 +110,7 @@ func TestNginxValidators(t *testing.T) {
 
 	// The time of a checkout, which a proxy might have from its own clock.
 	checkout := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(s.root, ".worktrees", commitA, "index.html"), checkout, checkout); err != nil {
+	if err := os.Chtimes(filepath.Join(s.root, "releases", commitA, "index.html"), checkout, checkout); err != nil {
 		t.Fatal(err)
 	}
 	if response, _ := s.get(s.http, "/", "If-Modified-Since", checkout.Format(http.TimeFormat)); response.StatusCode != 200 {
@@ -121,7 +121,7 @@ func TestNginxValidators(t *testing.T) {
 		t.Errorf("with the ETag that nginx makes of time and size: %d", response.StatusCode)
 	}
 
-	s.publish(".worktrees/" + commitB)
+	s.publish("releases/" + commitB)
 	if response, body := s.get(s.http, "/", "If-None-Match", tag); response.StatusCode != 200 || body != "home of b" {
 		t.Errorf("with the ETag of the previous commit: %d %q", response.StatusCode, body)
 	}
@@ -171,7 +171,7 @@ func TestNginxCacheControl(t *testing.T) {
 	s.write(commitA, "404.html", "not here")
 	s.write(commitA, "assets/app.js", "code")
 	s.write(commitA, "raw/file", "file")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 
 	for path, want := range map[string]map[string]string{
 		"/":              {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
@@ -197,7 +197,7 @@ func TestNginxRanges(t *testing.T) {
 	s := startNginx(t)
 	content := strings.Repeat("0123456789", 1000)
 	s.write(commitA, "data.bin", content)
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for name, test := range map[string]struct {
 		headers    []string
 		wantStatus int
@@ -236,7 +236,7 @@ func TestNginxCompression(t *testing.T) {
 	s.write(commitA, "built.js.gz", gzipped(t, "compressed when it was built"))
 	s.link(commitA, "leak.js.gz", "/etc/passwd")
 	s.write(commitA, "leak.js", "safe")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 
 	for _, path := range []string{"/", "/app.js", "/app.mjs", "/style.css", "/data.json", "/icon.svg", "/app.wasm", "/feed.xml", "/site.webmanifest"} {
 		response, body := s.get(s.http, path, "Accept-Encoding", "gzip, br")

@@ -37,7 +37,7 @@ func TestNginxContentTypes(t *testing.T) {
 	for name := range types {
 		s.write(commitA, name, "content")
 	}
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for name, want := range types {
 		response, body := s.get(s.http, "/"+name)
 		if got := response.Header.Get("Content-Type"); got != want || body != "content" {
@@ -56,7 +56,7 @@ func TestNginxMethods(t *testing.T) {
 			s := startNginx(t, tweak)
 			s.write(commitA, "index.html", "home")
 			s.write(commitA, "404.html", "not here")
-			s.publish(".worktrees/" + commitA)
+			s.publish("releases/" + commitA)
 			for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "TRACE", "get"} {
 				for _, path := range []string{"/", "/index.html", "/missing", "/old", "/.git/config"} {
 					response, body := s.do(method, s.http, path)
@@ -110,11 +110,11 @@ func TestNginxWithoutPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startNginx(t, withServing(test.serving))
-			s.mkdir(".worktrees/" + commitA)
+			s.mkdir("releases/" + commitA)
 			for _, file := range test.files {
 				s.write(commitA, file, "content of "+file)
 			}
-			s.publish(".worktrees/" + commitA)
+			s.publish("releases/" + commitA)
 			for path, want := range test.want {
 				s.want(s.http, path, want, "")
 			}

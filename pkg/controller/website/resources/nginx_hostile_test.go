@@ -24,9 +24,9 @@ func TestNginxHostileNames(t *testing.T) {
 	}
 	for _, name := range names {
 		s.write(commitA, "files/"+name, "content of "+name)
-		s.mkdir(".worktrees/" + commitA + "/" + name)
+		s.mkdir("releases/" + commitA + "/" + name)
 	}
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for _, name := range names {
 		s.want(s.http, "/files/"+url.PathEscape(name), http.StatusOK, "content of "+name)
 		// A folder sends browsers to the same path with a slash: it must not
@@ -50,8 +50,8 @@ func TestNginxHostileNames(t *testing.T) {
 // TestNginxRedirectsStayOnTheHost: paths that a browser could read as a host.
 func TestNginxRedirectsStayOnTheHost(t *testing.T) {
 	s := startNginx(t)
-	s.mkdir(".worktrees/" + commitA + "/evil.example")
-	s.publish(".worktrees/" + commitA)
+	s.mkdir("releases/" + commitA + "/evil.example")
+	s.publish("releases/" + commitA)
 	for _, path := range []string{"//evil.example", "///evil.example", "/%2fevil.example", "/./evil.example", "/x/..//evil.example"} {
 		answer := s.raw(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: site.example:31971\r\nConnection: close\r\n\r\n", path))
 		if !strings.Contains(answer, "\r\nLocation: /evil.example/\r\n") {
@@ -86,7 +86,7 @@ func TestNginxMalformedRequests(t *testing.T) {
 	s := startNginx(t)
 	s.write(commitA, "index.html", "home")
 	s.write(commitA, ".git/config", "secret")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for name, request := range map[string]string{
 		"nul":               "GET /%00 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
 		"above the root":    "GET /../../etc/passwd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
@@ -143,7 +143,7 @@ func TestNginxHostileLinks(t *testing.T) {
 	} {
 		s.link(commitA, name, target)
 	}
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for _, path := range []string{
 		"/", "/index.html", "/404.html", "/absolute", "/relative", "/up.html", "/git", "/proc", "/root", "/root/", "/root/etc/passwd",
 		"/folder", "/folder/", "/folder/file.txt", "/chain", "/real/deep.html", "/loop", "/nowhere", "/missing",

@@ -21,7 +21,7 @@ func TestNginxPagesWithoutExtension(t *testing.T) {
 	} {
 		s.write(commitA, name, "content of "+name)
 	}
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for path, want := range map[string]string{
 		"/page":                          "page.html",
 		"/page?a=b":                      "page.html",
@@ -91,7 +91,7 @@ func TestNginxPagesOpenNothing(t *testing.T) {
 	s.link(commitA, "loop.html", "loop.html")
 	s.link(commitA, "up", "../"+commitB)
 	s.link(commitA, "packed.html.gz", outside)
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for _, path := range []string{
 		"/", "/sub/", "/sub", "/sub/.", "/sub/%2e", "/sub/.html", "/.html", "/.", "/.hidden", "/sub/.hidden", "/.hidden.html", "/.git", "/.well-known",
 		"/.well-known/", "/.well-known/.hidden", "/.well-known/.html", "/real/", "/line%0a/", "/line%0a/.hidden", "/line%0a/.git", "/%0a/",
@@ -117,7 +117,7 @@ func TestNginxPagesAreFiles(t *testing.T) {
 	s.write(commitA, "built.html.gz", gzipped(t, "compressed when it was built"))
 	s.write(commitB, "page.html", "page of b")
 	s.write(commitB, "built/index.html", "a folder in b")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	packedTag := strings.TrimSuffix(s.tag(commitA), `"`) + `-gzip"`
 	for name, test := range map[string]struct {
 		method, path string
@@ -149,7 +149,7 @@ func TestNginxPagesAreFiles(t *testing.T) {
 			wantHeaders(t, response, map[string]string{"Website-Commit": commitA, "Cache-Control": revalidate})
 		})
 	}
-	s.publish(".worktrees/" + commitB)
+	s.publish("releases/" + commitB)
 	s.want(s.http, "/page", http.StatusOK, "page of b")
 	s.want(s.http, "/built", http.StatusMovedPermanently, "")
 	s.want(s.http, "/built/", http.StatusOK, "a folder in b")
@@ -184,7 +184,7 @@ func TestNginxRulesForPages(t *testing.T) {
 			s.write(commitA, "old.html", "never seen")
 			s.write(commitA, "sub/index.html", "sub")
 			s.write(commitA, "empty/file.txt", "file")
-			s.publish(".worktrees/" + commitA)
+			s.publish("releases/" + commitA)
 			want := map[string]string{
 				"/": "200 home", "/sub/": "200 sub", "/page": "200 page", "/missing": "404 not here",
 				"/index.html": "301 /", "/page.html": "301 /page", "/old": "302 /page", "/sub": "301 /sub/",
@@ -224,7 +224,7 @@ func TestNginxNotFoundPageWithoutExtension(t *testing.T) {
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{NotFoundPath: "/errors/missing"}))
 	s.write(commitA, "errors/missing.html", "not here")
 	s.write(commitA, "sub/file.txt", "file")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	for _, path := range []string{"/missing", "/", "/sub/", "/sub/missing", "/.git", "/.git/"} {
 		s.want(s.http, path, http.StatusNotFound, "not here")
 	}
@@ -241,7 +241,7 @@ func TestNginxErrorPagesAreNoWayIn(t *testing.T) {
 			}
 			s.link(commitA, "link.html", "real/404.html")
 			s.link(commitA, "folder", "real")
-			s.publish(".worktrees/" + commitA)
+			s.publish("releases/" + commitA)
 			for _, path := range []string{"/missing", "/.git", "/sub/", "/", page} {
 				for _, condition := range [][]string{nil, {"If-None-Match", `"another"`}} {
 					response, body := s.get(s.http, path, condition...)

@@ -35,7 +35,7 @@ const (
 	commitB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// testSite is a running nginx over a folder that looks as git-sync leaves it.
+// testSite is a running nginx over a folder that looks as the agent leaves it.
 type testSite struct {
 	t    *testing.T
 	root string
@@ -92,7 +92,8 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 			},
 		},
 	}
-	s.mkdir(".worktrees")
+	s.mkdir("releases")
+	s.mkdir("assets")
 	website := newWebsite(tweaks...)
 	serving, err := newServing(website)
 	if err != nil {
@@ -100,9 +101,9 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	}
 	s.revision = revision(serving, website.Spec.Source.Submodules)
 	parameters := nginxParameters{
-		Root: s.root, Link: gitLink, HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
+		Root: s.root, Link: gitLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
-		ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
+		Workers: 2, ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
 	}
 	change(&parameters)
 	config, err := renderNginx(parameters)
@@ -181,10 +182,10 @@ func (s *testSite) mkdir(name string) {
 	}
 }
 
-// write adds a file to the worktree of a commit.
+// write adds a file to the release of a commit.
 func (s *testSite) write(commit, name, content string) {
 	s.t.Helper()
-	path := filepath.Join(s.root, ".worktrees", commit, name)
+	path := filepath.Join(s.root, "releases", commit, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
@@ -193,15 +194,15 @@ func (s *testSite) write(commit, name, content string) {
 	}
 }
 
-// link adds a symbolic link to the worktree of a commit.
+// link adds a symbolic link to the release of a commit.
 func (s *testSite) link(commit, name, target string) {
 	s.t.Helper()
-	if err := os.Symlink(target, filepath.Join(s.root, ".worktrees", commit, name)); err != nil {
+	if err := os.Symlink(target, filepath.Join(s.root, "releases", commit, name)); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// publish flips the link the way git-sync does: by a rename.
+// publish flips the link the way the agent does: by a rename.
 func (s *testSite) publish(target string) {
 	s.t.Helper()
 	temporary := filepath.Join(s.root, "tmp-link")

@@ -10,23 +10,24 @@ import (
 func TestNginxConfigFacts(t *testing.T) {
 	config := mustNginxConfig(t, newWebsite())
 	for name, want := range map[string]string{
-		"stays in the foreground":             "daemon off;",
-		"listens for the Service":             "listen 8080 default_server;",
-		"listens for the kubelet":             "listen 8081 default_server;",
-		"takes only worktrees":                `"~^/git/root/\.worktrees/(?<worktree>[0-9a-f]{40}(?:[0-9a-f]{24})?)$" $worktree;`,
-		"serves under a literal prefix":       "root /git/root/.worktrees/$served;",
-		"follows no link out of the worktree": "disable_symlinks on from=/git/root/.worktrees/$served;",
-		"hides dot files":                     `location ~ "(?s)^/\.(?!well-known/)|./\." {`,
-		"redirects within the site":           "absolute_redirect off;",
-		"does not tell its version":           "server_tokens off;",
-		"caches no descriptors":               "open_file_cache off;",
-		"keeps its pid in the temp folder":    "pid /tmp/nginx.pid;",
-		"listens on IPv6 if there is any":     "include /proc/net/dev_snmp6/../../../../etc/website/http-ipv[6].conf;",
-		"is probed on IPv6 if there is any":   "include /proc/net/dev_snmp6/../../../../etc/website/admin-ipv[6].conf;",
-		"waits for no slow request":           "client_header_timeout 15s;",
-		"waits for no slow reader":            "send_timeout 30s;",
-		"ends before the pod is killed":       "worker_shutdown_timeout 22s;",
-		"logs errors to stderr":               "error_log stderr warn;",
+		"stays in the foreground":            "daemon off;",
+		"listens for the Service":            "listen 8080 default_server;",
+		"listens for the kubelet":            "listen 8081 default_server;",
+		"takes only releases":                `"~^/site/releases/(?<release>[0-9a-f]{40}(?:[0-9a-f]{24})?)$" $release;`,
+		"serves under a literal prefix":      "root /site/releases/$served;",
+		"follows no link out of the release": "disable_symlinks on from=/site/releases/$served;",
+		"asks the agent on loopback":         "proxy_pass http://127.0.0.1:8083/status;",
+		"hides dot files":                    `location ~ "(?s)^/\.(?!well-known/)|./\." {`,
+		"redirects within the site":          "absolute_redirect off;",
+		"does not tell its version":          "server_tokens off;",
+		"opens a file once":                  "open_file_cache max=1024 inactive=20s;",
+		"keeps its pid in the temp folder":   "pid /tmp/nginx.pid;",
+		"listens on IPv6 if there is any":    "include /proc/net/dev_snmp6/../../../../etc/website/http-ipv[6].conf;",
+		"is probed on IPv6 if there is any":  "include /proc/net/dev_snmp6/../../../../etc/website/admin-ipv[6].conf;",
+		"waits for no slow request":          "client_header_timeout 15s;",
+		"waits for no slow reader":           "send_timeout 30s;",
+		"ends before the pod is killed":      "worker_shutdown_timeout 22s;",
+		"logs errors to stderr":              "error_log stderr warn;",
 	} {
 		if !strings.Contains(config, want) {
 			t.Errorf("%s: %q is missing", name, want)
@@ -37,10 +38,13 @@ func TestNginxConfigFacts(t *testing.T) {
 			t.Errorf("%s is missing: nginx would write to the root file system", want)
 		}
 	}
-	for _, unwanted := range []string{"autoindex", "if_not_owner", "proxy_pass"} {
+	for _, unwanted := range []string{"autoindex", "if_not_owner"} {
 		if strings.Contains(config, unwanted) {
 			t.Errorf("the configuration contains %q", unwanted)
 		}
+	}
+	if got := strings.Count(config, "proxy_pass "); got != 1 {
+		t.Errorf("nginx is a proxy in %d places, want that to the agent only", got)
 	}
 	// Nothing of the repository is read as configuration.
 	if got := strings.Count(config, "include "); got != 2 {
@@ -77,12 +81,12 @@ func TestNginxServes(t *testing.T) {
 	s.write(commitA, ".well-known/security.txt", "contact")
 	s.write(commitA, ".well-known/.git", "gitdir: somewhere")
 	s.write(commitA, "sub/.well-known/security.txt", "contact")
-	s.mkdir(".worktrees/" + commitA + "/empty")
+	s.mkdir("releases/" + commitA + "/empty")
 	s.write(commitB, "index.html", "home of b")
 	s.link(commitA, "passwd", "/etc/passwd")
 	s.link(commitA, "etc", "/etc")
 	s.link(commitA, "inside", "index.html")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 
 	t.Run("the published commit", func(t *testing.T) {
 		s.want(s.http, "/", http.StatusOK, "home of a")
@@ -130,14 +134,14 @@ func TestNginxServes(t *testing.T) {
 		}
 	})
 	t.Run("the next commit at once", func(t *testing.T) {
-		s.publish(".worktrees/" + commitB)
+		s.publish("releases/" + commitB)
 		s.want(s.http, "/", http.StatusOK, "home of b")
 		s.want(s.admin, "/commit", http.StatusOK, commitB+"\n")
 	})
 	t.Run("nothing through a link to elsewhere", func(t *testing.T) {
-		s.mkdir(".worktrees/short")
-		s.mkdir(".worktrees/" + commitA + "/" + commitA)
-		for _, target := range []string{"/etc", "/", ".", ".worktrees", ".worktrees/short", ".worktrees/" + commitA + "/sub", ".worktrees/" + commitA + "/" + commitA, "gone"} {
+		s.mkdir("releases/short")
+		s.mkdir("releases/" + commitA + "/" + commitA)
+		for _, target := range []string{"/etc", "/", ".", "releases", "releases/short", "releases/" + commitA + "/sub", "releases/" + commitA + "/" + commitA, "gone"} {
 			s.publish(target)
 			s.want(s.http, "/", http.StatusServiceUnavailable, "")
 			s.want(s.http, "/passwd", http.StatusServiceUnavailable, "")
@@ -158,7 +162,7 @@ func TestNginxNeverMixesCommits(t *testing.T) {
 	s := startNginx(t)
 	s.write(commitA, "index.html", commitA)
 	s.write(commitB, "index.html", commitB)
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -169,7 +173,7 @@ func TestNginxNeverMixesCommits(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					s.publish(".worktrees/" + commit)
+					s.publish("releases/" + commit)
 				}
 			}
 		}

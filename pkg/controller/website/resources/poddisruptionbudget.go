@@ -16,15 +16,15 @@ func PodDisruptionBudgetName(website *v1beta1.Website) string {
 }
 
 // WantsPodDisruptionBudget reports whether a Website has pods that can be
-// evicted one after the other. A budget for a single one would either be of no
-// use or keep its node from ever being drained.
+// evicted one after the other. A budget for a single one would either
+// have no effect or block every drain of its node.
 func WantsPodDisruptionBudget(website *v1beta1.Website) bool {
 	return ptr.Deref(website.Spec.Replicas, defaultReplicas) > 1
 }
 
-// PodDisruptionBudget builds the PodDisruptionBudget of a Website. Pods that do
-// not serve anyway may always be evicted, so that a broken site does not hold
-// up a drain.
+// PodDisruptionBudget builds the PodDisruptionBudget of a Website. Pods that
+// are not ready may always be evicted, so that a Website that fails does not block
+// a drain.
 func PodDisruptionBudget(website *v1beta1.Website) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	return policyv1ac.PodDisruptionBudget(PodDisruptionBudgetName(website), website.Namespace).
 		WithLabels(supportLabels(website)).
@@ -32,5 +32,5 @@ func PodDisruptionBudget(website *v1beta1.Website) *policyv1ac.PodDisruptionBudg
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
 			WithMaxUnavailable(intstr.FromInt32(1)).
 			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow).
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selectorLabels(website))))
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(PodSelector(website))))
 }

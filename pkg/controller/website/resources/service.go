@@ -8,6 +8,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
+// HTTPTargetPort is the named port of nginx in every pod.
+var HTTPTargetPort = intstr.FromString(httpPortName)
+
 // Service builds the Service of a Website. A node port that the Website does
 // not name is not part of it: the API server allocates one and keeps it,
 // because a field that was never applied is not touched by a later apply.
@@ -19,7 +22,7 @@ func Service(website *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 		// from what it extracts to.
 		WithProtocol(corev1.ProtocolTCP).
 		WithPort(ServicePort).
-		WithTargetPort(intstr.FromString(httpPortName))
+		WithTargetPort(HTTPTargetPort)
 	if website.Spec.Service.NodePort != 0 {
 		port.WithNodePort(website.Spec.Service.NodePort)
 	}
@@ -27,8 +30,23 @@ func Service(website *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 		WithLabels(supportLabels(website)).
 		WithOwnerReferences(ownerReference(website)).
 		WithSpec(corev1ac.ServiceSpec().
-			// The types are called as Kubernetes calls them.
+			// The types have the names of the Service types.
 			WithType(corev1.ServiceType(website.Spec.Service.Type)).
-			WithSelector(selectorLabels(website)).
+			WithSelector(PodSelector(website)).
 			WithPorts(port))
+}
+
+// NodePortToRestore returns the node port for a Service that has to be created
+// again, or 0 if the Website needs none or names one itself.
+func NodePortToRestore(website *v1beta1.Website) int32 {
+	if website.Spec.Service.Type == v1beta1.ServiceTypeClusterIP || website.Spec.Service.NodePort != 0 {
+		return 0
+	}
+	return website.Status.NodePort
+}
+
+// WithNodePort sets the node port of a Service.
+func WithNodePort(service *corev1ac.ServiceApplyConfiguration, port int32) *corev1ac.ServiceApplyConfiguration {
+	service.Spec.Ports[0].WithNodePort(port)
+	return service
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// serving is what a Website says about its files, in nginx's words. Every
+// serving is spec.serving in the syntax of nginx. Every
 // string is quoted already, or consists of characters that need no quotes.
 type serving struct {
 	// Path is the published directory below the worktree, with a slash in
@@ -25,17 +25,27 @@ type serving struct {
 	ErrorPrefix string
 	// NotFoundPage is the page for what does not exist, with that prefix.
 	NotFoundPage string
-	// SinglePage serves the index of the site for what does not exist.
+	// SinglePage serves the root index for a missing file.
 	SinglePage bool
 	// Redirects are answered before any file is looked for.
 	Redirects []redirect
+	// Moved redirects all other paths, in place of serving files.
+	Moved *redirect
 	// Headers are added to responses.
 	Headers []header
 }
 
+// redirect is a redirect from a path, or from all paths with a prefix.
 type redirect struct {
-	From, To string
-	Code     int32
+	// From is the path, quoted, or the prefix.
+	From string
+	// To is the target, which may contain variables.
+	To   string
+	Code int32
+	// Prefix is a regular expression for the prefix; empty if From is a path.
+	Prefix string
+	// Length is the length of the prefix.
+	Length int
 }
 
 // header is one name with the values it has below different paths.
@@ -77,7 +87,7 @@ type headerValue struct {
 	Value   string
 }
 
-// errorPrefix is what visitors cannot ask for: a hidden folder.
+// errorPrefix is a hidden directory, which visitors cannot request.
 const errorPrefix = "/.error"
 
 const (
@@ -103,11 +113,11 @@ func newServing(website *v1beta1.Website) (serving, error) {
 	s.Index = q.bare("spec.serving.index", cmp.Or(wanted.Index, "index.html"))
 	s.NotFoundPage = q.quote("spec.serving.notFoundPath", errorPrefix+cmp.Or(wanted.NotFoundPath, "/404.html"))
 	for i, r := range wanted.Redirects {
-		s.Redirects = append(s.Redirects, redirect{
-			From: q.quote(fmt.Sprintf("spec.serving.redirects[%d].from", i), r.From),
-			To:   q.quote(fmt.Sprintf("spec.serving.redirects[%d].to", i), r.To),
-			Code: r.Code,
-		})
+		if wanted := q.redirect(fmt.Sprintf("spec.serving.redirects[%d]", i), r); wanted.Length == 1 {
+			s.Moved = &wanted
+		} else {
+			s.Redirects = append(s.Redirects, wanted)
+		}
 	}
 	s.Headers = q.headers(wanted.Headers)
 	return s, q.err
@@ -123,12 +133,15 @@ func (q *quoter) quote(what, value string) string {
 	if strings.Contains(value, "$") || strings.ContainsFunc(value, unicode.IsControl) {
 		q.fail(fmt.Errorf("%s %q contains '$' or control characters, which nginx cannot take literally: remove them", what, value))
 	}
-	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+	quoted := `"` + escaper.Replace(value) + `"`
 	if len(quoted) > maxWord {
 		q.fail(fmt.Errorf("%s %.40q... is longer than nginx reads: shorten it", what, value))
 	}
 	return quoted
 }
+
+// escaper writes a value between double quotes.
+var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
@@ -161,9 +174,16 @@ func (q *quoter) fail(err error) {
 // are kept but asked for again each time, which costs a 304 as long as the
 // commit is the same, and files are taken for what they are called.
 var defaultHeaders = []v1beta1.ResponseHeader{
-	{Name: "Cache-Control", Value: "public, max-age=0, must-revalidate"},
+	{Name: cacheControl},
 	{Name: "X-Content-Type-Options", Value: "nosniff"},
 }
+
+const (
+	cacheControl = "Cache-Control"
+	// cacheControlDefault is its value without a rule. It is another one for files of
+	// earlier releases.
+	cacheControlDefault = "$default_caching"
+)
 
 // cachingHeaders, in lower case, tell browsers and proxies how long to keep an
 // answer.
@@ -179,6 +199,9 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 		defaults[strings.ToLower(h.Name)] = h.Value
 	}
 	ordered := slices.Clone(wanted)
+	for i := range ordered {
+		ordered[i].Path = cmp.Or(ordered[i].Path, "/")
+	}
 	slices.SortStableFunc(ordered, func(a, b v1beta1.ResponseHeader) int {
 		return cmp.Compare(len(b.Path), len(a.Path))
 	})
@@ -193,10 +216,14 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 	var headers []header
 	for i, name := range names {
 		lower := strings.ToLower(name)
+		maps := q.headerMaps(i, rules[lower], defaults[lower])
+		if name == cacheControl {
+			maps[0].Default = cacheControlDefault
+		}
 		headers = append(headers, header{
 			Name:     q.header(name),
 			Variable: fmt.Sprintf("$header_%d", i),
-			Maps:     q.headerMaps(i, rules[lower], defaults[lower]),
+			Maps:     maps,
 			Caching:  cachingHeaders.Has(lower),
 		})
 	}
@@ -214,7 +241,7 @@ func (q *quoter) headerMaps(header int, rules []v1beta1.ResponseHeader, otherwis
 		m := headerMap{Variable: fmt.Sprintf("$site_header_%d_%d", header, i), Default: q.quote("a default", part(otherwise, i))}
 		for _, rule := range rules {
 			m.Values = append(m.Values, headerValue{
-				Pattern: q.pattern(cmp.Or(rule.Path, "/")),
+				Pattern: q.pattern(rule.Path),
 				Value:   q.quote("the value of the header "+rule.Name, part(rule.Value, i)),
 			})
 		}
@@ -231,5 +258,5 @@ func part(value string, i int) string {
 
 // pattern is a regular expression for the paths that begin with prefix.
 func (q *quoter) pattern(prefix string) string {
-	return q.quote("the path of a header", "~^"+regexp.QuoteMeta(prefix))
+	return q.quote("the path of a header", "~^"+q.literal("the path of a header", prefix))
 }

@@ -25,9 +25,9 @@ func TestNginxServesAFolder(t *testing.T) {
 	s.write(commitA, "README.md", "readme")
 	// A folder that is itself a link could lead anywhere.
 	s.write(commitB, "real/index.html", "real")
-	s.mkdir(".worktrees/" + commitB + "/public")
+	s.mkdir("releases/" + commitB + "/public")
 	s.link(commitB, "public/site", "/etc")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 
 	s.want(s.http, "/", http.StatusOK, "home")
 	s.want(s.http, "/missing", http.StatusNotFound, "not here")
@@ -36,7 +36,7 @@ func TestNginxServesAFolder(t *testing.T) {
 			t.Errorf("GET %s = 200 %q, want nothing from outside the folder", path, body)
 		}
 	}
-	s.publish(".worktrees/" + commitB)
+	s.publish("releases/" + commitB)
 	if response, body := s.get(s.http, "/passwd"); response.StatusCode == http.StatusOK {
 		t.Errorf("GET /passwd = 200 %q through a published folder that is a link", body)
 	}
@@ -46,27 +46,10 @@ func TestNginxSinglePageApplication(t *testing.T) {
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}))
 	s.write(commitA, "index.html", "app")
 	s.write(commitA, "app.js", "code")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	s.want(s.http, "/app.js", http.StatusOK, "code")
 	s.want(s.http, "/any/route", http.StatusOK, "app")
 	s.want(s.http, "/.git", http.StatusNotFound, "")
-}
-
-func TestNginxRedirects(t *testing.T) {
-	s := startNginx(t, withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{
-		{From: "/old", To: "/new?from=old", Code: http.StatusMovedPermanently},
-		{From: "/a+b,(c)", To: "https://example.com/x#part", Code: http.StatusTemporaryRedirect},
-	}}))
-	s.write(commitA, "old", "still a file")
-	s.write(commitA, "older", "file")
-	s.publish(".worktrees/" + commitA)
-	for path, want := range map[string]string{"/old": "301 /new?from=old", "/a+b,(c)": "307 https://example.com/x#part"} {
-		response, _ := s.get(s.http, path)
-		if got := fmt.Sprint(response.StatusCode, " ", response.Header.Get("Location")); got != want {
-			t.Errorf("GET %s = %s, want %s", path, got, want)
-		}
-	}
-	s.want(s.http, "/older", http.StatusOK, "file")
 }
 
 func TestNginxHeaders(t *testing.T) {
@@ -80,7 +63,7 @@ func TestNginxHeaders(t *testing.T) {
 	s.write(commitA, "404.html", "not here")
 	s.write(commitA, "assets/v1.0/app.js", "code")
 	s.write(commitA, "assets/v1x0/app.js", "code")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 
 	tests := map[string]string{
 		"/":                   "no-cache",
@@ -119,7 +102,7 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	serving.Headers[1] = v1beta1.ResponseHeader{Path: "/", Name: "X-Longest", Value: strings.Repeat(`"`, 4096)}
 	s := startNginx(t, withServing(serving))
 	s.write(commitA, "index.html", "home")
-	s.publish(".worktrees/" + commitA)
+	s.publish("releases/" + commitA)
 	response, _ := s.get(s.http, "/from/1999")
 	if response.StatusCode != 302 || response.Header.Get("Location") != "/to/1999" {
 		t.Errorf("the last redirect: %d to %q", response.StatusCode, response.Header.Get("Location"))
@@ -160,7 +143,7 @@ func TestQuotesStayQuotes(t *testing.T) {
 	for _, value := range []string{`"`, `\`, `\\"`, `'`, `";`, `}`, `# x`, `a"b\`} {
 		s := startNginx(t, withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Path: "/", Name: "X-Value", Value: value}}}))
 		s.write(commitA, "index.html", "home")
-		s.publish(".worktrees/" + commitA)
+		s.publish("releases/" + commitA)
 		if response, _ := s.get(s.http, "/"); response.Header.Get("X-Value") != value {
 			t.Errorf("header %q arrives as %q", value, response.Header.Get("X-Value"))
 		}

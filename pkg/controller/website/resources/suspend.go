@@ -10,11 +10,13 @@ import (
 const RefFlag = "--ref="
 
 // KeptOn returns a Website whose children keep serving a commit: git-sync
-// fetches a full hash once and asks for nothing more. The Website itself is not
+// fetches a full hash once and does not poll for more. The Website itself is not
 // changed.
 func KeptOn(website *v1beta1.Website, commit string) *v1beta1.Website {
 	website = website.DeepCopy()
 	website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commit}
+	// Until they are replaced, the pods of before stay on it as well.
+	website.Spec.Pin = commit
 	return website
 }
 

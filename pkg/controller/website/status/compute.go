@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -23,13 +24,26 @@ type Input struct {
 	Service *corev1.Service
 	// ServiceTaken is true when the Service of that name belongs to something else.
 	ServiceTaken bool
+	// ServiceMissing is true when there is no Service and it could not be created.
+	ServiceMissing bool
+	// PodSelector selects the ready pods. It is nil when there are none and it is not
+	// known which labels the next ones will have.
+	PodSelector map[string]string
+	// ServiceWaits is how long the Service still leads to pods of another controller.
+	ServiceWaits time.Duration
+	// RolloutPending is true while the pods are to be replaced, and have to wait for those
+	// of other Websites.
+	RolloutPending bool
 	// Pods are those of the Deployment, in the order of their names.
 	Pods []Pod
 	// Probing is false when commit observation is disabled.
 	Probing bool
 	// Problem is what keeps the children from being what they should be.
 	Problem *problem.Problem
-	Now     time.Time
+	// SyncRequest and Origin are what the controller remembers.
+	SyncRequest SyncRequest
+	Origin      Origin
+	Now         time.Time
 }
 
 // Pod is a pod and what was observed of it.
@@ -41,13 +55,27 @@ type Pod struct {
 	Ready    bool
 }
 
+// ReadyPods returns the pods that are ready.
+func (in *Input) ReadyPods() []*corev1.Pod {
+	var ready []*corev1.Pod
+	for _, pod := range in.Pods {
+		if pod.Ready {
+			ready = append(ready, pod.Pod)
+		}
+	}
+	return ready
+}
+
 // Compute returns what is to be reported. What is not known here stays as it was
 // reported before.
 func Compute(in *Input) v1beta1.WebsiteStatus {
 	status := *in.Website.Status.DeepCopy()
-	status.ObservedGeneration = in.Website.Generation
 	// The scale subresource hands it to autoscalers, which select pods by it.
-	status.Selector = resources.Selector(in.Website)
+	if in.PodSelector != nil {
+		status.Selector = labels.SelectorFromSet(in.PodSelector).String()
+	} else if status.Selector == "" {
+		status.Selector = labels.SelectorFromSet(resources.PodSelector(in.Website)).String()
+	}
 	status.Replicas, status.UpdatedReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
 	if in.Deployment != nil {
 		pods := in.Deployment.Status
@@ -62,22 +90,41 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 		status.Urls = urlsOf(in.Service, in.Pods)
 	}
 	status.Commit = in.commit()
+	status.History = in.history()
+	status.Sync = in.sync(status.History)
 	for _, condition := range conditions {
-		meta.SetStatusCondition(&status.Conditions, condition.decide(in))
+		if decided := condition.decide(in); decided != nil {
+			meta.SetStatusCondition(&status.Conditions, *decided)
+		} else {
+			meta.RemoveStatusCondition(&status.Conditions, condition.kind)
+		}
 	}
+	// Clients that read no observedGeneration of a condition must not take Ready for
+	// that of a newer generation.
+	status.ObservedGeneration = meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteReady).ObservedGeneration
 	return status
 }
 
-// Recheck returns when something becomes a problem by the clock alone, or 0.
+// Recheck returns when something changes by the clock alone, or 0.
 func Recheck(in *Input) time.Duration {
+	var next time.Duration
+	due := func(in time.Duration) {
+		if in > 0 && (next == 0 || in < next) {
+			next = in
+		}
+	}
+	due(in.ServiceWaits)
+	if begun := in.SyncRequest.Begun; !begun.IsZero() && RunningSync(in.Website.Status.Sync) != "" {
+		due(in.syncLimit() - in.Now.Sub(begun))
+	}
 	for _, pod := range in.Pods {
 		if waitsToStart(pod.Pod) {
 			if wait := startGrace - in.Now.Sub(pod.CreationTimestamp.Time); wait > 0 {
-				return wait + time.Second
+				due(wait + time.Second)
 			}
 		}
 	}
-	return 0
+	return next
 }
 
 // reported returns a condition as it was reported before, or nil.

@@ -15,9 +15,9 @@ func TestRecheck(t *testing.T) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 	}))
 	if got := Recheck(in); got < 20*time.Second || got > startGrace {
-		t.Errorf("a pod that waits since 10 seconds is looked at again after %v", got)
+		t.Errorf("a pod that waits since 10 seconds is checked again after %v", got)
 	}
 	if got := Recheck(newInput()); got != 0 {
-		t.Errorf("a pod that runs is looked at again after %v", got)
+		t.Errorf("a pod that runs is checked again after %v", got)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// declaration declares a condition. The first rule that finds something decides.
+// declaration declares a condition. The first rule that finds something decides; the
+// condition is absent when none does.
 type declaration struct {
 	kind  string
 	rules []rule
@@ -25,37 +26,46 @@ type finding struct {
 	reason, message string
 	// generation is which one the finding is about. Zero: the current one.
 	generation int64
+	// transient is true when a retry may resolve what was found.
+	transient bool
 	// unchanged is the condition as it was reported, if that is to stay.
 	unchanged *metav1.Condition
 }
 
 // conditions are those of a Website, in the order in which they are shown.
 //
-// Ready sums up: the children are what the spec asks for, all pods are up to date,
-// and enough of them serve. An unreachable repository does not matter: what was
-// fetched is served.
+// Ready sums up: the children match the spec, and all requested pods are up to date
+// and available. It stays True while spec.replicas alone changes and no pod is lost.
+// An unreachable repository does not matter: what was fetched is served.
+//
+// Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless
+// True, and never both True.
 var conditions = []declaration{
 	{v1beta1.WebsiteReady, []rule{
 		{metav1.ConditionFalse, childProblem},
 		{metav1.ConditionTrue, scaledToZero},
+		{metav1.ConditionFalse, noEndpoints},
+		{metav1.ConditionTrue, notObservedYet},
 		{metav1.ConditionFalse, paused},
 		{metav1.ConditionFalse, unlessServing(podProblem)},
 		{metav1.ConditionFalse, unlessServing(overdue)},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
 		{metav1.ConditionFalse, unlessServing(rolloutInProgress)},
-		{metav1.ConditionFalse, pathMissing},
 		{metav1.ConditionTrue, serving},
 	}},
 	{v1beta1.WebsiteAvailable, []rule{
 		{metav1.ConditionFalse, onlyWithoutDeployment(childProblem)},
 		{metav1.ConditionFalse, onlyWithoutDeployment(noDeployment)},
 		{metav1.ConditionTrue, noPodsWanted},
+		{metav1.ConditionFalse, serviceMissing},
+		{metav1.ConditionFalse, noEndpoints},
 		{metav1.ConditionTrue, enoughAvailable},
 		{metav1.ConditionFalse, podProblem},
 		{metav1.ConditionFalse, tooFewAvailable},
 	}},
 	{v1beta1.WebsiteProgressing, []rule{
 		{metav1.ConditionFalse, childProblem},
+		{metav1.ConditionFalse, rolloutPending},
 		{metav1.ConditionFalse, rolloutComplete},
 		{metav1.ConditionFalse, paused},
 		{metav1.ConditionFalse, overdue},
@@ -67,17 +77,22 @@ var conditions = []declaration{
 		{metav1.ConditionUnknown, podsUnreachable},
 		{metav1.ConditionUnknown, commitPending},
 		{metav1.ConditionFalse, commitsDiffer},
+		{metav1.ConditionTrue, pinned},
 		{metav1.ConditionFalse, fetchProblem},
+		{metav1.ConditionFalse, pinPending},
 		{metav1.ConditionUnknown, suspension},
 		{metav1.ConditionUnknown, noReadyPods},
 		{metav1.ConditionUnknown, syncUnreachable},
 		{metav1.ConditionUnknown, fetchingUnknown},
+		{metav1.ConditionFalse, lfsPointers},
 		{metav1.ConditionTrue, commitPublished},
 	}},
+	{v1beta1.WebsiteStalled, []rule{{metav1.ConditionTrue, stalled}}},
+	{v1beta1.WebsiteReconciling, []rule{{metav1.ConditionTrue, reconciling}}},
 }
 
-// decide returns the condition that is to be reported.
-func (d *declaration) decide(in *Input) metav1.Condition {
+// decide returns the condition that is to be reported, or nil for none.
+func (d *declaration) decide(in *Input) *metav1.Condition {
 	before := in.reported(d.kind)
 	condition := metav1.Condition{
 		Type: d.kind, ObservedGeneration: in.Website.Generation,
@@ -90,23 +105,23 @@ func (d *declaration) decide(in *Input) metav1.Condition {
 			continue
 		}
 		if found.unchanged != nil {
-			return *found.unchanged
+			return found.unchanged
 		}
 		condition.Status, condition.Reason, condition.Message = rule.status, found.reason, found.message
 		if found.generation != 0 {
 			condition.ObservedGeneration = found.generation
 		}
-		break
+		if before != nil && SameExceptMessage(before, &condition) {
+			condition.Message = before.Message
+		}
+		return &condition
 	}
-	if before != nil && SameExceptMessage(before, &condition) {
-		condition.Message = before.Message
-	}
-	return condition
+	return nil
 }
 
 func unlessServing(find func(*Input) *finding) func(*Input) *finding {
 	return func(in *Input) *finding {
-		if in.updated() && in.available() {
+		if in.rolledOut() || in.onlyScaling() {
 			return nil
 		}
 		return find(in)

@@ -11,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -61,13 +62,25 @@ func newInput(tweaks ...func(*Input)) *Input {
 		Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{
 			Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		}},
-		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}}},
+		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": "website-nginx"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080}}}},
 		Pods:    []Pod{newPod("a"), newPod("b")},
 		Probing: true,
 		Now:     testNow,
 	}
+	// As the API server stores it on creation, here of an older generation.
+	in.Website.Generation, in.Website.Status.ObservedGeneration = 2, 1
+	pending := condition(v1beta1.WebsiteReady, metav1.ConditionUnknown, v1beta1.WebsiteReasonPending, "x")
+	pending.ObservedGeneration = 1
+	in.Website.Status.Conditions = []metav1.Condition{pending}
 	for _, tweak := range tweaks {
 		tweak(in)
+	}
+	// What a test has reported before is about the current generation.
+	for i := range in.Website.Status.Conditions {
+		if c := &in.Website.Status.Conditions[i]; c.ObservedGeneration == 0 {
+			c.ObservedGeneration = in.Website.Generation
+		}
 	}
 	return in
 }
@@ -75,8 +88,10 @@ func newInput(tweaks ...func(*Input)) *Input {
 func newPod(name string) Pod {
 	return Pod{
 		Pod: &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace, CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour))},
-			Status:     corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace, CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour)),
+				Labels: map[string]string{"app": "website-nginx"}},
+			Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "http"}}}}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
 		},
 		Observation: workload.Observation{Reachable: true, Commit: commitA},
 		Observed:    true, Ready: true,
@@ -111,12 +126,14 @@ func evicted(ago time.Duration) func(*Pod) {
 	}
 }
 
-// evictedByEvent is the same when the containers ended as they should.
-func evictedByEvent(ago time.Duration) func(*Pod) {
+// evictedCleanly is the same when the containers ended as they should: then only the agent
+// says why.
+func evictedCleanly(ago time.Duration) func(*Pod) {
 	return func(p *Pod) {
 		evicted(ago)(p)
 		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodSucceeded, "", ""
-		p.Observation, p.Observed = workload.Observation{Eviction: overflow}, true
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: resources.GitSyncContainer,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "StorageFull"}}}}
 	}
 }
 
@@ -166,7 +183,7 @@ func TestConditions(t *testing.T) {
 		message string
 	}{
 		"all well": {func(*Input) {}, served + "True/CommitPublished", commitA, ""},
-		"nobody observes": {func(in *Input) { in.Probing = false; in.Pods[0].Observed, in.Pods[1].Observed = false, false },
+		"commit observation disabled": {func(in *Input) { in.Probing = false; in.Pods[0].Observed, in.Pods[1].Observed = false, false },
 			served + "Unknown/NotObserved", "", ""},
 		"offline": {func(in *Input) {
 			in.Website.Spec.Replicas = new(int32)
@@ -174,7 +191,7 @@ func TestConditions(t *testing.T) {
 			in.Pods = nil
 		},
 			"True/ScaledToZero True/ScaledToZero False/RolloutComplete Unknown/NoReadyPods", "", "offline"},
-		"rolling to another shape, old pods serve": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 },
+		"rolling to another template, old pods serve": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 },
 			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
 		"status of the Deployment is about an older spec": {func(in *Input) { in.Deployment.Generation = 2; in.Deployment.Status.ObservedGeneration = 1 },
 			"False/RolloutInProgress True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
@@ -185,8 +202,15 @@ func TestConditions(t *testing.T) {
 		"rollout paused": {func(in *Input) { in.Deployment.Spec.Paused = true; in.Deployment.Status.UpdatedReplicas = 0 },
 			"False/DeploymentPaused True/MinimumReplicasAvailable False/DeploymentPaused True/CommitPublished", commitA, "kubectl rollout resume deployment/"},
 		"paused, nothing to roll out": {func(in *Input) { in.Deployment.Spec.Paused = true }, served + "True/CommitPublished", commitA, ""},
-		"one of two pods away": {func(in *Input) { in.Deployment.Status.AvailableReplicas = 1; in.Pods[0].Ready = false },
-			"True/Serving True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, ""},
+		"rollout pending": {func(in *Input) { in.RolloutPending = true },
+			"True/Serving True/MinimumReplicasAvailable False/RolloutPending True/CommitPublished", commitA, "as specified"},
+		"rollout pending, one of two pods unavailable": {func(in *Input) {
+			in.RolloutPending, in.Deployment.Status.AvailableReplicas = true, 1
+			in.Pods[0].Ready = false
+		},
+			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, "too few"},
+		"one of two pods unavailable": {func(in *Input) { in.Deployment.Status.AvailableReplicas = 1; in.Pods[0].Ready = false },
+			"False/MinimumReplicasUnavailable True/MinimumReplicasAvailable True/RolloutInProgress True/CommitPublished", commitA, "too few"},
 		"no pod yet": {func(in *Input) { in.Deployment.Status = appsv1.DeploymentStatus{}; in.Pods = nil },
 			"False/RolloutInProgress False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
 
@@ -201,20 +225,24 @@ func TestConditions(t *testing.T) {
 			p.Status.Phase = corev1.PodPending
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 		}), each("PodNotStarting") + "Unknown/NoReadyPods", "", "volumes"},
-		"evicted":                       {broken(evicted(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
-		"evicted, as the event says it": {broken(evictedByEvent(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted":                    {broken(evicted(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		"evicted, as the agent says": {broken(evictedCleanly(time.Minute)), each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "the volume is full"},
+		"ended for another reason": {broken(func(p *Pod) {
+			evictedCleanly(time.Minute)(p)
+			p.Status.InitContainerStatuses[0].State.Terminated.Message = "something else"
+		}), "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
 		"evicted, and its successor starts": {func(in *Input) {
-			broken(evictedByEvent(time.Minute))(in)
+			broken(evictedCleanly(time.Minute))(in)
 			in.Pods = append(in.Pods, starting(59*time.Second))
-		}, each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "2Gi"},
+		}, each("RepositoryTooLarge") + "Unknown/NoReadyPods", "", "the volume is full"},
 		"evicted long ago, and another pod starts": {func(in *Input) {
-			broken(evictedByEvent(time.Hour))(in)
+			broken(evictedCleanly(time.Hour))(in)
 			in.Pods = append(in.Pods, starting(time.Minute))
 		}, "False/MinimumReplicasUnavailable False/MinimumReplicasUnavailable True/RolloutInProgress Unknown/NoReadyPods", "", ""},
 		"quota": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2`),
-			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" leaves no room for the pods, limited: pods=2`},
+			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" is exceeded, limited: pods=2`},
 		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity "restricted:latest": x`),
-			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are refused: violates PodSecurity"},
+			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: violates PodSecurity"},
 		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureAuthentication }),
 			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.secretRef"},
 		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureRefNotFound }),
@@ -222,24 +250,25 @@ func TestConditions(t *testing.T) {
 		"wrong path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
 			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
 
-		"remote away":                 {func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
+		"LFS pointers":                {func(in *Input) { in.Pods[1].LFSPointers = true }, served + "False/LFSPointersPublished", commitA, ""},
+		"remote unreachable":          {func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
 		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = workload.FailureNotFound }, served + "False/RepositoryNotFound", commitA, ""},
-		"fails, nobody knows why":     {func(in *Input) { in.Pods[1].Failure = workload.FailureUnknown }, served + "False/SyncFailing", commitA, ""},
-		"remote away, but the commit is fixed": {func(in *Input) {
+		"fails for an unknown reason": {func(in *Input) { in.Pods[1].Failure = workload.FailureUnknown }, served + "False/SyncFailing", commitA, ""},
+		"remote unreachable, but the commit is fixed": {func(in *Input) {
 			in.Pods[1].Failure = workload.FailureUnreachable
 			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
-			"False/PathNotFound True/MinimumReplicasAvailable False/RolloutComplete False/PathNotFound", commitA, "spec.source.path"},
+			served + "False/PathNotFound", commitA, ""},
 		"pods differ": {func(in *Input) { in.Pods[1].Commit = commitB; in.Website.Status.Commit = commitA }, served + "False/CommitsDiffer", "", ""},
-		"not asked yet keeps what was reported": {func(in *Input) {
+		"not probed yet keeps what was reported": {func(in *Input) {
 			in.Pods[1].Observed = false
 			in.Website.Status.Commit = commitB
 			in.Website.Status.Conditions = []metav1.Condition{condition("Synced", metav1.ConditionFalse, "RepositoryUnreachable", "x")}
 		}, served + "False/RepositoryUnreachable", commitB, ""},
-		"not asked yet, nothing was reported": {func(in *Input) { in.Pods[1].Observed = false }, served + "Unknown/Observing", "", ""},
-		"unreachable keeps the commit":        {func(in *Input) { in.Pods[1].Reachable = false; in.Website.Status.Commit = commitB }, served + "Unknown/PodsUnreachable", commitB, ""},
-		"git-sync does not answer":            {func(in *Input) { in.Pods[1].SyncUnreachable = true }, served + "Unknown/PodsUnreachable", commitA, ""},
+		"not probed yet, nothing was reported": {func(in *Input) { in.Pods[1].Observed = false }, served + "Unknown/Observing", "", ""},
+		"unreachable keeps the commit":         {func(in *Input) { in.Pods[1].Reachable = false; in.Website.Status.Commit = commitB }, served + "Unknown/PodsUnreachable", commitB, ""},
+		"git-sync does not answer":             {func(in *Input) { in.Pods[1].SyncUnreachable = true }, served + "Unknown/PodsUnreachable", commitA, ""},
 		"git-sync does not answer and need not": {func(in *Input) {
 			in.Pods[1].SyncUnreachable = true
 			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
@@ -274,7 +303,19 @@ func TestConditions(t *testing.T) {
 			in.Deployment, in.Service, in.Pods = nil, nil, nil
 			in.Problem = problem.NameTaken("d", false, `Deployment "d" exists already and belongs to Website "first"`)
 		}, "False/NameTaken False/NameTaken False/NameTaken Unknown/NoReadyPods", "", `belongs to Website "first"`},
-		"service refused, pods serve": {func(in *Input) { in.Problem = &problem.Problem{Reason: "QuotaExceeded", Message: "x"} },
+		"service selects other pods": {func(in *Input) { in.Service.Spec.Selector["app"] = "other" },
+			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
+		"service without selector": {func(in *Input) { in.Service.Spec.Selector = nil },
+			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
+		"service selects a port that no pod has": {func(in *Input) { in.Service.Spec.Ports[0].TargetPort = intstr.FromString("web") },
+			"False/NoEndpoints False/NoEndpoints False/RolloutComplete True/CommitPublished", commitA, `Service "s"`},
+		"service selects one of two pods": {func(in *Input) { in.Pods[0].Labels = nil }, served + "True/CommitPublished", commitA, ""},
+		"service selects a number":        {func(in *Input) { in.Service.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) }, served + "True/CommitPublished", commitA, ""},
+		"no service, pods serve": {func(in *Input) {
+			in.Service, in.ServiceMissing = nil, true
+			in.Problem = &problem.Problem{Reason: "NodePortsExhausted", Message: "x"}
+		}, "False/NodePortsExhausted False/NodePortsExhausted False/NodePortsExhausted True/CommitPublished", commitA, "x"},
+		"service rejected, pods serve": {func(in *Input) { in.Problem = &problem.Problem{Reason: "QuotaExceeded", Message: "x"} },
 			"False/QuotaExceeded True/MinimumReplicasAvailable False/QuotaExceeded True/CommitPublished", commitA, "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,7 +342,12 @@ func TestConditions(t *testing.T) {
 				t.Errorf("message = %q, want %q in it", ready.Message, test.message)
 			}
 
-			// What was just said is not said anew, however much later it is.
+			checkAbnormal(t, in, &status)
+			if status.ObservedGeneration != in.Website.Generation {
+				t.Errorf("the status is about generation %d, want %d", status.ObservedGeneration, in.Website.Generation)
+			}
+
+			// What was just reported is not reported again, however much later it is.
 			in.Website.Status, in.Now = status, in.Now.Add(time.Hour)
 			if again := Compute(in); !equalStatus(again, status) {
 				t.Errorf("an hour later:\n got %+v\nwant %+v", again, status)
@@ -329,7 +375,7 @@ func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 	}{
 		{"all well", func() {}, 1},
 		{"rolling out", func() { in.Website.Generation, in.Deployment.Status.UpdatedReplicas = 2, 0 }, 1},
-		{"new pods, not asked yet", func() { in.Deployment.Status.UpdatedReplicas, in.Pods[0].Observed = 2, false }, 1},
+		{"new pods, not probed yet", func() { in.Deployment.Status.UpdatedReplicas, in.Pods[0].Observed = 2, false }, 1},
 		{"new pods have answered", func() { in.Pods[0].Observed = true }, 2},
 	} {
 		step.tweak()
@@ -339,19 +385,19 @@ func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 	}
 }
 
-// TestWordsThatChangeAreNotNews: an error that comes with other words each time
+// TestChangedMessagesOfErrorsAreNotWritten: an error that comes with another message each time
 // would be written each time, and each write has the Website reconciled again.
-func TestWordsThatChangeAreNotNews(t *testing.T) {
-	for reason, wantNews := range map[string]bool{
+func TestChangedMessagesOfErrorsAreNotWritten(t *testing.T) {
+	for reason, wantWrite := range map[string]bool{
 		v1beta1.WebsiteReasonReconcileError: false,
 		v1beta1.WebsiteReasonQuotaExceeded:  false,
 		v1beta1.WebsiteReasonNameTaken:      true,
 	} {
-		in := newInput(func(in *Input) { in.Problem = &problem.Problem{Reason: reason, Message: "first words"} })
+		in := newInput(func(in *Input) { in.Problem = &problem.Problem{Reason: reason, Message: "first message"} })
 		in.Website.Status = Compute(in)
-		in.Problem = &problem.Problem{Reason: reason, Message: "other words"}
-		if news := !equalStatus(Compute(in), in.Website.Status); news != wantNews {
-			t.Errorf("%s: other words are news: %t, want %t", reason, news, wantNews)
+		in.Problem = &problem.Problem{Reason: reason, Message: "other message"}
+		if changed := !equalStatus(Compute(in), in.Website.Status); changed != wantWrite {
+			t.Errorf("%s: a changed message is written: %t, want %t", reason, changed, wantWrite)
 		}
 	}
 }
@@ -362,7 +408,7 @@ func TestLastTransitionTime(t *testing.T) {
 	in.Now = testNow.Add(time.Hour)
 	in.Problem = problem.InvalidSpec(errors.New("bad"))
 	for _, c := range Compute(in).Conditions {
-		changed := c.Type == "Ready"
+		changed := c.Type == "Ready" || c.Type == "Stalled"
 		if moved := !c.LastTransitionTime.Time.Equal(testNow); moved != changed {
 			t.Errorf("%s: last transition at %v", c.Type, c.LastTransitionTime)
 		}
@@ -371,10 +417,30 @@ func TestLastTransitionTime(t *testing.T) {
 
 func TestFailureMessagesRepeatNothing(t *testing.T) {
 	for _, failure := range []workload.Failure{workload.FailureUnknown, workload.FailureUnreachable, workload.FailureNotFound,
-		workload.FailureAuthentication, workload.FailureRefNotFound, workload.FailureStorage} {
-		got := fetchFailure(newWebsite(), failure)
+		workload.FailureAuthentication, workload.FailureRefNotFound, workload.FailureCommitRefused, workload.FailureHostKey,
+		workload.FailureObjectFormat, workload.FailureSubmodule, workload.FailureTimedOut, workload.FailureStorage} {
+		got := fetchFailure(newWebsite(), workload.Observation{Failure: failure})
 		if got == nil || strings.Contains(got.message, "github.com") {
 			t.Errorf("%s: %+v", failure, got)
+		}
+	}
+}
+
+// TestPathNotFoundSaysWhatIsServed: a pod that has a release keeps serving it.
+func TestPathNotFoundSaysWhatIsServed(t *testing.T) {
+	for commit, want := range map[string]string{
+		"":      `spec.source.path: the last commit has no directory "public"`,
+		commitA: `spec.source.path: the last commit has no directory "public"; the release before it is served`,
+	} {
+		in := newInput(func(in *Input) {
+			in.Website.Spec.Source.Path = "public"
+			for i := range in.Pods {
+				in.Pods[i].Commit, in.Pods[i].PathNotFound, in.Pods[i].Ready = commit, true, commit != ""
+			}
+		})
+		status := Compute(in)
+		if synced := meta.FindStatusCondition(status.Conditions, "Synced"); synced.Message != want {
+			t.Errorf("with commit %q the message is %q, want %q", commit, synced.Message, want)
 		}
 	}
 }

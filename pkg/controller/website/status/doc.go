@@ -3,6 +3,6 @@
 //
 // conditions.go declares the conditions in one table: each has rules that are
 // tried in order, and the first that applies decides. What the rules look for is in
-// rollout.go (the Deployment), pods.go (why pods do not serve) and synced.go (the
-// commit).
+// rollout.go (the Deployment), pods.go (why pods do not serve), synced.go and pin.go
+// (the commit). sync.go has the requests to sync, history.go the published commits.
 package status

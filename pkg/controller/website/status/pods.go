@@ -54,7 +54,7 @@ func (in *Input) podsNotServing() *finding {
 		}
 	}
 	for _, pod := range ended {
-		if found := podEvicted(pod); found != nil && isReplacedBy(pod, waiting) {
+		if found := podEvicted(in.Website, pod); found != nil && isReplacedBy(pod, waiting) {
 			return found
 		}
 	}
@@ -73,12 +73,12 @@ func isReplacedBy(ended Pod, waiting []Pod) bool {
 func (in *Input) podNotServing(pod Pod) *finding {
 	if scheduled := workload.PodCondition(pod.Pod, corev1.PodScheduled); scheduled != nil &&
 		scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable {
-		return &finding{reason: v1beta1.WebsiteReasonUnschedulable, message: "no node takes a pod: " + problem.Shorten(scheduled.Message)}
+		return &finding{reason: v1beta1.WebsiteReasonUnschedulable, message: "no node fits a pod: " + problem.Shorten(scheduled.Message)}
 	}
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			if found := containerNotRunning(&containers[i]); found != nil {
-				if failure := fetchFailure(in.Website, pod.Failure); failure != nil && found.reason == v1beta1.WebsiteReasonContainerFailing {
+				if failure := fetchFailure(in.Website, pod.Observation); failure != nil && found.reason == v1beta1.WebsiteReasonContainerFailing {
 					return failure
 				}
 				return found
@@ -86,9 +86,9 @@ func (in *Input) podNotServing(pod Pod) *finding {
 		}
 	}
 	if pod.PathNotFound {
-		return pathNotFound(in.Website)
+		return pathNotFound(in.Website, pod)
 	}
-	if found := fetchFailure(in.Website, pod.Failure); found != nil {
+	if found := fetchFailure(in.Website, pod.Observation); found != nil {
 		return found
 	}
 	if waitsToStart(pod.Pod) && in.Now.Sub(pod.CreationTimestamp.Time) >= startGrace {
@@ -97,14 +97,16 @@ func (in *Input) podNotServing(pod Pod) *finding {
 	return nil
 }
 
-// podEvicted finds why a pod was ended. Where the kubelet says it depends on how
-// the containers took it; see workload.Observation.
-func podEvicted(pod Pod) *finding {
-	why := cmp.Or(pod.Eviction, pod.Status.Message)
-	if !strings.Contains(why, "EmptyDir volume") {
-		return nil
+// podEvicted finds why a pod was evicted. The kubelet reports it only if a container failed
+// on that; otherwise the agent has.
+func podEvicted(website *v1beta1.Website, pod Pod) *finding {
+	if why := pod.Status.Message; strings.Contains(why, "EmptyDir volume") {
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: " + problem.Shorten(why)}
 	}
-	return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository does not fit into the volume of a pod: " + problem.Shorten(why)}
+	if workload.VolumeWasFull(pod.Pod) {
+		return explainFetch(website, workload.FailureStorage)
+	}
+	return nil
 }
 
 // waitsToStart reports whether the kubelet of a pod's node has not brought up
@@ -116,9 +118,9 @@ func waitsToStart(pod *corev1.Pod) bool {
 }
 
 func notStarting(website *v1beta1.Website) *finding {
-	message := "a pod waits for its volumes or its network; \"kubectl describe pods\" shows for what"
+	message := "a pod is waiting for its volumes or its network; see \"kubectl describe pods\""
 	if secret := website.Spec.Source.SecretRef; secret != nil {
-		message = fmt.Sprintf("a pod waits for its volumes or its network; check that there is a Secret %q with the keys that the repository's protocol takes", secret.Name)
+		message = fmt.Sprintf("a pod is waiting for its volumes or its network; check that Secret %q exists and has the keys for the protocol of the repository", secret.Name)
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodNotStarting, message: message}
 }
@@ -132,44 +134,74 @@ func containerNotRunning(container *corev1.ContainerStatus) *finding {
 	}
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable":
-		return &finding{reason: v1beta1.WebsiteReasonImageUnavailable, message: fmt.Sprintf("the image %q of container %q cannot be pulled; check the flags --nginx-image and --git-sync-image of website-controller, and that the nodes reach the registry", container.Image, container.Name)}
+		return &finding{reason: v1beta1.WebsiteReasonImageUnavailable, message: fmt.Sprintf("the image %q of container %q cannot be pulled; check the flags --nginx-image, --git-sync-image and --agent-image of website-controller, and that the nodes can reach the registry", container.Image, container.Name)}
 	case "CreateContainerConfigError":
-		return &finding{reason: v1beta1.WebsiteReasonContainerConfigError, message: fmt.Sprintf("container %q cannot be made: %s", container.Name, problem.Shorten(cmp.Or(waiting.Message, "its configuration is incomplete")))}
+		return &finding{reason: v1beta1.WebsiteReasonContainerConfigError, message: fmt.Sprintf("container %q cannot be created: %s", container.Name, problem.Shorten(cmp.Or(waiting.Message, "its configuration is incomplete")))}
 	case "CrashLoopBackOff", "RunContainerError", "CreateContainerError":
-		message := fmt.Sprintf("container %q ends again and again", container.Name)
+		message := fmt.Sprintf("container %q is crash-looping", container.Name)
 		if last := container.LastTerminationState.Terminated; last != nil {
 			message += fmt.Sprintf(", last with exit code %d (%s)", last.ExitCode, last.Reason)
 		}
-		return &finding{reason: v1beta1.WebsiteReasonContainerFailing, message: message + "; \"kubectl logs\" shows why"}
+		return &finding{reason: v1beta1.WebsiteReasonContainerFailing, message: message + "; see \"kubectl logs\""}
 	default:
 		return nil
 	}
 }
 
-// fetchFailure turns what is known about fetching into a finding. It never
-// repeats what a program has printed.
-func fetchFailure(website *v1beta1.Website, failure workload.Failure) *finding {
-	switch failure {
-	case workload.FailureNone:
+// fetchFailure returns why a pod cannot fetch. One failed fetch may be resolved by
+// the next.
+func fetchFailure(website *v1beta1.Website, observed workload.Observation) *finding {
+	if observed.Failure == workload.FailureNone {
 		return nil
+	}
+	found := explainFetch(website, observed.Failure)
+	found.transient = !observed.FailedTwice
+	return found
+}
+
+// explainFetch returns the finding of a failure. It never repeats what a program has
+// printed.
+func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
+	if pin := website.Spec.Pin; pin != "" && (failure == workload.FailureRefNotFound || failure == workload.FailureCommitRefused) {
+		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.repository does not send commit " + pin + " of spec.pin; check that a branch or tag contains it"}
+	}
+	switch failure {
 	case workload.FailureUnreachable:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryUnreachable, message: "the host of spec.source.repository cannot be reached from the pods, or does not answer as a git server; check its name, the network and its certificate"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryUnreachable, message: "the host of spec.source.repository is unreachable from the pods, or is not a git server; check its name, the network and its certificate"}
 	case workload.FailureNotFound:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryNotFound, message: "the host of spec.source.repository has no such repository, or hides it from these credentials"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryNotFound, message: "repository not found, or not visible with these credentials; check spec.source.repository"}
 	case workload.FailureAuthentication:
 		if website.Spec.Source.SecretRef == nil {
-			return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "the repository asks for credentials, or does not exist; name a Secret in spec.source.secretRef"}
+			return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "the repository requires credentials, or does not exist; set spec.source.secretRef to a Secret with credentials"}
 		}
-		return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: fmt.Sprintf("the repository refuses the credentials in Secret %q", website.Spec.Source.SecretRef.Name)}
+		return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: fmt.Sprintf("the repository rejects the credentials in Secret %q", website.Spec.Source.SecretRef.Name)}
 	case workload.FailureRefNotFound:
-		return &finding{reason: v1beta1.WebsiteReasonRefNotFound, message: "the repository has nothing that spec.source.ref names, or is empty"}
+		return &finding{reason: v1beta1.WebsiteReasonRefNotFound, message: "spec.source.ref does not exist in the repository, or the repository is empty"}
+	case workload.FailureCommitRefused:
+		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.repository does not send the commit of spec.source.ref; check that a branch or tag contains it"}
+	case workload.FailureHostKey:
+		if website.Spec.Source.SecretRef == nil {
+			return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: "the ssh key of the host of spec.source.repository is not known; set spec.source.secretRef to a Secret with known_hosts"}
+		}
+		return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: fmt.Sprintf("the ssh key of the host of spec.source.repository is not in known_hosts of Secret %q; if the host has a new key, add it", website.Spec.Source.SecretRef.Name)}
+	case workload.FailureObjectFormat:
+		return &finding{reason: v1beta1.WebsiteReasonObjectFormatMismatch, message: "the object format of the repository is not supported by git, or a submodule has another one; use SHA-1 or SHA-256 for all of them"}
+	case workload.FailureSubmodule:
+		return &finding{reason: v1beta1.WebsiteReasonSubmoduleFailing, message: "a submodule of the repository cannot be fetched; check .gitmodules and spec.source.credentialScope, or set spec.source.submodules to Off"}
+	case workload.FailureTimedOut:
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.repository does not finish a fetch in time; check the host, or raise spec.sync.timeoutSeconds"}
 	case workload.FailureStorage:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the volume of a pod is full: the repository does not fit"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full"}
 	default:
-		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: fmt.Sprintf("fetching the repository fails; \"kubectl logs --selector controller=%s --container git-sync\" shows why", website.Name)}
+		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: fmt.Sprintf("fetching the repository fails; see \"kubectl logs --selector controller=%s --container git-sync\"", website.Name)}
 	}
 }
 
-func pathNotFound(website *v1beta1.Website) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonPathNotFound, message: fmt.Sprintf("the commit has no directory %q, which spec.source.path names", website.Spec.Source.Path)}
+// pathNotFound finds that the last commit that a pod has fetched is not published.
+func pathNotFound(website *v1beta1.Website, pod Pod) *finding {
+	message := fmt.Sprintf("spec.source.path: the last commit has no directory %q", website.Spec.Source.Path)
+	if pod.Commit != "" {
+		message += "; the release before it is served"
+	}
+	return &finding{reason: v1beta1.WebsiteReasonPathNotFound, message: message}
 }

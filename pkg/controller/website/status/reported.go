@@ -13,22 +13,32 @@ import (
 var probedReasons = sets.New(
 	v1beta1.WebsiteReasonPathNotFound,
 	v1beta1.WebsiteReasonRefNotFound,
+	v1beta1.WebsiteReasonCommitRefused,
+	v1beta1.WebsiteReasonHostKeyMismatch,
+	v1beta1.WebsiteReasonObjectFormatMismatch,
+	v1beta1.WebsiteReasonSubmoduleFailing,
+	v1beta1.WebsiteReasonRepositoryTimedOut,
 	v1beta1.WebsiteReasonRepositoryUnreachable,
 	v1beta1.WebsiteReasonRepositoryNotFound,
 	v1beta1.WebsiteReasonAuthenticationFailed,
 	v1beta1.WebsiteReasonSyncFailing,
+	v1beta1.WebsiteReasonLFSPointersPublished,
 	v1beta1.WebsiteReasonRepositoryTooLarge,
 )
 
-// stillReported returns the reported finding of a probe while the pods are silent:
-// a controller that has just started has not probed them yet, and that does not
-// mean that the problem is over.
+// IsFetchProblem reports whether a reason is why a commit could not be fetched or published.
+func IsFetchProblem(reason string) bool { return probedReasons.Has(reason) }
+
+// stillReported returns the last reported finding of a probe while the pods do not
+// answer: a controller that has just started has not probed them yet, and the problem
+// may still exist.
 func (in *Input) stillReported(kind string, silent bool) *finding {
 	before := in.reported(kind)
 	if !silent || before == nil || before.ObservedGeneration != in.Website.Generation || !probedReasons.Has(before.Reason) {
 		return nil
 	}
-	return &finding{reason: before.Reason, message: before.Message}
+	stalled := in.reported(v1beta1.WebsiteStalled)
+	return &finding{reason: before.Reason, message: before.Message, transient: stalled == nil || stalled.Reason != before.Reason}
 }
 
 // undecided reports whether the probes of a pod that could answer have not shown
@@ -46,8 +56,8 @@ func (in *Input) anyUndecided() bool {
 	return in.Probing && slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.undecided() })
 }
 
-// anyStartsInSilence reports whether a pod that does not serve yet does not say
-// why, be it because it cannot be reached.
+// anyStartsInSilence reports whether a pod that does not serve yet has not reported
+// why, or is unreachable.
 func (in *Input) anyStartsInSilence() bool {
 	return in.Probing && slices.ContainsFunc(in.Pods, func(pod Pod) bool {
 		return !pod.Ready && (pod.undecided() || workload.CanAnswer(pod.Pod) && !pod.Reachable)

@@ -29,8 +29,8 @@ func TestStillReported(t *testing.T) {
 			failing(workload.FailureRefNotFound)(&added)
 			in.Pods = append(in.Pods, added)
 		},
-		"remote away": func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable },
-		"all well":    func(*Input) {},
+		"remote unreachable": func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable },
+		"all well":           func(*Input) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(tweak)
@@ -46,10 +46,10 @@ func TestStillReported(t *testing.T) {
 				// also are conditions that stay, besides those of pods that are ready.
 				also []string
 			}{
-				"not asked yet":     {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, false }, []string{"Synced", "Available", "Ready"}},
-				"reached no longer": {func(p *Pod) { p.Reachable = false }, []string{"Available", "Ready"}},
-				"never reached":     {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, true }, []string{"Available", "Ready"}},
-				"answers, and nobody knows yet whether it can fetch": {func(p *Pod) {
+				"not probed yet":     {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, false }, []string{"Synced", "Available", "Ready"}},
+				"became unreachable": {func(p *Pod) { p.Reachable = false }, []string{"Available", "Ready"}},
+				"never reached":      {func(p *Pod) { p.Observation, p.Observed = workload.Observation{}, true }, []string{"Available", "Ready"}},
+				"answers, but not whether it can fetch": {func(p *Pod) {
 					if p.Commit == "" && !p.PathNotFound {
 						p.Observation = workload.Observation{Reachable: true, FollowingUnknown: true}
 					}
@@ -79,17 +79,5 @@ func TestStillReported(t *testing.T) {
 				t.Errorf("of another spec is reported: %+v", ready)
 			}
 		})
-	}
-}
-
-// TestOneSilentPodIsNoProblem: what is over in the pods that answer is over, even
-// if another one will never answer.
-func TestOneSilentPodIsNoProblem(t *testing.T) {
-	in := newInput(func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true })
-	in.Website.Status = Compute(in)
-	in.Pods[0].PathNotFound = false
-	in.Pods[1].Observation = workload.Observation{}
-	if ready := meta.FindStatusCondition(Compute(in).Conditions, "Ready"); ready.Reason != "Serving" {
-		t.Errorf("reported: %+v", ready)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -27,32 +28,64 @@ func (in *Input) updated() bool {
 		in.Deployment.Status.Replicas == in.wantedReplicas()
 }
 
+// rolledOut reports whether all requested pods are up to date and available.
 func (in *Input) rolledOut() bool {
 	return in.updated() && in.Deployment.Status.AvailableReplicas == in.wantedReplicas()
 }
 
 // available reports whether enough pods serve: one may be missing, as the
-// PodDisruptionBudget allows, unless it is the only one.
+// PodDisruptionBudget allows, unless it is the only one. While only the number of
+// replicas changes, the pods that served before are enough.
 func (in *Input) available() bool {
-	return in.Deployment != nil && in.Deployment.Status.AvailableReplicas >= max(1, in.wantedReplicas()-1)
+	return in.Deployment != nil &&
+		(in.Deployment.Status.AvailableReplicas >= max(1, in.wantedReplicas()-1) || in.onlyScaling() || in.keepsServing() && !in.current())
+}
+
+// keepsServing reports whether the Website was Ready when its status was last
+// written, and no pod that was available then is missing: fewer of them are enough
+// when fewer are requested.
+func (in *Input) keepsServing() bool {
+	if in.Deployment == nil || !meta.IsStatusConditionTrue(in.Website.Status.Conditions, v1beta1.WebsiteReady) {
+		return false
+	}
+	before := min(in.wantedReplicas(), in.Website.Status.AvailableReplicas)
+	return in.Deployment.Status.AvailableReplicas >= max(1, before)
+}
+
+// onlyScaling reports whether pods are missing or superfluous only because
+// spec.replicas has changed: all pods have the current pod template, and none that
+// served is lost. A new pod template shows as pods that are not up to date, a lost
+// pod as fewer available ones than before.
+func (in *Input) onlyScaling() bool {
+	return in.current() && in.keepsServing() && in.Deployment.Status.UpdatedReplicas == in.Deployment.Status.Replicas
+}
+
+// notObservedYet keeps Ready, which is then about the generation before, until the
+// Deployment controller has observed a change: only then it is known whether pods
+// are replaced.
+func notObservedYet(in *Input) *finding {
+	if in.Deployment == nil || in.current() || !in.keepsServing() {
+		return nil
+	}
+	return &finding{unchanged: in.reported(v1beta1.WebsiteReady)}
 }
 
 func childProblem(in *Input) *finding {
 	if in.Problem == nil {
 		return nil
 	}
-	return &finding{reason: in.Problem.Reason, message: in.Problem.Message}
+	return &finding{reason: in.Problem.Reason, message: in.Problem.Message, transient: in.Problem.Passing}
 }
 
 func noDeployment(*Input) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasUnavailable, message: "there is no Deployment"}
+	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasUnavailable, message: "the Deployment does not exist"}
 }
 
 func noPodsWanted(in *Input) *finding {
 	if in.wantedReplicas() != 0 {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "the site is offline, as spec.replicas: 0 asks for"}
+	return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "the website is offline: spec.replicas is 0"}
 }
 
 func scaledToZero(in *Input) *finding {
@@ -66,12 +99,12 @@ func enoughAvailable(in *Input) *finding {
 	if !in.available() {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasAvailable, message: "enough pods serve the site"}
+	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasAvailable, message: "enough pods are available"}
 }
 
 func tooFewAvailable(in *Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonMinimumReplicasUnavailable,
-		message: fmt.Sprintf("too few of the %d pods asked for are available", in.wantedReplicas())}
+		message: fmt.Sprintf("too few of the %d requested pods are available", in.wantedReplicas())}
 }
 
 func unavailableThoughUpdated(in *Input) *finding {
@@ -82,31 +115,41 @@ func unavailableThoughUpdated(in *Input) *finding {
 }
 
 func serving(*Input) *finding {
-	return &finding{reason: v1beta1.WebsiteReasonServing, message: "the site is served as the spec says"}
+	return &finding{reason: v1beta1.WebsiteReasonServing, message: "the website is served as specified"}
 }
 
 func rolloutComplete(in *Input) *finding {
 	if !in.rolledOut() {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonRolloutComplete, message: "all pods have the shape that the spec asks for"}
+	return &finding{reason: v1beta1.WebsiteReasonRolloutComplete, message: "all pods are up to date"}
+}
+
+// rolloutPending finds that the pods are as they should be but for what is new in this
+// version of the controller.
+func rolloutPending(in *Input) *finding {
+	if !in.RolloutPending || !in.rolledOut() {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonRolloutPending,
+		message: "the pods are replaced by those of the current configuration of website-controller after those of other Websites; see --max-concurrent-rollouts"}
 }
 
 func rolloutInProgress(*Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonRolloutInProgress, message: "pods are being started or replaced"}
 }
 
-// paused finds that the Deployment is kept from replacing pods. Whoever paused it
-// owns that field, and may mean it.
+// paused finds that the Deployment is paused. The controller does not own that
+// field, and leaves it as another client has set it.
 func paused(in *Input) *finding {
-	if in.Deployment == nil || !in.Deployment.Spec.Paused || in.updated() {
+	if in.Deployment == nil || !in.Deployment.Spec.Paused || in.updated() || in.onlyScaling() {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonDeploymentPaused,
-		message: fmt.Sprintf("somebody has paused the Deployment, so no pods are replaced; \"kubectl rollout resume deployment/%s\" goes on", in.Deployment.Name)}
+		message: fmt.Sprintf("the Deployment is paused and replaces no pods; run \"kubectl rollout resume deployment/%s\"", in.Deployment.Name)}
 }
 
-// overdue finds that the Deployment has given up waiting for new pods.
+// overdue finds that the Deployment has exceeded its progress deadline.
 func overdue(in *Input) *finding {
 	if !in.current() {
 		return nil
@@ -116,15 +159,14 @@ func overdue(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonProgressDeadlineExceeded,
-		message: "new pods have not become available in time; the ones before them are kept where there are any"}
+		message: "new pods did not become available within the progress deadline of the Deployment; existing pods are kept"}
 }
 
-// quotaLimit finds the parts of a quota's refusal that stay the same while the
-// usage changes.
+// quotaLimit finds the parts of a quota error that do not change with the usage.
 var quotaLimit = regexp.MustCompile(`exceeded quota: ([^,]+),.*(limited: .*)$`)
 
-// forbiddenObject is how the message of a refused pod begins. The name of the
-// pod is another one each time.
+// forbiddenObject is how the message of a rejected pod begins. The name of the
+// pod differs each time.
 var forbiddenObject = regexp.MustCompile(`^.*?pods "[^"]*" is forbidden: `)
 
 // podsRefused reads from the conditions of a Deployment why it has no pods.
@@ -138,7 +180,7 @@ func podsRefused(deployment *appsv1.Deployment) *finding {
 		return &finding{reason: v1beta1.WebsiteReasonPodCreationFailed, message: "pods cannot be created: " + problem.Shorten(message)}
 	}
 	if limit := quotaLimit.FindStringSubmatch(message); limit != nil {
-		message = fmt.Sprintf("quota %q leaves no room for the pods, %s", limit[1], limit[2])
+		message = fmt.Sprintf("quota %q is exceeded, %s", limit[1], limit[2])
 	}
-	return &finding{reason: problem.RefusalReason(failure.Message), message: "pods are refused: " + problem.Shorten(message)}
+	return &finding{reason: problem.RefusalReason(failure.Message), message: "pods are rejected: " + problem.Shorten(message)}
 }

@@ -13,9 +13,9 @@ import (
 // status. Once the status says of this very spec that the website is suspended, the
 // Deployment is held to that, as all of its fields are to what they should be. When
 // the Deployment is gone as well, or has no pods, the status decides. As long as
-// pods differ or have not been probed, the website goes on following its repository
+// pods differ or have not been probed, the website keeps following its repository
 // until it is known where to stop: the status may be about a commit that is long
-// past. With probing disabled, the silence of pods says nothing.
+// past. With probing disabled, that pods have not been probed means nothing.
 func KeptCommit(in *Input) string {
 	if !in.Website.Spec.Suspend {
 		return ""
@@ -38,7 +38,7 @@ func KeptCommit(in *Input) string {
 	return reported
 }
 
-// suspension says how far a suspended Website is, or nothing when it is not.
+// suspension finds how far a Website is suspended, or nothing when it is not.
 func suspension(in *Input) *finding {
 	commit, _ := commitOf(in.Pods)
 	kept := KeptCommit(in)
@@ -46,9 +46,9 @@ func suspension(in *Input) *finding {
 	case !in.Website.Spec.Suspend:
 		return nil
 	case kept == "":
-		return &finding{reason: v1beta1.WebsiteReasonSuspending, message: "spec.suspend is true, and the pods stop following the repository as soon as it is known that all serve one commit"}
+		return &finding{reason: v1beta1.WebsiteReasonSuspending, message: "spec.suspend is true: the pods follow the repository until all serve one commit"}
 	case commit != "" && commit != kept:
-		return &finding{reason: v1beta1.WebsiteReasonSuspending, message: "spec.suspend is true, and the pods are being replaced by some that stay on commit " + kept}
+		return &finding{reason: v1beta1.WebsiteReasonSuspending, message: "spec.suspend is true: the pods are being replaced by pods that stay on commit " + kept}
 	default:
 		return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: the pods stay on commit " + kept + " and do not follow the repository"}
 	}

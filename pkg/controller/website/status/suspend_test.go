@@ -53,7 +53,7 @@ func TestKeptCommit(t *testing.T) {
 		"a Deployment edited by hand":       {Input{Website: newWebsite(suspend, withCommit(commitA), suspendedAt(2)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitA},
 		"the status is of an older spec":    {Input{Website: newWebsite(suspend, withCommit(commitA), suspendedAt(1)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
 		"not suspended":                     {Input{Website: newWebsite(withCommit(commitA)), Deployment: deployment(commitB)}, ""},
-		"the Deployment remembers":          {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
+		"the Deployment records it":         {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
 		"what the pods serve":               {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitB, commitB)}, commitB},
 		"pods that differ have no commit":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitA, commitB)}, ""},
 		"pods that do not answer":           {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: unreachable}, ""},
@@ -70,7 +70,7 @@ func TestKeptCommit(t *testing.T) {
 	}
 	silent := Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: []Pod{unobserved}}
 	if got := KeptCommit(&silent); got != commitA {
-		t.Errorf("nobody observes Pods: %q, want %q", got, commitA)
+		t.Errorf("commit observation disabled: %q, want %q", got, commitA)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestKeptCommit(t *testing.T) {
 // would.
 func buildDeployment(t *testing.T, website *v1beta1.Website) *appsv1.Deployment {
 	t.Helper()
-	desired, err := resources.Deployment(website, resources.Images{}, "")
+	desired, err := resources.Deployment(website, resources.Installation{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

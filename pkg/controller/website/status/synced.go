@@ -69,7 +69,7 @@ func (in *Input) commitState() commitState {
 
 func notObserved(*Input) *finding {
 	return &finding{reason: v1beta1.WebsiteReasonNotObserved,
-		message: "nobody asks the pods which commit they serve: website-controller runs with --commit-observation=None"}
+		message: "commit observation is disabled: website-controller runs with --commit-observation=None"}
 }
 
 func podsUnreachable(in *Input) *finding {
@@ -77,12 +77,12 @@ func podsUnreachable(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
-		message: "ready pods do not answer website-controller on their admin port; status.commit is what they served when they last did"}
+		message: "ready pods are unreachable from website-controller on port 8081; status.commit is the last commit that they reported"}
 }
 
 func observing() *finding {
 	return &finding{reason: v1beta1.WebsiteReasonObserving,
-		message: "not all ready pods have said yet which commit they serve and whether they can fetch the next"}
+		message: "waiting for the ready pods to report their commit and their last fetch"}
 }
 
 func commitPending(in *Input) *finding {
@@ -99,13 +99,13 @@ func commitsDiffer(in *Input) *finding {
 	if in.commitState() != commitDiffers {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve different commits: a new one is being fetched"}
+	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve different commits while a new one is fetched"}
 }
 
 // fetchProblem finds why a pod cannot publish what it should. A pod that serves
 // the very commit that it is to stay on needs nothing from the repository.
 func fetchProblem(in *Input) *finding {
-	fixed := KeptCommit(in)
+	fixed := PinOf(in)
 	if ref := in.Website.Spec.Source.Ref; fixed == "" && ref != nil {
 		fixed = ref.Commit
 	}
@@ -114,10 +114,10 @@ func fetchProblem(in *Input) *finding {
 			continue
 		}
 		if pod.PathNotFound {
-			return pathNotFound(in.Website)
+			return pathNotFound(in.Website, pod)
 		}
 		if pod.Failure != workload.FailureNone && (fixed == "" || pod.Commit != fixed) {
-			return fetchFailure(in.Website, pod.Failure)
+			return fetchFailure(in.Website, pod.Observation)
 		}
 	}
 	return in.stillReported(v1beta1.WebsiteSynced, in.anyUndecided())
@@ -127,7 +127,7 @@ func noReadyPods(in *Input) *finding {
 	if in.commitState() != commitNone {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonNoReadyPods, message: "there is no ready pod that serves a commit"}
+	return &finding{reason: v1beta1.WebsiteReasonNoReadyPods, message: "no pod is ready"}
 }
 
 func syncUnreachable(in *Input) *finding {
@@ -135,7 +135,7 @@ func syncUnreachable(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodsUnreachable,
-		message: "git-sync in ready pods does not answer website-controller on its metrics port, so nobody knows whether it can fetch the repository"}
+		message: "the agent in ready pods does not answer, so the result of fetching is unknown; see \"kubectl logs\" of container \"git-sync\""}
 }
 
 // fetchingUnknown finds that it is not known whether all ready pods can fetch. What
@@ -159,9 +159,18 @@ func isAboutFetching(reason string) bool {
 	}
 }
 
+// lfsPointers finds that the commit is published, but not the files that it stands for.
+func lfsPointers(in *Input) *finding {
+	if !slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && pod.LFSPointers }) {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonLFSPointersPublished,
+		message: "files of the repository are in Git LFS, which git-sync does not fetch: their pointers are published; commit the files themselves"}
+}
+
 func commitPublished(in *Input) *finding {
 	found := &finding{reason: v1beta1.WebsiteReasonCommitPublished,
-		message: "every ready pod serves the commit that the repository had when it was last looked at"}
+		message: "all ready pods serve the commit of the last fetch"}
 	if before := in.reported(v1beta1.WebsiteSynced); before != nil && !in.updated() {
 		// The pods are still those of the spec before.
 		found.generation = before.ObservedGeneration
@@ -177,26 +186,4 @@ func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
 		return false // Nothing is followed.
 	}
 	return slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && is(&pod) })
-}
-
-// pathMissing finds that every page of the website is missing: a commit that is
-// served has removed the published directory. All pods come to serve the same, so
-// one that answers is believed although another never does.
-func pathMissing(in *Input) *finding {
-	heard, probed := false, true
-	for _, pod := range in.Pods {
-		if !pod.Ready {
-			continue
-		}
-		if pod.PathNotFound {
-			return pathNotFound(in.Website)
-		}
-		heard = heard || pod.Observation != workload.Observation{}
-		probed = probed && !pod.undecided()
-	}
-	found := in.stillReported(v1beta1.WebsiteReady, in.Probing && !(heard && probed))
-	if found == nil || found.reason != v1beta1.WebsiteReasonPathNotFound {
-		return nil
-	}
-	return found
 }

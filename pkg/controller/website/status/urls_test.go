@@ -32,7 +32,7 @@ func TestURLs(t *testing.T) {
 		"no service":   {nil, on("192.0.2.1"), nil},
 		"cluster only": {service(func(*corev1.Service) {}), on("192.0.2.1"), []string{"http://s.ns.svc"}},
 		"node port":    {service(nodePort), on("192.0.2.2", "192.0.2.1", "192.0.2.2"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://s.ns.svc"}},
-		"somebody's port comes first": {service(func(s *corev1.Service) {
+		"a port of another manager comes first": {service(func(s *corev1.Service) {
 			s.Spec.Ports = []corev1.ServicePort{{Port: 9090, NodePort: 30090}, {Port: 80, NodePort: 30080}}
 		}), on("192.0.2.1"), []string{"http://192.0.2.1:30080", "http://s.ns.svc"}},
 		"many nodes": {service(nodePort), on("192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1"), []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080", "http://192.0.2.3:30080", "http://s.ns.svc"}},

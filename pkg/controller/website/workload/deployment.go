@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
@@ -35,4 +36,23 @@ func DeploymentCondition(deployment *appsv1.Deployment, kind appsv1.DeploymentCo
 		}
 	}
 	return nil
+}
+
+// Availability is what the status of a Deployment says about its pods.
+type Availability struct {
+	// RolledOut is true when all pods are up to date and available, and there are
+	// no others.
+	RolledOut bool
+	// Enough is true when at most one pod is unavailable, and one is available.
+	Enough bool
+}
+
+// AvailabilityOf reads the status of a Deployment.
+func AvailabilityOf(deployment *appsv1.Deployment) Availability {
+	status, wanted := &deployment.Status, ptr.Deref(deployment.Spec.Replicas, 1)
+	return Availability{
+		RolledOut: status.ObservedGeneration >= deployment.Generation &&
+			status.Replicas == wanted && status.UpdatedReplicas == wanted && status.AvailableReplicas == wanted,
+		Enough: status.AvailableReplicas >= max(1, wanted-1),
+	}
 }

@@ -7,19 +7,28 @@ type Observation struct {
 	Reachable bool
 	// Commit is what the pod serves; empty while it has nothing.
 	Commit string
-	// PathNotFound is true when the published path is not in that commit.
+	// PathNotFound is true when the last commit that the pod has fetched lacks the
+	// published path. Commit is then the one before, or empty.
 	PathNotFound bool
+	// LFSPointers is true when published files are pointers of Git LFS.
+	LFSPointers bool
 	// Failure is why the repository cannot be fetched.
 	Failure Failure
-	// FollowingUnknown is true while it is not known whether fetching works: the
-	// pod has been probed only once since a fetch failed and another worked, or the
-	// cause of a failure is being looked up.
+	// FailedTwice is true when the last two fetches have failed.
+	FailedTwice bool
+	// FollowingUnknown is true while it is not known whether fetching works: there was
+	// no fetch yet, or the pod has no agent that knows.
 	FollowingUnknown bool
-	// SyncUnreachable is true when the pod answers, but git-sync in it does not.
+	// SyncUnreachable is true when nginx answers, but the agent does not.
 	SyncUnreachable bool
-	// Eviction is why the kubelet has evicted the pod. It is empty for one that has
-	// not ended, and when no event says why; nothing else is then known of it.
-	Eviction string
+	// Subject and Author are of Commit: the first line of its message, and a name.
+	Subject, Author string
+	// Pin is the commit that the agent was requested to serve whatever it fetches, or
+	// empty, and Newest the one that it has fetched last.
+	Pin, Newest string
+	// Synced is the last request to sync whose fetch has ended, and of which nothing is left
+	// to be served.
+	Synced string
 }
 
 // Failure is why a repository could not be fetched.
@@ -28,8 +37,7 @@ type Failure string
 const (
 	// FailureNone means that fetching works.
 	FailureNone Failure = ""
-	// FailureUnknown means that fetching fails and the log does not say why in
-	// words that are known here.
+	// FailureUnknown means that fetching fails for a reason that is not known here.
 	FailureUnknown Failure = "Unknown"
 	// FailureUnreachable means that the host of the repository does not answer.
 	FailureUnreachable Failure = "Unreachable"
@@ -40,6 +48,18 @@ const (
 	// FailureRefNotFound means that the repository lacks the branch, tag or
 	// commit, or is empty.
 	FailureRefNotFound Failure = "RefNotFound"
+	// FailureCommitRefused means that the host does not send the commit by its hash.
+	FailureCommitRefused Failure = "CommitRefused"
+	// FailureHostKey means that the host of the repository has another ssh key than
+	// the Secret.
+	FailureHostKey Failure = "HostKey"
+	// FailureObjectFormat means that the repository has another object format than
+	// git-sync.
+	FailureObjectFormat Failure = "ObjectFormat"
+	// FailureSubmodule means that a submodule cannot be fetched, for whatever reason.
+	FailureSubmodule Failure = "Submodule"
+	// FailureTimedOut means that the host of the repository does not answer in time.
+	FailureTimedOut Failure = "TimedOut"
 	// FailureStorage means that the volume of the pod is full.
 	FailureStorage Failure = "Storage"
 )

@@ -1,21 +1,24 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// WebsiteOf returns the Website that the labels of a pod name. That is no proof:
-// see BelongsTo.
-func WebsiteOf(pod *corev1.Pod) cache.ObjectName {
-	return cache.NewObjectName(pod.Namespace, pod.Labels[resources.LabelController])
+// WebsiteOf returns the Website that the labels of a pod or ReplicaSet name. That is no
+// proof: see BelongsTo.
+func WebsiteOf(object metav1.Object) cache.ObjectName {
+	return cache.NewObjectName(object.GetNamespace(), object.GetLabels()[resources.LabelController])
 }
 
 // BelongsTo reports whether a pod belongs to a Deployment of this name rather
@@ -60,6 +63,14 @@ func EndTime(pod *corev1.Pod) time.Time {
 	return end
 }
 
+// VolumeWasFull reports whether the agent of a pod that has ended found its volume full.
+func VolumeWasFull(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(container corev1.ContainerStatus) bool {
+		ended := container.State.Terminated
+		return container.Name == resources.GitSyncContainer && ended != nil && ended.Message == string(gitsync.ReasonStorageFull)
+	})
+}
+
 // PodCondition returns a condition of a pod, or nil.
 func PodCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
@@ -68,4 +79,18 @@ func PodCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 		}
 	}
 	return nil
+}
+
+// HasPort reports whether requests to a target port of a Service can reach a pod. A
+// number needs no container that declares it.
+func HasPort(pod *corev1.Pod, target intstr.IntOrString) bool {
+	if target.Type == intstr.Int {
+		return true
+	}
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if slices.ContainsFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.Name == target.StrVal }) {
+			return true
+		}
+	}
+	return false
 }

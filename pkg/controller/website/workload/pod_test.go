@@ -20,14 +20,14 @@ func TestBelongsTo(t *testing.T) {
 		pod  *corev1.Pod
 		want bool
 	}{
-		"of the Deployment":       {pod("apps/v1", "ReplicaSet", "site-1234", "1234", true), true},
-		"of another Deployment":   {pod("apps/v1", "ReplicaSet", "site-b-1234", "1234", true), false},
-		"of a similar name":       {pod("apps/v1", "ReplicaSet", "site-b-1234", "b-12345", true), false},
-		"of another kind":         {pod("apps/v1", "StatefulSet", "site-1234", "1234", true), false},
-		"of another group":        {pod("example.com/v1", "ReplicaSet", "site-1234", "1234", true), false},
-		"without a hash":          {pod("apps/v1", "ReplicaSet", "site", "", true), false},
-		"not controlled":          {pod("apps/v1", "ReplicaSet", "site-1234", "1234", false), false},
-		"somebody's with a label": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"controller": "kubia"}}}, false},
+		"of the Deployment":     {pod("apps/v1", "ReplicaSet", "site-1234", "1234", true), true},
+		"of another Deployment": {pod("apps/v1", "ReplicaSet", "site-b-1234", "1234", true), false},
+		"of a similar name":     {pod("apps/v1", "ReplicaSet", "site-b-1234", "b-12345", true), false},
+		"of another kind":       {pod("apps/v1", "StatefulSet", "site-1234", "1234", true), false},
+		"of another group":      {pod("example.com/v1", "ReplicaSet", "site-1234", "1234", true), false},
+		"without a hash":        {pod("apps/v1", "ReplicaSet", "site", "", true), false},
+		"not controlled":        {pod("apps/v1", "ReplicaSet", "site-1234", "1234", false), false},
+		"unowned, with a label": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"controller": "kubia"}}}, false},
 	} {
 		if got := BelongsTo(test.pod, "site"); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)

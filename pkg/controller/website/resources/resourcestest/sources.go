@@ -3,6 +3,7 @@
 package resourcestest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -29,4 +30,13 @@ func Sources() map[string]func(*v1beta1.Website) {
 			website.Spec.Source.Repository, website.Spec.Source.SecretRef = "git@example.com:site.git", secret
 		},
 	}
+}
+
+// GitSyncArgs returns the arguments of git-sync among those of the container git-sync, which
+// begin with those of the agent.
+func GitSyncArgs(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 && len(args) > i+2 {
+		return args[i+2:]
+	}
+	return nil
 }

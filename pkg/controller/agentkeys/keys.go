@@ -1,0 +1,221 @@
+// Package agentkeys keeps the keys with which the controller signs its requests to the agents
+// of pods, in a Secret of the installation.
+//
+// There are two keys: the current one signs, and the next one is only published, so that all
+// agents know it long before it signs. The agents read the public keys from ConfigMaps, so
+// that a rotation replaces no pod. Without the Secret, because it was deleted or may not be
+// read, agents refuse requests that change something; what is served does not depend on them.
+package agentkeys
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+const (
+	// SecretKey is the key of the Secret.
+	SecretKey = "keys.json"
+
+	// rotationPeriod is how long a key signs, and is published before that.
+	rotationPeriod = 30 * 24 * time.Hour
+	// checkPeriod is how often the Secret is read, and retryPeriod after that has failed.
+	checkPeriod, retryPeriod = time.Minute, 5 * time.Second
+	// firstLoad is how long the controller waits for the keys when it begins to lead.
+	firstLoad = 5 * time.Second
+)
+
+// stored is what the Secret holds. The first key signs, the others are only published.
+type stored struct {
+	Keys []storedKey `json:"keys"`
+}
+
+type storedKey struct {
+	Created time.Time           `json:"created"`
+	Key     requests.PrivateKey `json:"key"`
+}
+
+// Config is what Keys work with.
+type Config struct {
+	// Secrets are those of the namespace of the installation, and Name is that of the Secret.
+	Secrets corev1client.SecretInterface
+	Name    string
+	// Clock defaults to the real clock.
+	Clock clock.WithTicker
+}
+
+// Keys are the keys of the installation.
+type Keys struct {
+	Config
+
+	mu     sync.Mutex
+	signer requests.PrivateKey
+	public string
+}
+
+// New returns keys that are not known before Run.
+func New(config Config) *Keys {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	return &Keys{Config: config}
+}
+
+// Sign signs a request to a pod, or returns nothing without a key.
+func (k *Keys) Sign(pod types.UID, parameters url.Values) (string, error) {
+	k.mu.Lock()
+	signer := k.signer
+	k.mu.Unlock()
+	if signer.IsZero() {
+		return "", nil
+	}
+	return requests.Sign(signer, string(pod), parameters, k.Clock.Now())
+}
+
+// Public returns the public keys for the agents, or nothing while they are not known.
+func (k *Keys) Public() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.public
+}
+
+// Load reads the keys for the first time, or gives up after a few seconds.
+func (k *Keys) Load(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstLoad)
+	defer cancel()
+	k.check(ctx)
+}
+
+// Run keeps the keys until ctx ends. It calls changed whenever others are to be published.
+func (k *Keys) Run(ctx context.Context, changed func()) {
+	published := k.Public()
+	for {
+		period := checkPeriod
+		if !k.check(ctx) {
+			period = retryPeriod
+		}
+		if public := k.Public(); public != published {
+			published = public
+			changed()
+		}
+		timer := k.Clock.NewTimer(period)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+	}
+}
+
+// check reads the keys, and makes and rotates them where that is due. It reports whether they
+// are known.
+func (k *Keys) check(ctx context.Context) bool {
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "secret", k.Name)
+	current, err := k.read(ctx)
+	// Another controller can have written meanwhile: then its keys are used.
+	for tries := 0; tries < 3 && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)); tries++ {
+		current, err = k.read(ctx)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			logger.Error(err, "Failed to read or write the keys of requests to pods")
+		}
+		return false
+	}
+	var private []requests.PrivateKey
+	for _, key := range current.Keys {
+		private = append(private, key.Key)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.signer.ID() != private[0].ID() {
+		logger.Info("Signing requests to pods with another key", "key", private[0].ID())
+	}
+	k.signer, k.public = private[0], requests.PublicKeysOf(private...).String()
+	return true
+}
+
+// read returns the keys that are in the Secret after it was made or changed if necessary.
+func (k *Keys) read(ctx context.Context) (stored, error) {
+	secret, err := k.Secrets.Get(ctx, k.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return k.create(ctx)
+	}
+	if err != nil {
+		return stored{}, fmt.Errorf("reading Secret %q: %w", k.Name, err)
+	}
+	var current stored
+	if err := json.Unmarshal(secret.Data[SecretKey], &current); err != nil {
+		klog.FromContext(ctx).Info("Replacing keys that cannot be read", "secret", k.Name, "key", SecretKey)
+		current = stored{}
+	}
+	changed, err := current.complete(k.Clock.Now())
+	if err != nil || !changed {
+		return current, err
+	}
+	data, err := json.Marshal(current)
+	if err != nil {
+		return stored{}, fmt.Errorf("encoding the keys: %w", err)
+	}
+	update := secret.DeepCopy()
+	update.Data = map[string][]byte{SecretKey: data}
+	if _, err := k.Secrets.Update(ctx, update, metav1.UpdateOptions{}); err != nil {
+		return stored{}, fmt.Errorf("writing Secret %q: %w", k.Name, err)
+	}
+	return current, nil
+}
+
+func (k *Keys) create(ctx context.Context) (stored, error) {
+	var made stored
+	if _, err := made.complete(k.Clock.Now()); err != nil {
+		return stored{}, err
+	}
+	data, err := json.Marshal(made)
+	if err != nil {
+		return stored{}, fmt.Errorf("encoding the keys: %w", err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: k.Name},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{SecretKey: data},
+	}
+	if _, err := k.Secrets.Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return stored{}, fmt.Errorf("creating Secret %q: %w", k.Name, err)
+	}
+	return made, nil
+}
+
+// complete makes the keys that are missing, and has the next key sign once it was published
+// for a period.
+func (s *stored) complete(now time.Time) (changed bool, err error) {
+	if len(s.Keys) >= 2 && now.Sub(s.Keys[1].Created) >= rotationPeriod {
+		s.Keys, changed = s.Keys[1:], true
+	}
+	for len(s.Keys) < 2 {
+		key, err := requests.NewPrivateKey()
+		if err != nil {
+			return false, err
+		}
+		s.Keys, changed = append(s.Keys, storedKey{Created: now.UTC().Truncate(time.Second), Key: key}), true
+	}
+	for _, key := range s.Keys {
+		if key.Key.IsZero() {
+			return false, errors.New("a key is empty")
+		}
+	}
+	return changed, nil
+}

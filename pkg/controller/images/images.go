@@ -1,0 +1,23 @@
+// Package images names the container images of the product, and the default ones of a
+// Website's pods. It imports nothing, so that development tools can read the names without
+// linking the controller.
+package images
+
+const (
+	// Repository is the prefix of the product's own images.
+	Repository = "ghcr.io/kubesites"
+	// Tag is that of the product's own images, which are of one version.
+	Tag = "v0.1.0"
+
+	// APIServer is website-apiserver.
+	APIServer = Repository + "/website-apiserver:" + Tag
+	// Controller is website-controller.
+	Controller = Repository + "/website-controller:" + Tag
+	// Agent is git-sync's parent process. It copies itself into each pod.
+	Agent = Repository + "/website-agent:" + Tag
+
+	// Nginx serves the files.
+	Nginx = "docker.io/nginxinc/nginx-unprivileged:1.30.5-alpine"
+	// GitSync fetches the repository.
+	GitSync = "registry.k8s.io/git-sync/git-sync:v4.7.1"
+)

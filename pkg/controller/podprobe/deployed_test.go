@@ -1,0 +1,92 @@
+package podprobe
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// waitAnswered waits until all replicas are known to have answered a request to sync, while
+// they serve a commit, and returns how long that took.
+func (f *followed) waitAnswered(t *testing.T, sync, commit string) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	f.Want(testWebsite, &Wanted{UID: "1", Generation: 1, Sync: sync})
+	waitFor(t, "all have answered", func() bool {
+		for _, r := range f.replicas {
+			seen, _ := f.Observation(r.pod.UID)
+			if seen.Synced != sync {
+				return false
+			}
+			if seen.Commit != commit || r.current() != commit {
+				t.Fatalf("pod %s has answered and serves %s, want %s", r.pod.Name, r.current(), commit)
+			}
+		}
+		return true
+	})
+	return time.Since(begun)
+}
+
+// TestReplicasSyncTogether: replicas that fetch only when they are requested to serve what is
+// pushed, together, once they have answered.
+func TestReplicasSyncTogether(t *testing.T) {
+	t.Parallel()
+	f := startFollowed(t)
+	f.Want(testWebsite, &Wanted{UID: "1", Generation: 1})
+	t.Logf("nothing new: %v", f.waitAnswered(t, "nothing", git(t, f.repository, "rev-parse", "HEAD")))
+	for attempt := range attempts {
+		commit := commitFile(t, f.repository, fmt.Sprint("attempt ", attempt))
+		t.Logf("something new: %v", f.waitAnswered(t, fmt.Sprint("sync", attempt), commit))
+		if seen, _ := f.Observation(f.replicas[0].pod.UID); seen.Subject != fmt.Sprint("attempt ", attempt) || seen.Author != "test" {
+			t.Errorf("the commit is %q by %q", seen.Subject, seen.Author)
+		}
+		if switchedTogether(t, f.replicas, commit) {
+			return
+		}
+	}
+	t.Errorf("in none of %d attempts did all replicas prepare the commit before one served it", attempts)
+}
+
+// TestReplicasSwitchToPin: replicas switch together to a release that they have, and back to
+// the newest commit.
+func TestReplicasSwitchToPin(t *testing.T) {
+	t.Parallel()
+	f := startFollowed(t)
+	first := git(t, f.repository, "rev-parse", "HEAD")
+	second := commitFile(t, f.repository, "second")
+	f.waitAnswered(t, "second", second)
+	for generation, pin := range []string{first, "", first} {
+		want := pin
+		if want == "" {
+			want = second
+		}
+		begun := time.Now()
+		f.Want(testWebsite, &Wanted{UID: "1", Generation: int64(generation) + 2, Pin: pin})
+		f.waitKnown(t, want)
+		t.Logf("pinned to %q: %v", pin, time.Since(begun))
+		for _, r := range f.replicas {
+			if r.current() != want {
+				t.Errorf("pod %s serves %s, want %s", r.pod.Name, r.current(), want)
+			}
+		}
+	}
+
+	// What is fetched meanwhile is served when the pin is removed.
+	third := commitFile(t, f.repository, "third")
+	f.Want(testWebsite, &Wanted{UID: "1", Generation: 4, Pin: first, Sync: "third"})
+	waitFor(t, "all have fetched the commit", func() bool {
+		for _, r := range f.replicas {
+			if seen, _ := f.Observation(r.pod.UID); seen.Newest != third || seen.Synced != "third" {
+				return false
+			}
+		}
+		return true
+	})
+	for _, r := range f.replicas {
+		if r.current() != first {
+			t.Errorf("pod %s serves %s, want %s", r.pod.Name, r.current(), first)
+		}
+	}
+	f.Want(testWebsite, &Wanted{UID: "1", Generation: 5})
+	f.waitKnown(t, third)
+}

@@ -1,0 +1,95 @@
+package podprobe
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+// signingKey is that of the controller in these tests.
+var signingKey = func() requests.PrivateKey {
+	key, err := requests.NewPrivateKey()
+	if err != nil {
+		panic(err)
+	}
+	return key
+}()
+
+func signAs(key requests.PrivateKey) func(types.UID, url.Values) (string, error) {
+	return func(pod types.UID, parameters url.Values) (string, error) {
+		return requests.Sign(key, string(pod), parameters, time.Now())
+	}
+}
+
+// guardedPods answer with one status, and refuse requests that signingKey has not signed, with
+// a code.
+type guardedPods struct {
+	refusal int
+
+	mu   sync.Mutex
+	made []Request
+}
+
+func (g *guardedPods) Get(_ context.Context, pod *corev1.Pod, request Request) (int, []byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.made = append(g.made, request)
+	if requests.NeedsSignature(request.Query) {
+		if err := requests.Verify(requests.PublicKeysOf(signingKey), string(pod.UID), request.Signature, request.Query, time.Now()); err != nil {
+			return g.refusal, []byte(err.Error()), nil
+		}
+	}
+	return http.StatusOK, []byte(`{"revision": "1.2", "commit": "` + commitA + `", "lastContact": "2026-11-23T12:00:00Z"}`), nil
+}
+
+// TestRequestsAreSigned: requests that change something are signed for their pod, and only
+// those. A pod that refuses them is observed all the same.
+func TestRequestsAreSigned(t *testing.T) {
+	unknown, err := requests.NewPrivateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		ask     ask
+		sign    func(types.UID, url.Values) (string, error)
+		refusal int
+		// want are the encoded parameters of each request.
+		want []string
+	}{
+		"nothing to sign":      {ask: ask{wait: time.Second, after: "1.1"}, sign: signAs(signingKey), want: []string{"after=1.1&wait=1s"}},
+		"signed":               {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(signingKey), want: []string{"after=1.1&hold=true&wait=1s"}},
+		"an unknown key":       {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(unknown), refusal: 403, want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
+		"no key":               {ask: ask{wait: time.Second, after: "1.1", hold: true}, refusal: 401, want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
+		"too many requests":    {ask: ask{wait: time.Second, after: "1.1", hold: true}, sign: signAs(unknown), refusal: 429, want: []string{"after=1.1&hold=true&wait=1s", "after=1.1&wait=1s"}},
+		"of a refused release": {ask: ask{wait: time.Second, after: "1.1", release: commitA}, sign: signAs(unknown), refusal: 403, want: []string{"after=1.1&release=" + commitA + "&wait=1s", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := &guardedPods{refusal: test.refusal}
+			p := New(Config{Client: pods, Period: time.Minute, Clock: clock.RealClock{}, Workers: 1, Share: 1, Sign: test.sign})
+			got, err := p.request(t.Context(), newPod("a"), test.ask)
+			if err != nil || got.Commit != commitA || got.revision != "1.2" {
+				t.Errorf("observed %+v, error %v", got, err)
+			}
+			var made []string
+			for i, request := range pods.made {
+				made = append(made, request.Query.Encode())
+				if signed := request.Signature != ""; signed != (test.sign != nil && requests.NeedsSignature(request.Query)) {
+					t.Errorf("request %d is signed: %t", i, signed)
+				}
+			}
+			if !slices.Equal(made, test.want) {
+				t.Errorf("requests %q, want %q", made, test.want)
+			}
+		})
+	}
+}

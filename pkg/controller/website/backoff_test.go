@@ -1,0 +1,64 @@
+package website
+
+import (
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.store(foreignDeployment())
+	for range 5 {
+		if got := f.work(testKey); got != problem.Taken {
+			t.Fatalf("result %v", got)
+		}
+	}
+	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
+		t.Errorf("the key is in backoff (%d): the name would come free long before it is tried", got)
+	}
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = queue
+	for range 100 {
+		f.work(testKey)
+		if queue.wait < periodicRetry || queue.wait > 2*periodicRetry {
+			t.Fatalf("the next try is in %v", queue.wait)
+		}
+	}
+}
+
+func TestInvalidSpecIsNotRetried(t *testing.T) {
+	f := newFixture(t, newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Repository = "-x" }))
+	if got := f.work(testKey); got != problem.Failure {
+		t.Errorf("result %v", got)
+	}
+	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
+		t.Errorf("retried %d times", got)
+	}
+}
+
+// recordingQueue remembers how long the last key has to wait.
+type recordingQueue struct {
+	workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	wait time.Duration
+}
+
+func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wait = wait }
+
+// TestServerHints requests a minute of delay, which is longer than the first backoff.
+func TestServerHints(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = queue
+	fail(&f.kube.Fake, "patch", "deployments", apierrors.NewTooManyRequests("later", 60))
+	f.work(testKey)
+	if queue.wait != time.Minute {
+		t.Errorf("the next try is in %v, want the minute that the server requests", queue.wait)
+	}
+}

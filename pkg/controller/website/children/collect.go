@@ -1,0 +1,135 @@
+package children
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+// Collect deletes the configurations that no pod of a Website can be started with any
+// more: neither the Deployment nor a ReplicaSet or pod of it refers to them. Those of
+// ReplicaSets without pods stay as well: `kubectl rollout undo` starts pods from them.
+// Orphans are adopted, so that they go with the Website at the latest. It returns what
+// was done.
+//
+// The caches only spare the API server requests. Before a deletion, everything is read
+// from there, in the order in which references are passed on: a ReplicaSet comes from
+// the Deployment, a pod from a ReplicaSet.
+func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *appsv1.Deployment, current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
+	var done []Operation
+	var unused []*corev1.ConfigMap
+	mounted := sets.New(mountedConfigMaps(&deployment.Spec.Template.Spec)...).Insert(*current.GetName())
+	for _, configMap := range c.named(website) {
+		switch {
+		case mounted.Has(configMap.Name) || !configMap.DeletionTimestamp.IsZero():
+		case isOrphanOf(website, configMap):
+			adopted, p := c.adopt(ctx, website, configMap.Name, current)
+			if p != nil {
+				return done, p
+			}
+			done = append(done, adopted)
+		case metav1.IsControlledBy(configMap, website) && !c.isMounted(configMap):
+			unused = append(unused, configMap)
+		}
+	}
+	// Before it has observed the current template, the Deployment controller may still
+	// create a ReplicaSet of an earlier one.
+	if len(unused) == 0 || deployment.Status.ObservedGeneration < deployment.Generation {
+		return done, nil
+	}
+	mounted, p := c.mounted(ctx, website, deployment.Name)
+	if p != nil || !mounted.Has(*current.GetName()) {
+		return done, p
+	}
+	for _, configMap := range unused {
+		if mounted.Has(configMap.Name) {
+			continue
+		}
+		deleted, p := c.Delete(ctx, website, configMap.Name)
+		if p != nil {
+			return done, p
+		}
+		done = append(done, deleted)
+	}
+	return done, nil
+}
+
+// isMounted reports whether the cache shows a ReplicaSet whose pods mount a ConfigMap.
+func (c *ConfigMaps) isMounted(configMap *corev1.ConfigMap) bool {
+	keys, err := c.replicaSets.IndexKeys(byConfigMap, cache.MetaObjectToName(configMap).String())
+	return err != nil || len(keys) > 0
+}
+
+// mounted returns the ConfigMaps that pods of a Deployment mount, or would, by the API
+// server. It is empty when there is no such Deployment of the Website, or its
+// controller has not observed it.
+func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, deploymentName string) (sets.Set[string], *problem.Problem) {
+	names := sets.New[string]()
+	apps := c.kube.AppsV1()
+	deployment, err := apps.Deployments(website.Namespace).Get(ctx, deploymentName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return names, nil
+	case err != nil:
+		return nil, problem.Classify(fmt.Errorf("reading Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+	case !metav1.IsControlledBy(deployment, website) || deployment.Status.ObservedGeneration < deployment.Generation:
+		return names, nil
+	}
+	names.Insert(mountedConfigMaps(&deployment.Spec.Template.Spec)...)
+
+	ofDeployment := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)}
+	replicaSets, err := apps.ReplicaSets(website.Namespace).List(ctx, ofDeployment)
+	if err != nil {
+		return nil, problem.Classify(fmt.Errorf("listing the ReplicaSets of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+	}
+	for i := range replicaSets.Items {
+		names.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template.Spec)...)
+	}
+	pods, err := c.kube.CoreV1().Pods(website.Namespace).List(ctx, ofDeployment)
+	if err != nil {
+		return nil, problem.Classify(fmt.Errorf("listing the pods of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+	}
+	for i := range pods.Items {
+		names.Insert(mountedConfigMaps(&pods.Items[i].Spec)...)
+	}
+	return names, nil
+}
+
+// adopt makes a Website the owner of an earlier configuration that has none. What was
+// applied is applied again with an owner: an apply without the content would remove it.
+func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name string, current *corev1ac.ConfigMapApplyConfiguration) (Operation, *problem.Problem) {
+	client := c.client(website.Namespace)
+	orphan, err := client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Unchanged, nil
+	case err != nil:
+		return Unchanged, problem.Classify(fmt.Errorf("reading %s %q: %w", c.name, name, err))
+	case !isOrphanOf(website, orphan):
+		return Unchanged, nil
+	}
+	if p := c.mayOwn(ctx, website, name); p != nil {
+		return Unchanged, p
+	}
+	applied, err := c.extract(orphan, FieldManager)
+	if err != nil {
+		return Unchanged, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", c.name, name, err))
+	}
+	applied.OwnerReferences = current.OwnerReferences
+	adopted, err := client.Apply(ctx, applied.WithUID(orphan.UID), metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if err != nil {
+		return Unchanged, problem.Classify(fmt.Errorf("adopting %s %q: %w", c.name, name, err))
+	}
+	c.remember(adopted)
+	return Adopted, nil
+}

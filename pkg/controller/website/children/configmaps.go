@@ -1,0 +1,166 @@
+package children
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+const (
+	// byDeploymentName indexes ConfigMaps by the deployment name in theirs.
+	byDeploymentName = "namespace/deploymentName"
+	// byConfigMap indexes ReplicaSets by the ConfigMaps that their pods mount.
+	byConfigMap = "namespace/configMap"
+)
+
+// ConfigMaps reads and writes the nginx configurations of Websites. A Website has one
+// for each configuration that a pod could still be started with.
+type ConfigMaps struct {
+	*Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
+	kube        kubernetes.Interface
+	index       cache.Indexer
+	replicaSets cache.Indexer
+}
+
+func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory, owners Owners) (*ConfigMaps, error) {
+	configMaps, replicaSets := informers.Core().V1().ConfigMaps().Informer(), informers.Apps().V1().ReplicaSets().Informer()
+	if err := configMaps.AddIndexers(cache.Indexers{byDeploymentName: func(obj any) ([]string, error) {
+		configMap, ok := obj.(*corev1.ConfigMap)
+		if !ok {
+			return nil, nil
+		}
+		name, ok := resources.DeploymentNameOfConfigMap(configMap.Name)
+		if !ok {
+			return nil, nil
+		}
+		return []string{cache.NewObjectName(configMap.Namespace, name).String()}, nil
+	}}); err != nil {
+		return nil, fmt.Errorf("indexing ConfigMaps: %w", err)
+	}
+	if err := replicaSets.AddIndexers(cache.Indexers{byConfigMap: func(obj any) ([]string, error) {
+		replicaSet, ok := obj.(*appsv1.ReplicaSet)
+		if !ok {
+			return nil, nil
+		}
+		var keys []string
+		for _, name := range mountedConfigMaps(&replicaSet.Spec.Template.Spec) {
+			keys = append(keys, cache.NewObjectName(replicaSet.Namespace, name).String())
+		}
+		return keys, nil
+	}}); err != nil {
+		return nil, fmt.Errorf("indexing ReplicaSets: %w", err)
+	}
+	kind := newKind("ConfigMap", owners, configMaps, kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
+	kind.trim = TrimConfigMap
+	kind.trimmed = func(desired *corev1ac.ConfigMapApplyConfiguration) *corev1ac.ConfigMapApplyConfiguration {
+		trimmed := *desired
+		trimmed.Data = digests(desired.Data)
+		return &trimmed
+	}
+	return &ConfigMaps{Kind: kind, kube: kube, index: configMaps.GetIndexer(), replicaSets: replicaSets.GetIndexer()}, nil
+}
+
+// digest matches what TrimConfigMap makes of a value, so that doing so twice is
+// harmless.
+var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// TrimConfigMap replaces the content of a ConfigMap by digests, for the cache: with
+// redirects, a configuration has hundreds of kilobytes, and each Website has several. What
+// agents read is small.
+func TrimConfigMap(configMap *corev1.ConfigMap) {
+	if resources.IsAgentConfigMap(configMap.Name) {
+		return
+	}
+	configMap.Data, configMap.BinaryData = digests(configMap.Data), nil
+}
+
+// TrimReplicaSet keeps of a ReplicaSet, for the cache, whose it is and which ConfigMaps
+// its pods mount.
+func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) {
+	trimmed := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
+		Labels: replicaSet.Labels,
+	}}
+	for _, name := range mountedConfigMaps(&replicaSet.Spec.Template.Spec) {
+		trimmed.Spec.Template.Spec.Volumes = append(trimmed.Spec.Template.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
+		}})
+	}
+	*replicaSet = trimmed
+}
+
+func digests(data map[string]string) map[string]string {
+	short := maps.Clone(data)
+	for key, value := range data {
+		if !digest.MatchString(value) {
+			sum := sha256.Sum256([]byte(value))
+			short[key] = "sha256:" + hex.EncodeToString(sum[:])
+		}
+	}
+	return short
+}
+
+func mountedConfigMaps(pod *corev1.PodSpec) []string {
+	var names []string
+	for _, volume := range pod.Volumes {
+		if volume.ConfigMap != nil {
+			names = append(names, volume.ConfigMap.Name)
+		}
+	}
+	return names
+}
+
+// Ensure creates or updates the ConfigMap of a configuration. An immutable one of
+// another content under its name was not made here.
+func (c *ConfigMaps) Ensure(ctx context.Context, website *v1beta1.Website, desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
+	child, p := c.Find(ctx, website, *desired.GetName())
+	if p != nil {
+		return child, Unchanged, p
+	}
+	if child != nil && ptr.Deref(child.Immutable, false) && !maps.Equal(child.Data, digests(desired.Data)) {
+		return child, Unchanged, problem.NameTaken(c.name+"/"+child.Name+"/"+string(child.UID), false,
+			"%s %q is immutable and its content is not that of this Website; delete it, then it is created again", c.name, child.Name)
+	}
+	return c.Apply(ctx, website, child, desired)
+}
+
+// HoldsAny reports whether the cache shows a ConfigMap of the Website.
+func (c *ConfigMaps) HoldsAny(website *v1beta1.Website) bool {
+	for _, configMap := range c.named(website) {
+		if metav1.IsControlledBy(configMap, website) {
+			return true
+		}
+	}
+	return false
+}
+
+// named returns the cached nginx configurations with the deployment name of a Website.
+func (c *ConfigMaps) named(website *v1beta1.Website) []*corev1.ConfigMap {
+	indexed, err := c.index.ByIndex(byDeploymentName, cache.NewObjectName(website.Namespace, resources.DeploymentName(website)).String())
+	if err != nil {
+		return nil // Only an index that does not exist is an error, and newConfigMaps made it.
+	}
+	var configMaps []*corev1.ConfigMap
+	for _, obj := range indexed {
+		if configMap, ok := obj.(*corev1.ConfigMap); ok && !resources.IsAgentConfigMap(configMap.Name) {
+			configMaps = append(configMaps, configMap)
+		}
+	}
+	return configMaps
+}

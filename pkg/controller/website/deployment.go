@@ -1,0 +1,92 @@
+package website
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// ensurePods applies the Deployment and what its pods read. While the rollout is pending,
+// the pods stay as they are.
+func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desired *desiredChildren) *problem.Problem {
+	website, isFormer := found.Website, children.IsFormer(found.Deployment)
+	switch {
+	case found.RolloutPending && isFormer:
+		return nil
+	case !found.RolloutPending:
+		// The configuration comes before the pods that would otherwise wait for it, and
+		// one that belongs to something else keeps them from running with it.
+		if p := r.ensureConfigMap(ctx, website, *desired); p != nil {
+			return p
+		}
+		if isFormer {
+			if p := r.prepareTakeover(ctx, found, desired); p != nil {
+				return p
+			}
+		}
+	}
+	// What agents read is not part of the pod template, and also for pods that stay.
+	if p := r.ensureAgentConfigMap(ctx, website, *desired); p != nil {
+		return p
+	}
+	var p *problem.Problem
+	found.Deployment, p = r.ensureDeployment(ctx, website, found.Deployment, *desired)
+	return p
+}
+
+func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepConfigMap)
+	defer func() { end(p) }()
+
+	configMap, done, p := r.children.ConfigMaps.Ensure(ctx, website, desired.configMap)
+	recordChildWrite(r.children.ConfigMaps, done)
+	// Its creation needs no event: it is created together with the Deployment.
+	if done != children.Created {
+		r.events.childWritten(website, configMap, r.children.ConfigMaps, done)
+	}
+	return p
+}
+
+// ensureAgentConfigMap writes what agents read. It changes often, so it needs no events.
+func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.Website, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepAgentConfigMap)
+	defer func() { end(p) }()
+
+	configMaps := r.children.AgentConfigMaps
+	current, p := configMaps.Find(ctx, website, resources.AgentConfigMapName(website))
+	if p != nil {
+		return p
+	}
+	var existing map[string]string
+	if current != nil {
+		existing = current.Data
+	}
+	keys := ""
+	if r.keys != nil {
+		keys = r.keys.Public()
+	}
+	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(desired.website, keys, existing))
+	recordChildWrite(configMaps, done)
+	return p
+}
+
+func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Website, current *appsv1.Deployment, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepDeployment)
+	defer func() { end(p) }()
+
+	var done children.Operation
+	if current == nil {
+		deployment, done, p = r.children.Deployments.Apply(ctx, website, nil, desired.deployment)
+	} else {
+		deployment, done, p = r.children.Deployments.Update(ctx, website, current, desired.applied, desired.deployment)
+	}
+	recordChildWrite(r.children.Deployments, done)
+	r.events.childWritten(website, deployment, r.children.Deployments, done)
+	return deployment, p
+}

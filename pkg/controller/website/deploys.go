@@ -1,0 +1,158 @@
+package website
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+const (
+	// syncInterval is the average interval of the requests to sync that are started, at
+	// least, and syncBurst how many of them there may be at once: a push can follow another.
+	// Requests that come meanwhile are one.
+	syncInterval = 5 * time.Second
+	syncBurst    = 2
+)
+
+// deployMemory remembers of each Website what explains its next release, and when its
+// requests to sync were started. It begins empty: a release of which it does not know when
+// it was requested is reported without that.
+type deployMemory struct {
+	clock clock.PassiveClock
+
+	mu       sync.Mutex
+	websites map[cache.ObjectName]*deploys
+}
+
+// deploys is what is remembered of one Website.
+type deploys struct {
+	uid types.UID
+	// settled is the last generation of which it is known that all pods served what it says.
+	// changed is when the current one was first seen, or zero.
+	generation, settled int64
+	changed             time.Time
+	// running is the request to sync that is worked on, and begun since when.
+	running string
+	begun   time.Time
+	starts  *rate.Limiter
+}
+
+func newDeployMemory(clock clock.PassiveClock) *deployMemory {
+	return &deployMemory{clock: clock, websites: map[cache.ObjectName]*deploys{}}
+}
+
+// forget drops what is known of a Website that is gone.
+func (m *deployMemory) forget(key cache.ObjectName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.websites, key)
+}
+
+// see takes in a Website.
+func (m *deployMemory) see(website *v1beta1.Website) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(website)
+}
+
+// of returns what is remembered of a Website. The caller holds the lock.
+func (m *deployMemory) of(website *v1beta1.Website) *deploys {
+	key, now := cache.MetaObjectToName(website), m.clock.Now()
+	known := m.websites[key]
+	if known == nil || known.uid != website.UID {
+		known = &deploys{
+			uid: website.UID, generation: website.Generation, settled: website.Status.ObservedGeneration,
+			starts: rate.NewLimiter(rate.Every(syncInterval), syncBurst),
+		}
+		if synced := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteSynced); synced != nil {
+			known.settled = synced.ObservedGeneration
+		}
+		m.websites[key] = known
+	}
+	if website.Generation > known.generation {
+		known.generation, known.changed = website.Generation, now
+	}
+	if running := status.RunningSync(website.Status.Sync); running != known.running {
+		known.running, known.begun = running, now
+	}
+	return known
+}
+
+// recall adds to what was found of a Website what is remembered.
+func (m *deployMemory) recall(found *status.Input) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.of(found.Website)
+	found.SyncRequest.MayStart = known.starts.TokensAt(found.Now) >= 1
+	if known.running != "" {
+		found.SyncRequest.Begun = known.begun
+	}
+	found.Origin.SpecChanged = known.settled < found.Website.Generation
+	if found.Origin.SpecChanged {
+		found.Origin.SpecChangedTime = known.changed
+	}
+}
+
+// settle notes that all pods of a Website serve what its spec says.
+func (m *deployMemory) settle(website *v1beta1.Website) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.of(website)
+	known.settled = max(known.settled, website.Generation)
+}
+
+// started notes that a request to sync has been started.
+func (m *deployMemory) started(website *v1beta1.Website) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(website).starts.AllowN(m.clock.Now(), 1)
+}
+
+// untilStart returns how long the next request to sync of a Website has to wait.
+func (m *deployMemory) untilStart(website *v1beta1.Website) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	missing := 1 - m.of(website).starts.TokensAt(m.clock.Now())
+	return max(0, time.Duration(missing*float64(syncInterval)))
+}
+
+// prepareDeploys adds what is remembered to what was found of a Website, has its pods do what
+// is wanted, and has it reconciled again when its next request to sync can be started.
+func (r *reconciler) prepareDeploys(found *status.Input) {
+	if found == nil {
+		return
+	}
+	website := found.Website
+	r.deploys.recall(found)
+	found.Origin.SeenTime = r.pods.firstSeen(found)
+	if isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit; isReported && status.Settled(found) {
+		r.deploys.settle(website)
+	}
+	r.pods.wantPin(website, status.PinOf(found))
+	if status.IsSyncPending(website.Status.Sync) {
+		if wait := r.deploys.untilStart(website); wait > 0 {
+			r.statuses.queue.AddAfter(cache.MetaObjectToName(website), wait)
+		}
+	}
+}
+
+// statusWritten has the pods told of a request to sync that is started now, and reports what
+// is published.
+func (r *reconciler) statusWritten(before, after *v1beta1.Website) {
+	// One that no pod can be requested to do is completed in the same write, and counts as well.
+	if status.IsSyncPending(before.Status.Sync) && !status.IsSyncPending(after.Status.Sync) {
+		r.deploys.started(after)
+	}
+	if status.RunningSync(after.Status.Sync) != status.RunningSync(before.Status.Sync) {
+		r.pods.want(after)
+	}
+	r.events.published(before, after)
+}

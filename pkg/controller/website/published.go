@@ -1,0 +1,105 @@
+package website
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// The reasons of the events on what a Website publishes, and their action.
+const (
+	reasonPublished     = "Published"
+	reasonRolledBack    = "RolledBack"
+	reasonSyncFailed    = "SyncFailed"
+	reasonPublishFailed = "PublishFailed"
+
+	actionPublish = "Publish"
+)
+
+// shortCommit is how much of a commit events show.
+const shortCommit = 12
+
+// published reports by events and metrics what a written status has that the one before had
+// not.
+func (r *eventReporter) published(before, after *v1beta1.Website) {
+	if release := newRelease(before, after); release != nil {
+		recordRelease(release)
+		reason, verb := reasonPublished, "published"
+		if release.Cause == v1beta1.ReleaseCauseRollback {
+			reason, verb = reasonRolledBack, "rolled back to"
+		}
+		r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
+	}
+	if completed := newCompletion(before, after); completed != nil {
+		recordSync(completed)
+		if completed.Result == v1beta1.SyncFailed {
+			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s", problem.Shorten(completed.Reason+": "+completed.Message))
+		}
+	}
+	if synced := newFetchProblem(before, after); synced != nil {
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s", problem.Shorten(synced.Reason+": "+synced.Message))
+	}
+}
+
+// newRelease returns the release that the history has now, and had not, or nil. The history
+// of a Website that was published before there was one is not new.
+func newRelease(before, after *v1beta1.Website) *v1beta1.WebsiteRelease {
+	now, was := after.Status.History, before.Status.History
+	if len(now) == 0 || len(was) > 0 && was[0].Commit == now[0].Commit || len(was) == 0 && before.Status.Commit != "" {
+		return nil
+	}
+	return &now[0]
+}
+
+func newCompletion(before, after *v1beta1.Website) *v1beta1.WebsiteSyncCompletion {
+	if after.Status.Sync == nil || after.Status.Sync.Completed == nil {
+		return nil
+	}
+	completed := after.Status.Sync.Completed
+	if was := before.Status.Sync; was != nil && was.Completed != nil && was.Completed.RequestedTime.Equal(&completed.RequestedTime) {
+		return nil
+	}
+	return completed
+}
+
+// newFetchProblem returns the condition Synced if it says, and did not, why a commit cannot be
+// fetched or published, or nil.
+func newFetchProblem(before, after *v1beta1.Website) *metav1.Condition {
+	synced := meta.FindStatusCondition(after.Status.Conditions, v1beta1.WebsiteSynced)
+	if synced == nil || synced.Status != metav1.ConditionFalse || !status.IsFetchProblem(synced.Reason) {
+		return nil
+	}
+	if was := meta.FindStatusCondition(before.Status.Conditions, v1beta1.WebsiteSynced); was != nil && was.Reason == synced.Reason {
+		return nil
+	}
+	return synced
+}
+
+// describeRelease describes a release as one line of a log.
+func describeRelease(website *v1beta1.Website, release *v1beta1.WebsiteRelease) string {
+	line := strings.Builder{}
+	line.WriteString(release.Commit[:min(len(release.Commit), shortCommit)])
+	if release.Subject != "" {
+		fmt.Fprintf(&line, " %q", release.Subject)
+	}
+	if release.Author != "" {
+		line.WriteString(" by " + release.Author)
+	}
+	line.WriteString(" (" + string(release.Cause))
+	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil && sync.RequestedBy != "" {
+		line.WriteString(" by " + sync.RequestedBy)
+	}
+	if release.DelayMilliseconds != nil {
+		fmt.Fprintf(&line, ", after %v", time.Duration(*release.DelayMilliseconds)*time.Millisecond)
+	}
+	line.WriteString(")")
+	return line.String()
+}

@@ -1,0 +1,74 @@
+package resources
+
+import (
+	"cmp"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+const (
+	caVolume    = "git-ca"
+	caMountPath = "/etc/git-ca"
+	caFile      = "ca.crt"
+)
+
+// Proxy is the HTTP proxy of git.
+type Proxy struct {
+	// HTTPS and HTTP are the URLs of the proxies for https:// and http:// repositories.
+	HTTPS, HTTP string
+	// None are the hosts and networks that are reached without, separated by commas.
+	None string
+}
+
+// variables are those that git reads. The first is read in lower case only.
+func (p Proxy) variables() []*corev1ac.EnvVarApplyConfiguration {
+	var variables []*corev1ac.EnvVarApplyConfiguration
+	for _, variable := range []struct{ name, value string }{{"http_proxy", p.HTTP}, {"https_proxy", p.HTTPS}, {"no_proxy", p.None}} {
+		if variable.value != "" {
+			variables = append(variables, corev1ac.EnvVar().WithName(variable.name).WithValue(unexpanded(variable.value)))
+		}
+	}
+	return variables
+}
+
+func pullSecrets(names []string) []*corev1ac.LocalObjectReferenceApplyConfiguration {
+	var secrets []*corev1ac.LocalObjectReferenceApplyConfiguration
+	for _, name := range names {
+		secrets = append(secrets, corev1ac.LocalObjectReference().WithName(name))
+	}
+	return secrets
+}
+
+// caVolumes mount the bundle of CA certificates of a source. One that is missing keeps the
+// pod from starting, with an event that names it.
+func caVolumes(source *v1beta1.WebsiteSource) []*corev1ac.VolumeApplyConfiguration {
+	if source.CARef == nil {
+		return nil
+	}
+	volume, item := corev1ac.Volume().WithName(caVolume), corev1ac.KeyToPath().WithKey(cmp.Or(source.CARef.Key, caFile)).WithPath(caFile)
+	if source.CARef.SecretName != "" {
+		volume.WithSecret(corev1ac.SecretVolumeSource().WithSecretName(source.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item))
+	} else {
+		volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(source.CARef.ConfigMapName).WithItems(item))
+	}
+	return []*corev1ac.VolumeApplyConfiguration{volume}
+}
+
+// caMounts give git, and not nginx, what caVolumes hold.
+func caMounts(source *v1beta1.WebsiteSource) []*corev1ac.VolumeMountApplyConfiguration {
+	if source.CARef == nil {
+		return nil
+	}
+	return []*corev1ac.VolumeMountApplyConfiguration{corev1ac.VolumeMount().WithName(caVolume).WithMountPath(caMountPath).WithReadOnly(true)}
+}
+
+// caVariables have git verify servers with the bundle, which it reads for each fetch, in the
+// place of the public CAs.
+func caVariables(source *v1beta1.WebsiteSource) []*corev1ac.EnvVarApplyConfiguration {
+	if source.CARef == nil {
+		return nil
+	}
+	return []*corev1ac.EnvVarApplyConfiguration{corev1ac.EnvVar().WithName("GIT_SSL_CAINFO").WithValue(caMountPath + "/" + caFile)}
+}

@@ -1,0 +1,60 @@
+package resources
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// restVariable is the part of the requested path that '*' matches, as the template
+// sets it. It stands for ":splat", and never begins with a slash.
+const restVariable = "${rest}"
+
+// redirect returns what the template needs for a redirect.
+func (q *quoter) redirect(what string, wanted v1beta1.Redirect) redirect {
+	r := redirect{Code: cmp.Or(wanted.Code, http.StatusMovedPermanently)}
+	to, fragment, hasFragment := strings.Cut(wanted.To, "#")
+	if hasFragment {
+		fragment = "#" + fragment
+	}
+	// A target with a query string keeps its own.
+	args := ""
+	if !strings.Contains(to, "?") {
+		args = "$is_args$args"
+	}
+	before, after := q.inner(what+".to", to), q.inner(what+".to", fragment)
+	if prefix, ok := strings.CutSuffix(wanted.From, "*"); ok && isPrefix(prefix, wanted.To) {
+		r.Prefix, r.Length = q.literal(what+".from", prefix), len(prefix)
+		r.From = q.quote(what+".from", prefix)
+		before, after = strings.ReplaceAll(before, ":splat", restVariable), strings.ReplaceAll(after, ":splat", restVariable)
+	} else {
+		r.From = q.quote(what+".from", wanted.From)
+	}
+	r.To = `"` + before + args + after + `"`
+	return r
+}
+
+// isPrefix reports whether a path before '*' is a prefix. Websites from before
+// prefixes were supported may have others, and targets that would redirect
+// without end; these are paths with a literal '*'.
+func isPrefix(prefix, to string) bool {
+	return strings.HasSuffix(prefix, "/") && !strings.Contains(prefix, "*") && prefix != errorPrefix+"/" && !strings.HasPrefix(to, prefix)
+}
+
+// inner returns value as it is written between double quotes.
+func (q *quoter) inner(what, value string) string {
+	quoted := q.quote(what, value)
+	return quoted[1 : len(quoted)-1]
+}
+
+// literal returns a part of a regular expression that matches value only. It is
+// hardly longer than value, as an escape for each character would be.
+func (q *quoter) literal(what, value string) string {
+	if strings.ContainsAny(value, `\"`) {
+		q.fail(fmt.Errorf("%s %q contains '\\' or '\"': remove them", what, value))
+	}
+	return `\Q` + value + `\E`
+}

@@ -1,0 +1,189 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// Limit bounds the limited rollouts in progress, and admits those of the oldest Websites
+// first. All that it knows it has learned from the cluster: Start and one reconciliation
+// of every Website are enough.
+type Limit struct {
+	// most is how many rollouts may be in progress. Zero: any number.
+	most int
+	// wake has a Website reconciled that can be admitted now.
+	wake func(cache.ObjectName)
+
+	mu       sync.Mutex
+	websites map[cache.ObjectName]entry
+	counts   [states]int
+}
+
+// entry is what is known of a Website. The others have no rollout to wait for.
+type entry struct {
+	created time.Time
+	state   state
+	// template is the pod template for which a Website waits.
+	template string
+}
+
+type state int
+
+const (
+	// unknown is a Website that was not reconciled since the start: it may have to wait.
+	unknown state = iota
+	waiting
+	inProgress
+
+	states = iota
+)
+
+// NewLimit returns a limit. Zero is none.
+func NewLimit(most int, wake func(cache.ObjectName)) *Limit {
+	return &Limit{most: most, wake: wake, websites: map[cache.ObjectName]entry{}}
+}
+
+// Start begins with the Websites that there are, of which some have rollouts in progress.
+func (l *Limit) Start(websites []*v1beta1.Website, isInProgress func(*v1beta1.Website) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.websites, l.counts = map[cache.ObjectName]entry{}, [states]int{}
+	for _, website := range websites {
+		state := unknown
+		if isInProgress(website) {
+			state = inProgress
+		}
+		l.set(cache.MetaObjectToName(website), entry{created: website.CreationTimestamp.Time, state: state})
+	}
+}
+
+// Admit reports whether the rollout of a pod template may begin now. It counts as in
+// progress until Observe says otherwise. If it may not, the Website waits: it is woken as
+// soon as it may.
+func (l *Limit) Admit(website *v1beta1.Website, template string) bool {
+	if l.most == 0 {
+		return true
+	}
+	key := cache.MetaObjectToName(website)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.websites[key]
+	admitted := before.state == inProgress || l.free() > l.ahead(key, website.CreationTimestamp.Time)
+	next := entry{created: website.CreationTimestamp.Time, state: waiting, template: template}
+	if admitted {
+		next.state, next.template = inProgress, ""
+	}
+	l.set(key, next)
+	return admitted
+}
+
+// Waits reports whether a Website waits for the rollout of this very pod template. A change
+// of the Website that leaves the template as it was then is no reason to roll out.
+func (l *Limit) Waits(key cache.ObjectName, template string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := l.websites[key]
+	return ok && known.state == waiting && known.template == template
+}
+
+// Observe ends a reconciliation of a Website that does not wait.
+func (l *Limit) Observe(website *v1beta1.Website, isInProgress bool) {
+	key := cache.MetaObjectToName(website)
+	if !isInProgress {
+		l.Forget(key)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.set(key, entry{created: website.CreationTimestamp.Time, state: inProgress})
+}
+
+// Forget drops a Website that is gone, or has no rollout.
+func (l *Limit) Forget(key cache.ObjectName) {
+	for _, next := range l.drop(key) {
+		l.wake(next)
+	}
+}
+
+// Counts returns how many Websites wait, and how many limited rollouts are in progress.
+func (l *Limit) Counts() (pending, running int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts[waiting], l.counts[inProgress]
+}
+
+// drop forgets a Website and returns those that can be admitted now.
+func (l *Limit) drop(key cache.ObjectName) []cache.ObjectName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := l.websites[key]
+	if !ok {
+		return nil
+	}
+	delete(l.websites, key)
+	l.counts[known.state]--
+	if l.counts[waiting] == 0 || l.free() <= 0 {
+		return nil
+	}
+	return l.admissible()
+}
+
+// admissible returns the Websites that wait and are among the oldest for which there is
+// room. The caller holds the lock.
+func (l *Limit) admissible() []cache.ObjectName {
+	var queue []cache.ObjectName
+	for key, known := range l.websites {
+		if known.state != inProgress {
+			queue = append(queue, key)
+		}
+	}
+	slices.SortFunc(queue, func(a, b cache.ObjectName) int {
+		return compareAge(l.websites[a].created, a, l.websites[b].created, b)
+	})
+	queue = queue[:min(len(queue), l.free())]
+	return slices.DeleteFunc(queue, func(key cache.ObjectName) bool { return l.websites[key].state != waiting })
+}
+
+// free is how many rollouts may begin. The caller holds the lock.
+func (l *Limit) free() int { return l.most - l.counts[inProgress] }
+
+// ahead counts the older Websites that wait or may have to, as far as that matters. The
+// caller holds the lock.
+func (l *Limit) ahead(key cache.ObjectName, created time.Time) int {
+	older, free := 0, l.free()
+	if free <= 0 {
+		return 0
+	}
+	for other, known := range l.websites {
+		if known.state != inProgress && other != key && compareAge(known.created, other, created, key) < 0 {
+			if older++; older >= free {
+				break
+			}
+		}
+	}
+	return older
+}
+
+// set replaces what is known of a Website. The caller holds the lock.
+func (l *Limit) set(key cache.ObjectName, known entry) {
+	if before, ok := l.websites[key]; ok {
+		l.counts[before.state]--
+	}
+	l.websites[key] = known
+	l.counts[known.state]++
+}
+
+// Compare orders Websites by age, and those of one second by namespace and name.
+func Compare(a, b *v1beta1.Website) int {
+	return compareAge(a.CreationTimestamp.Time, cache.MetaObjectToName(a), b.CreationTimestamp.Time, cache.MetaObjectToName(b))
+}
+
+func compareAge(created time.Time, key cache.ObjectName, otherCreated time.Time, otherKey cache.ObjectName) int {
+	return cmp.Or(created.Compare(otherCreated), cmp.Compare(key.Namespace, otherKey.Namespace), cmp.Compare(key.Name, otherKey.Name))
+}

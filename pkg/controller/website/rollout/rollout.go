@@ -1,0 +1,76 @@
+// Package rollout limits how many Deployments replace their pods at the same time for
+// another reason than a change of their Website: a new version of the controller changes
+// the pod template of every Website, and each new pod clones a repository.
+package rollout
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// The reasons that the Deployment controller gives for its condition Progressing.
+const (
+	reasonComplete = "NewReplicaSetAvailable"
+	reasonOverdue  = "ProgressDeadlineExceeded"
+)
+
+// written are the reasons of the condition Progressing of a Website whose children were
+// written as its spec requires.
+var written = sets.New(
+	v1beta1.WebsiteReasonRolloutComplete,
+	v1beta1.WebsiteReasonRolloutInProgress,
+	v1beta1.WebsiteReasonRolloutPending,
+	v1beta1.WebsiteReasonDeploymentPaused,
+	v1beta1.WebsiteReasonProgressDeadlineExceeded,
+)
+
+// RequestedByUser reports whether the pod template of a Deployment is to change because
+// the Website has changed since it was last reconciled. A suspended Website is to stay on
+// the commit, unless that is empty; it is known only some time after the change.
+func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment, commit string) bool {
+	if website.Status.ObservedGeneration != website.Generation {
+		return true
+	}
+	if commit != "" && commit != workload.CommitOf(&deployment.Spec.Template.Spec) {
+		return true
+	}
+	// An earlier attempt to write the change may have failed. The status is then about
+	// this generation, but the Deployment is not.
+	reported := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)
+	generation, ok := children.WrittenGeneration(deployment)
+	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason))
+}
+
+// InProgress reports whether a Deployment is replacing its pods in a limited rollout.
+// One that has exceeded its progress deadline, or is paused, does not count: it may never
+// end. There need not be a Deployment.
+func InProgress(deployment *appsv1.Deployment) bool {
+	if deployment == nil || deployment.Annotations[children.LimitedRolloutAnnotation] == "" ||
+		deployment.Spec.Paused || ptr.Deref(deployment.Spec.Replicas, 1) == 0 {
+		return false
+	}
+	status := &deployment.Status
+	if status.ObservedGeneration < deployment.Generation {
+		return true
+	}
+	progressing := workload.DeploymentCondition(deployment, appsv1.DeploymentProgressing)
+	switch {
+	case progressing == nil:
+		return true
+	case progressing.Status == corev1.ConditionFalse && progressing.Reason == reasonOverdue:
+		return false
+	case progressing.Reason == reasonComplete:
+		// It stays complete when pods are lost later. A return to an earlier revision
+		// begins with the reason of that one, and with pods that are not up to date.
+		return status.UpdatedReplicas != status.Replicas
+	default:
+		return true
+	}
+}

@@ -1,0 +1,79 @@
+package website
+
+import (
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// limitRollout leaves the pod template of a Deployment as it is while too many others are
+// rolling out, unless it changes because the Website did. Everything else of the children
+// is written all the same.
+func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren) *problem.Problem {
+	deployment, website := found.Deployment, found.Website
+	if deployment == nil {
+		return nil
+	}
+	applied, p := r.children.Deployments.Applied(deployment)
+	if p != nil {
+		return p
+	}
+	desired.applied = applied
+	if keepTakeover(found, applied) {
+		desired.deployment.Spec.WithMinReadySeconds(takeoverReadySeconds)
+	}
+	before, err := children.TemplateHash(children.Template(applied))
+	if err != nil {
+		return problem.InvalidSpec(err)
+	}
+	after, err := children.TemplateHash(children.Template(desired.deployment))
+	if err != nil {
+		return problem.InvalidSpec(err)
+	}
+	if before == after {
+		desired.keepMark(applied)
+		return nil
+	}
+	requested := !children.IsFormer(deployment) && rollout.RequestedByUser(website, deployment, desired.commit) && !r.rollouts.Waits(cache.MetaObjectToName(website), after)
+	switch {
+	case requested, ptr.Deref(website.Spec.Replicas, 1) == 0, !deployment.DeletionTimestamp.IsZero():
+	case r.rollouts.Admit(website, after):
+		desired.deployment.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: "true"})
+	default:
+		found.RolloutPending = true
+		desired.deployment.Spec.Template = children.Template(applied)
+		desired.keepMark(applied)
+	}
+	return nil
+}
+
+// keepMark leaves the annotation of a limited rollout as it is.
+func (d *desiredChildren) keepMark(applied *deploymentConfiguration) {
+	if mark, ok := applied.Annotations[children.LimitedRolloutAnnotation]; ok {
+		d.deployment.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: mark})
+	}
+}
+
+// observeRollout ends the part of a reconciliation that may begin a rollout, which has
+// found this, or nil.
+func (r *reconciler) observeRollout(website *v1beta1.Website, found *status.Input) {
+	switch {
+	case found == nil:
+		r.rollouts.Observe(website, false)
+	case !found.RolloutPending:
+		r.rollouts.Observe(website, rollout.InProgress(found.Deployment))
+	}
+}
+
+// startRollouts has the limit know the rollouts that are in progress already.
+func (r *reconciler) startRollouts(websites []*v1beta1.Website) {
+	r.rollouts.Start(websites, func(website *v1beta1.Website) bool {
+		return rollout.InProgress(r.children.Deployments.Held(website, resources.DeploymentName(website)))
+	})
+}

@@ -1,0 +1,88 @@
+package status
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// maxHistory is how many releases are reported.
+const maxHistory = 10
+
+// Origin is what is remembered about why the pods could serve another commit. It is of
+// this controller only, and zero where the one before it would have to be asked.
+type Origin struct {
+	// SpecChanged is true if not all pods have served what the spec says since it has
+	// changed, which was seen at SpecChangedTime.
+	SpecChanged     bool
+	SpecChangedTime time.Time
+	// SeenTime is when the commit that all ready pods serve was first seen at one of them.
+	SeenTime time.Time
+}
+
+// history returns the releases to report: a commit is one once all ready pods serve it.
+func (in *Input) history() []v1beta1.WebsiteRelease {
+	reported := in.Website.Status.History
+	commit, state := commitOf(in.Pods)
+	if !in.Probing || state != commitAgreed {
+		return reported
+	}
+	subject, author := in.describeCommit()
+	if len(reported) > 0 && reported[0].Commit == commit {
+		if reported[0].Subject != "" || subject == "" {
+			return reported
+		}
+		described := append([]v1beta1.WebsiteRelease(nil), reported...)
+		described[0].Subject, described[0].Author = subject, author
+		return described
+	}
+	published := v1beta1.WebsiteRelease{
+		Commit: commit, Subject: subject, Author: author, PublishedTime: metav1.NewTime(in.Now.Truncate(time.Second)),
+	}
+	var since time.Time
+	if published.Cause, since = in.cause(commit); !since.IsZero() {
+		published.DelayMilliseconds = ptr.To(max(0, in.Now.Sub(since).Milliseconds()))
+	}
+	history := append([]v1beta1.WebsiteRelease{published}, reported...)
+	return history[:min(len(history), maxHistory)]
+}
+
+// cause returns why the pods serve a commit that is new in the history, and since when they
+// were to, or zero.
+func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
+	website, sync := in.Website, in.Website.Status.Sync
+	switch {
+	case len(website.Status.History) == 0 && website.Status.Commit != "":
+		// It was published before there was a history.
+		return v1beta1.ReleaseCauseSpec, time.Time{}
+	case len(website.Status.History) == 0 && website.Generation == 1:
+		return v1beta1.ReleaseCauseSpec, website.CreationTimestamp.Time
+	case len(website.Status.History) == 0:
+		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime
+	case website.Spec.Pin == commit && !website.Spec.Suspend:
+		return v1beta1.ReleaseCauseRollback, in.Origin.SpecChangedTime
+	case in.Origin.SpecChanged:
+		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime
+	case RunningSync(sync) != "" && !in.seenBefore(in.SyncRequest.Begun):
+		return v1beta1.ReleaseCauseSync, sync.StartedTime.Time
+	default:
+		return v1beta1.ReleaseCausePoll, in.Origin.SeenTime
+	}
+}
+
+func (in *Input) seenBefore(begun time.Time) bool {
+	return !in.Origin.SeenTime.IsZero() && in.Origin.SeenTime.Before(begun)
+}
+
+// describeCommit returns the subject and the author of the commit of the ready pods.
+func (in *Input) describeCommit() (subject, author string) {
+	for _, pod := range in.Pods {
+		if pod.Ready && pod.Subject != "" {
+			return pod.Subject, pod.Author
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,51 @@
+package status
+
+import (
+	"cmp"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// PinOf returns the commit that the agents are requested to serve, or nothing. Of a suspended
+// Website that is the one that it stays on.
+func PinOf(in *Input) string { return cmp.Or(KeptCommit(in), in.Website.Spec.Pin) }
+
+// Settled reports whether all ready pods serve what the spec says.
+func Settled(in *Input) bool {
+	commit, state := commitOf(in.Pods)
+	pin := PinOf(in)
+	if !in.rolledOut() || in.Problem != nil || state != commitAgreed || pin != "" && commit != pin {
+		return false
+	}
+	for _, pod := range in.Pods {
+		if pod.Ready && (pod.Pin != pin || pin == "" && pod.Newest != "" && pod.Newest != commit) {
+			return false
+		}
+	}
+	return true
+}
+
+// pinned finds that all ready pods serve the commit that the spec names. Whether they can
+// fetch another one does not matter then.
+func pinned(in *Input) *finding {
+	pin := PinOf(in)
+	commit, state := commitOf(in.Pods)
+	if in.Website.Spec.Suspend || pin == "" || state != commitAgreed || commit != pin {
+		return nil
+	}
+	message := "all ready pods serve the commit of spec.pin"
+	if newest := in.newestCommit(); newest != "" && newest != commit {
+		message += "; spec.source.ref leads to commit " + newest
+	}
+	return &finding{reason: v1beta1.WebsiteReasonPinned, message: message}
+}
+
+// pinPending finds that the pods do not serve the commit of spec.pin yet.
+func pinPending(in *Input) *finding {
+	pin := PinOf(in)
+	commit, state := commitOf(in.Pods)
+	if in.Website.Spec.Suspend || pin == "" || state != commitAgreed || commit == pin {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve another commit than spec.pin, which is being fetched"}
+}

@@ -1,0 +1,65 @@
+package status
+
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// stalledReasons are the reasons that only a user can resolve, by changing the
+// Website or what it refers to. The others may resolve themselves: a node is added,
+// a quota is raised, a Secret follows, a host is reachable again. Since clients give
+// up when a Website is stalled, what is not certain is not in here.
+var stalledReasons = sets.New(
+	v1beta1.WebsiteReasonSpecInvalid,
+	v1beta1.WebsiteReasonNameTaken,
+	v1beta1.WebsiteReasonConflictingManager,
+	v1beta1.WebsiteReasonNodePortTaken,
+	v1beta1.WebsiteReasonDeploymentPaused,
+	v1beta1.WebsiteReasonProgressDeadlineExceeded,
+	v1beta1.WebsiteReasonPathNotFound,
+	v1beta1.WebsiteReasonRepositoryTooLarge,
+	// The next six count after two failed fetches in a row.
+	v1beta1.WebsiteReasonRefNotFound,
+	v1beta1.WebsiteReasonCommitRefused,
+	v1beta1.WebsiteReasonHostKeyMismatch,
+	v1beta1.WebsiteReasonObjectFormatMismatch,
+	v1beta1.WebsiteReasonRepositoryNotFound,
+	v1beta1.WebsiteReasonAuthenticationFailed,
+)
+
+// stalled finds what keeps a Website from becoming what its spec says until a user
+// acts.
+func stalled(in *Input) *finding {
+	found := obstacle(in)
+	if found == nil || found.transient || !stalledReasons.Has(found.reason) {
+		return nil
+	}
+	return found
+}
+
+// reconciling finds that a Website is not yet what its spec says, and will be
+// without a user's doing as far as is known.
+func reconciling(in *Input) *finding {
+	if stalled(in) != nil {
+		return nil
+	}
+	if found := obstacle(in); found != nil {
+		return found
+	}
+	if in.rolledOut() {
+		return nil
+	}
+	return rolloutInProgress(in)
+}
+
+// obstacle finds why a Website is not what its spec says, or nothing. A Website
+// that is Ready can have one: pods that are added to those that serve do not start.
+func obstacle(in *Input) *finding {
+	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(overdue)} {
+		if found := find(in); found != nil {
+			return found
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// syncGrace is how long pods may take for a sync in addition to the time limit of a fetch:
+// to make a release of it, and to switch to that together.
+const syncGrace = 30 * time.Second
+
+// SyncRequest is what is known of requests to sync, in addition to the status.
+type SyncRequest struct {
+	// MayStart is false while another request has been started recently.
+	MayStart bool
+	// Begun is since when the started request is worked on.
+	Begun time.Time
+}
+
+// SyncID identifies a request to sync among those of a Website.
+func SyncID(requested metav1.MicroTime) string {
+	return requested.UTC().Format(metav1.RFC3339Micro)
+}
+
+// IsSyncPending reports whether a request to sync has not been started.
+func IsSyncPending(sync *v1beta1.WebsiteSyncStatus) bool {
+	return sync != nil && (sync.StartedTime == nil || sync.StartedTime.Before(&sync.RequestedTime))
+}
+
+// RunningSync returns the ID of the request to sync that is started and not completed, or
+// nothing.
+func RunningSync(sync *v1beta1.WebsiteSyncStatus) string {
+	if sync == nil || sync.StartedTime == nil || sync.Completed != nil && !sync.Completed.RequestedTime.Before(sync.StartedTime) {
+		return ""
+	}
+	return SyncID(*sync.StartedTime)
+}
+
+// sync returns what is to be reported about requests to sync. A request is started in one
+// write and its pods are told after that: what is pushed before that write is fetched, and
+// what is pushed later makes a request of its own.
+func (in *Input) sync(history []v1beta1.WebsiteRelease) *v1beta1.WebsiteSyncStatus {
+	sync := in.Website.Status.Sync.DeepCopy()
+	isPending := IsSyncPending(sync)
+	if !isPending && RunningSync(sync) == "" {
+		return sync
+	}
+	isRunning := RunningSync(sync) != ""
+	if !isRunning && !in.SyncRequest.MayStart {
+		return sync
+	}
+	if refused := in.syncRefused(); refused != nil {
+		sync.StartedTime = ptr.To(sync.RequestedTime)
+		sync.Completed = in.syncCompleted(sync, v1beta1.SyncFailed, refused)
+		return sync
+	}
+	if !isRunning {
+		sync.StartedTime = ptr.To(sync.RequestedTime)
+		return sync
+	}
+	if result, found := in.syncResult(sync, history); found != nil {
+		sync.Completed = in.syncCompleted(sync, result, found)
+	}
+	return sync
+}
+
+func (in *Input) syncCompleted(sync *v1beta1.WebsiteSyncStatus, result v1beta1.SyncResult, found *finding) *v1beta1.WebsiteSyncCompletion {
+	commit, _ := commitOf(in.Pods)
+	return &v1beta1.WebsiteSyncCompletion{
+		RequestedTime: *sync.StartedTime, CompletedTime: metav1.NewMicroTime(in.Now.Truncate(time.Microsecond)),
+		Result: result, Reason: found.reason, Message: problem.Shorten(found.message), Commit: commit,
+	}
+}
+
+// syncRefused finds why no pod can be requested to sync.
+func (in *Input) syncRefused() *finding {
+	switch {
+	case in.Website.Spec.Suspend:
+		return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: the repository is not fetched; set it to false"}
+	case in.wantedReplicas() == 0:
+		return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "spec.replicas is 0: no pod fetches the repository"}
+	case !in.Probing:
+		return notObserved(in)
+	default:
+		return nil
+	}
+}
+
+// syncResult finds how the request to sync that is started has ended, or nothing.
+func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.WebsiteRelease) (v1beta1.SyncResult, *finding) {
+	id, waits := RunningSync(sync), false
+	for _, pod := range in.Pods {
+		switch {
+		case !pod.Ready:
+		case !pod.Observed || !pod.Reachable || pod.Synced != id:
+			waits = true
+		case pod.PathNotFound:
+			return v1beta1.SyncFailed, pathNotFound(in.Website, pod)
+		case pod.Failure != workload.FailureNone:
+			return v1beta1.SyncFailed, explainFetch(in.Website, pod.Failure)
+		}
+	}
+	commit, state := commitOf(in.Pods)
+	if waits || state != commitAgreed {
+		return v1beta1.SyncFailed, in.syncOverdue(state)
+	}
+	wanted := ""
+	if sync.StartedTime.Equal(&sync.RequestedTime) {
+		wanted = sync.Commit
+	}
+	newest := in.newestCommit()
+	switch pin := PinOf(in); {
+	case pin != "" && wanted == "" && newest != "" && newest != commit:
+		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + newest + " is fetched and not served: spec.pin is " + pin + "; remove it to serve the newest commit"}
+	case wanted == "" || wanted == commit || servedSince(history, wanted, sync.StartedTime):
+		return v1beta1.SyncSucceeded, &finding{reason: v1beta1.WebsiteReasonCommitPublished, message: "all ready pods serve commit " + commit}
+	case pin != "":
+		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + wanted + " is not served: spec.pin is " + pin}
+	default:
+		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonRefElsewhere, message: "spec.source.ref leads to commit " + commit + ", not to " + wanted}
+	}
+}
+
+// servedSince reports whether a commit was published after a time. Another one may have been
+// pushed and published since.
+func servedSince(history []v1beta1.WebsiteRelease, commit string, since *metav1.MicroTime) bool {
+	for _, release := range history {
+		if release.Commit == commit && !release.PublishedTime.Time.Before(since.Truncate(time.Second)) {
+			return true
+		}
+	}
+	return false
+}
+
+// syncLimit is how long a request to sync may take.
+func (in *Input) syncLimit() time.Duration {
+	return time.Duration(in.Website.Spec.Sync.TimeoutSeconds)*time.Second + syncGrace
+}
+
+// syncOverdue finds that pods have not answered a request to sync in time, or nothing.
+func (in *Input) syncOverdue(state commitState) *finding {
+	if in.SyncRequest.Begun.IsZero() || in.Now.Sub(in.SyncRequest.Begun) < in.syncLimit() {
+		return nil
+	}
+	for _, find := range []func(*Input) *finding{fetchProblem, podsUnreachable, syncUnreachable} {
+		if found := find(in); found != nil {
+			return found
+		}
+	}
+	if state == commitNone {
+		return &finding{reason: v1beta1.WebsiteReasonNoReadyPods, message: fmt.Sprintf("no pod is ready after %v", in.syncLimit())}
+	}
+	return &finding{reason: v1beta1.WebsiteReasonSyncTimedOut, message: fmt.Sprintf("not all ready pods have finished a fetch within %v", in.syncLimit())}
+}
+
+// newestCommit returns the commit that all ready pods have fetched last, or nothing.
+func (in *Input) newestCommit() string {
+	newest := ""
+	for _, pod := range in.Pods {
+		switch {
+		case !pod.Ready || !pod.Observed:
+		case pod.Newest == "" || newest != "" && pod.Newest != newest:
+			return ""
+		default:
+			newest = pod.Newest
+		}
+	}
+	return newest
+}

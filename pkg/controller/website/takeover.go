@@ -1,0 +1,97 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// takeoverReadySeconds is how long former pods stay after one that replaces them has become
+// ready. Within it, the Service must lead to that one, and no node send requests to the former
+// pods, which end at once when they are deleted. If the leader is killed in between, another
+// one takes up to 25 seconds to go on: its lease expires after 15.
+const takeoverReadySeconds = 45
+
+// serviceDelay is how long a pod that replaces former ones is ready before the Service leads to
+// it. What computes the endpoints may observe the pod later than this controller, and would find
+// none that is ready.
+const serviceDelay = 5 * time.Second
+
+// servingPods returns the ready pods to which the Service leads, or is to lead.
+func (r *reconciler) servingPods(found *status.Input) []*corev1.Pod {
+	ready := found.ReadyPods()
+	service := r.children.Services.Held(found.Website, resources.ServiceName(found.Website))
+	if service == nil || service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] == "" {
+		return ready // It does not lead to former pods.
+	}
+	for _, pod := range ready {
+		since := found.Now.Sub(workload.PodCondition(pod, corev1.PodReady).LastTransitionTime.Time)
+		// The clock of a node that is ahead says nothing.
+		if since < 0 || since >= serviceDelay {
+			found.ServiceWaits = 0
+			return ready
+		}
+		found.ServiceWaits = serviceDelay - since
+	}
+	return nil
+}
+
+// keepFormerPods has the Service send requests to the pods of the controller before this
+// one, and to no others. The pods that replace them match its selector as well, but answer
+// at another port.
+func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *problem.Problem {
+	website := found.Website
+	if !children.IsFormer(found.Deployment) || len(found.ReadyPods()) > 0 {
+		return nil // The Service follows those that are ready.
+	}
+	pods, p := r.children.Takeover.ServingPods(ctx, found.Deployment, workload.IsReady)
+	if p != nil || len(pods) == 0 {
+		return p
+	}
+	revisions := workload.FormerRevisions(pods)
+	if len(revisions) > 1 {
+		return problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), website.Name,
+			fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over afterwards", found.Deployment.Name)))
+	}
+	services := r.children.Services
+	current, p := services.Find(ctx, website, resources.ServiceName(website))
+	if p != nil || current == nil {
+		return p // A missing one is created with the Deployment.
+	}
+	service, done, p := services.Apply(ctx, website, current, workload.FormerService(website, current, revisions.UnsortedList()[0]))
+	if p != nil {
+		return p
+	}
+	recordChildWrite(services, done)
+	r.events.childWritten(website, service, services, done)
+	return nil
+}
+
+// prepareTakeover has the Deployment of the controller before this one ready for an apply.
+func (r *reconciler) prepareTakeover(ctx context.Context, found *status.Input, desired *desiredChildren) *problem.Problem {
+	deployment, p := r.children.Takeover.Prepare(ctx, found.Website, found.Deployment.Name, found.Now)
+	if p != nil {
+		return p
+	}
+	found.Deployment = deployment
+	desired.applied, p = r.children.Deployments.Applied(deployment)
+	return p
+}
+
+// keepTakeover reports whether a Deployment still has pods of the controller before this
+// one, or has just got its last.
+func keepTakeover(found *status.Input, applied *deploymentConfiguration) bool {
+	return children.IsFormer(found.Deployment) ||
+		applied != nil && applied.Spec != nil && applied.Spec.MinReadySeconds != nil && !workload.AvailabilityOf(found.Deployment).RolledOut
+}

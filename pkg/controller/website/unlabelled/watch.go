@@ -1,0 +1,78 @@
+// Package unlabelled watches the children of Websites that lack the label on which
+// the controller's informers select: another client has removed it, or made the
+// child. Nothing of other objects is kept in memory.
+package unlabelled
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// selector leaves out what the informers see.
+const selector = resources.LabelManagedBy + "!=" + resources.ManagedBy
+
+// Watch watches the metadata of objects without the label.
+type Watch struct {
+	client    metadata.Interface
+	namespace string
+	kinds     []*kind
+}
+
+// kind is the watch of one kind.
+type kind struct {
+	resource schema.GroupVersionResource
+	store    *store
+}
+
+// New returns a watch of the objects in a namespace, or in all
+// (metav1.NamespaceAll).
+func New(client metadata.Interface, namespace string) *Watch {
+	return &Watch{client: client, namespace: namespace}
+}
+
+// Add has a handler called with the metadata of the children of one resource. Of an
+// object that is no child it sees only the deletion.
+func (w *Watch) Add(resource schema.GroupVersionResource, handler cache.ResourceEventHandler) {
+	w.kinds = append(w.kinds, &kind{resource: resource, store: newStore(handler)})
+}
+
+// HasSynced reports whether the children that existed at the start are known.
+func (w *Watch) HasSynced() bool {
+	for _, kind := range w.kinds {
+		if !kind.store.synced.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// Run watches until the context ends.
+func (w *Watch) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, kind := range w.kinds {
+		objects := w.client.Resource(kind.resource).Namespace(w.namespace)
+		source := &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				options.LabelSelector = selector
+				return objects.List(ctx, options)
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				options.LabelSelector = selector
+				return objects.Watch(ctx, options)
+			},
+		}
+		reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, w.client),
+			&metav1.PartialObjectMetadata{}, kind.store, cache.ReflectorOptions{Name: "unlabelled " + kind.resource.Resource})
+		running.Go(func() { reflector.RunWithContext(ctx) })
+	}
+}

@@ -1,0 +1,83 @@
+package workload
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// DeploymentSelector returns the selector for the Deployment of a Website. It is
+// immutable, so an existing Deployment without resources.LabelDeployment in its
+// selector keeps it. There need not be a Deployment yet.
+func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) map[string]string {
+	legacy := resources.LegacyPodSelector(website)
+	if existing != nil && existing.Spec.Selector != nil && maps.Equal(existing.Spec.Selector.MatchLabels, legacy) {
+		return legacy
+	}
+	return resources.PodSelector(website)
+}
+
+// ServingPodSelector returns labels that all ready pods of a Deployment have, with
+// resources.LabelDeployment as soon as each carries it. The ready pods are those
+// that this controller made, in any version, so they have the named port of
+// resources.Service. Without any, the selector of the Deployment decides: it is nil
+// if pods of before the label, or of another controller, may still serve.
+func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment, ready []*corev1.Pod) map[string]string {
+	exact := resources.PodSelector(website)
+	if deployment.Spec.Selector != nil && maps.Equal(deployment.Spec.Selector.MatchLabels, exact) {
+		return exact
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	for _, pod := range ready {
+		if pod.Labels[resources.LabelDeployment] != exact[resources.LabelDeployment] {
+			return resources.LegacyPodSelector(website)
+		}
+	}
+	return exact
+}
+
+// Service builds the Service of a Website over pods with these labels. If they are
+// not known, an existing Service keeps sending requests to the pods and the port
+// that it does.
+func Service(website *v1beta1.Website, deployment *appsv1.Deployment, existing *corev1.Service, podSelector map[string]string) *corev1ac.ServiceApplyConfiguration {
+	desired := resources.Service(website)
+	keepUnnamed(desired, existing)
+	switch {
+	case podSelector != nil:
+		desired.Spec.Selector = podSelector
+	case existing == nil:
+		desired.Spec.Selector = DeploymentSelector(website, deployment)
+	default:
+		desired.Spec.Selector = existing.Spec.Selector
+		for _, port := range existing.Spec.Ports {
+			if port.Port == resources.ServicePort && port.Protocol == corev1.ProtocolTCP {
+				desired.Spec.Ports[0].WithTargetPort(port.TargetPort)
+			}
+		}
+	}
+	return desired
+}
+
+// PodDisruptionBudget builds the PodDisruptionBudget of a Website over pods with
+// these labels. If they are not known, an existing one keeps its selector.
+func PodDisruptionBudget(website *v1beta1.Website, deployment *appsv1.Deployment, existing *policyv1.PodDisruptionBudget, podSelector map[string]string) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+	desired := resources.PodDisruptionBudget(website)
+	switch {
+	case podSelector != nil:
+		desired.Spec.Selector.MatchLabels = podSelector
+	case existing == nil || existing.Spec.Selector == nil:
+		desired.Spec.Selector.MatchLabels = DeploymentSelector(website, deployment)
+	default:
+		desired.Spec.Selector.MatchLabels = existing.Spec.Selector.MatchLabels
+	}
+	return desired
+}

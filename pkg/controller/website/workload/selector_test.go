@@ -1,0 +1,83 @@
+package workload
+
+import (
+	"maps"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// TestPodSelectors: the children of a Website follow its pods from the selector
+// without the label of the Deployment to the exact one.
+func TestPodSelectors(t *testing.T) {
+	website := &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubia"},
+		Spec:       v1beta1.WebsiteSpec{DeploymentName: "kubia-website"},
+	}
+	legacy := map[string]string{"app": "website-nginx", "controller": "kubia"}
+	exact := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
+	other := map[string]string{"app": "nginx"}
+	http, number := intstr.FromString("http"), intstr.FromInt32(80)
+	pods := func(labels ...map[string]string) (pods []*corev1.Pod) {
+		for _, l := range labels {
+			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: l}})
+		}
+		return pods
+	}
+	for name, test := range map[string]struct {
+		// deployment is the selector of the Deployment, service that of a Service
+		// with the target port, if there is one.
+		deployment, service map[string]string
+		targetPort          intstr.IntOrString
+		ready               []*corev1.Pod
+
+		wantDeployment, wantService map[string]string
+		wantPort                    intstr.IntOrString
+	}{
+		"a new Website":                                  {exact, nil, intstr.IntOrString{}, nil, exact, exact, http},
+		"a Service that was edited":                      {exact, other, number, nil, exact, exact, http},
+		"older, before the rollout":                      {legacy, legacy, http, pods(legacy, legacy), legacy, legacy, http},
+		"older, while pods of both kinds serve":          {legacy, legacy, http, pods(exact, legacy), legacy, legacy, http},
+		"older, a Service that was edited meanwhile":     {legacy, other, number, pods(exact, legacy), legacy, legacy, http},
+		"older, after the rollout":                       {legacy, legacy, http, pods(exact, exact), legacy, exact, http},
+		"older, switched, and no pod is ready":           {legacy, exact, http, nil, legacy, exact, http},
+		"older, not switched, and no pod is ready":       {legacy, legacy, http, nil, legacy, legacy, http},
+		"older, without a Service":                       {legacy, nil, intstr.IntOrString{}, nil, legacy, legacy, http},
+		"of another controller, no pod of ours is ready": {legacy, legacy, number, nil, legacy, legacy, number},
+		"of another controller, another selector":        {other, other, number, nil, exact, other, number},
+		"of another controller, a pod of ours is ready":  {legacy, legacy, number, pods(exact), legacy, exact, http},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: test.deployment}}}
+			if got := DeploymentSelector(website, deployment); !maps.Equal(got, test.wantDeployment) {
+				t.Errorf("the Deployment selects %v, want %v", got, test.wantDeployment)
+			}
+			var service *corev1.Service
+			var budget *policyv1.PodDisruptionBudget
+			if test.service != nil {
+				service = &corev1.Service{Spec: corev1.ServiceSpec{Selector: test.service, Ports: []corev1.ServicePort{
+					{Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(443)},
+					{Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: test.targetPort},
+				}}}
+				budget = &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: test.service}}}
+			}
+			selector := ServingPodSelector(website, deployment, test.ready)
+			desired := Service(website, deployment, service, selector)
+			if got := desired.Spec.Selector; !maps.Equal(got, test.wantService) {
+				t.Errorf("the Service selects %v, want %v", got, test.wantService)
+			}
+			if got := *desired.Spec.Ports[0].TargetPort; got != test.wantPort {
+				t.Errorf("the Service sends requests to port %s, want %s", got.String(), test.wantPort.String())
+			}
+			if got := PodDisruptionBudget(website, deployment, budget, selector).Spec.Selector.MatchLabels; !maps.Equal(got, test.wantService) {
+				t.Errorf("the PodDisruptionBudget selects %v, want %v", got, test.wantService)
+			}
+		})
+	}
+}
