@@ -1,46 +1,67 @@
-# Everything a contributor runs. "make" alone lists it.
+# What a contributor runs. "make" lists the targets.
 
-# What pods of the development cluster run on: auto, real or simulated.
+# The nodes of the development cluster: auto, real or simulated.
 NODE ?= auto
-# Where a real node has its images from: auto, registry or debian.
+# The source of a real node's images: auto, registry or debian.
 IMAGES ?= auto
-# The first of the ports on 127.0.0.1 that the development cluster takes. Empty: the ones
-# it has, or the defaults.
+# The first port on 127.0.0.1 of the development cluster. Empty: those of the existing
+# cluster, or the defaults.
 BASE_PORT ?=
-# Further flags of "devcluster up", see bin/devcluster up --help.
+# More flags of "devcluster up", see bin/devcluster up --help.
 UP_FLAGS ?=
-# Where the development cluster keeps its state.
+# The directory with the state of the development cluster.
 CLUSTER_DIR ?= .devcluster
+# The platforms of "make images".
+PLATFORMS ?= linux/amd64,linux/arm64
+# The tag of the images. Empty: the one that artifacts/ names.
+TAG ?=
+# The file with the Ed25519 key that signs a release.
+KEY ?=
+# The versions of make test-hosts.
+KUBERNETES_VERSIONS ?= v1.34.4 v1.35.4 v1.36.3
+# How long make test-robustness injects each fault.
+FAULT_TIME ?= 10m
+# Not empty: make bench measures less, and compares ratios with test/bench/ranges.json; make
+# bench-controller measures less.
+QUICK ?=
+# More flags of make bench-controller, see bin/bench-controller --help.
+BENCH_FLAGS ?=
 
 GO ?= go
-# What the binaries of "make build" say they are.
+# The version that the binaries of "make build" report.
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0)
 COMMIT = $(shell git describe --always --abbrev=40 --dirty --exclude '*')
 VERSION_PACKAGE = github.com/kubesites/website-apiserver/pkg/version
-STAMP = -ldflags "-X $(VERSION_PACKAGE).gitVersion=$(VERSION) -X $(VERSION_PACKAGE).gitCommit=$(COMMIT)"
-GO_BUILD = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false
+VALUES = -X $(VERSION_PACKAGE).gitVersion=$(VERSION) -X $(VERSION_PACKAGE).gitCommit=$(COMMIT)
+STAMP = -ldflags "$(VALUES)"
+GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: test-scale help tools build generate verify test test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-serving bench-deploys test-hosts test-original test-ha test-robustness test-scale help tools build images release generate verify test test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Variables of make up, as in: make up BASE_PORT=17443"
-	@echo "  NODE=auto                what pods run on (default): real where possible, else simulated; says which and why"
-	@echo "  NODE=real                kubelet and containerd in a network of their own: sites are really served."
-	@echo "                           Linux, as root; installs runc and nftables on Debian. Pods reach the"
-	@echo "                           cluster's own git server and nothing else, so the example is one of its"
-	@echo "                           repositories instead of kubia"
-	@echo "  NODE=simulated           kwok: pods become Ready, no container runs"
-	@echo "  IMAGES=auto              images of a real node: pulled where a registry answers, else made from"
-	@echo "                           Debian's packages (IMAGES=registry, IMAGES=debian: only that)"
-	@echo "  BASE_PORT=N              the first of 12 consecutive ports (default 16443)"
-	@echo "  CLUSTER_DIR=DIR          where the cluster keeps its state (also of make down; default .devcluster)"
-	@echo "  UP_FLAGS='...'           further flags, see: bin/devcluster up --help"
+	@echo "Variables of make up, as in: make up NODE=simulated BASE_PORT=17443"
+	@echo "  NODE=auto           real if this machine supports it, else simulated (default);"
+	@echo "                      that of an existing cluster"
+	@echo "  NODE=real           containers run and pages are served: Linux, as root;"
+	@echo "                      artifacts/default is installed"
+	@echo "  NODE=simulated      kwok: pods become Ready, but no container runs;"
+	@echo "                      the programs of this repository run beside the cluster"
+	@echo "  IMAGES=auto         pull the images of a real node if a registry is reachable,"
+	@echo "                      else build them from Debian packages (default)"
+	@echo "  IMAGES=registry     only pull; IMAGES=debian: only build"
+	@echo "  UP_FLAGS='--git-sync-image-archive=FILE --nginx-image-archive=FILE'"
+	@echo "                      images of a real node, as docker save writes them"
+	@echo "  UP_FLAGS='--kubernetes-version=v1.34.4'"
+	@echo "                      another Kubernetes version, with NODE=simulated"
+	@echo "  BASE_PORT=N         the first of 12 consecutive ports (default 16443)"
+	@echo "  CLUSTER_DIR=DIR     state, also for make down (default .devcluster)"
+	@echo "  UP_FLAGS='...'      more flags, see: bin/devcluster up --help"
 
-# Names what is missing before a cryptic error does.
+# Names a missing tool, and what to do.
 tools:
 	@command -v $(GO) >/dev/null || { echo "make: the tool \"$(GO)\" is missing in PATH: install Go $$(awk '$$1 == "go" {print $$2}' go.mod) or newer from your system's packages or from go.dev/dl" >&2; exit 1; }
 	@command -v git >/dev/null || { echo "make: the tool \"git\" is missing in PATH: install it from your system's packages" >&2; exit 1; }
@@ -49,36 +70,74 @@ tools:
 		  if (have ~ /^[0-9]/ && (h[1]+0 < w[1]+0 || (h[1]+0 == w[1]+0 && h[2]+0 < w[2]+0))) { \
 		    print "make: Go " have " is too old: go.mod asks for " want " or newer. Install it from your system'\''s packages or from go.dev/dl, or set GOTOOLCHAIN=auto to let Go (1.21 or newer) fetch it" > "/dev/stderr"; exit 1 } }'
 
-build: tools ## Build website-apiserver and website-controller into bin/
-	$(GO_BUILD) $(STAMP) -o bin/website-apiserver ./cmd/apiserver
-	$(GO_BUILD) $(STAMP) -o bin/website-controller ./cmd/controller
+build: tools ## Build website-apiserver, website-controller and website-agent in bin/
+	@$(GO_BUILD) bin/website-apiserver . ./cmd/apiserver $(STAMP)
+	@$(GO_BUILD) bin/website-controller . ./cmd/controller $(STAMP)
+	@$(GO_BUILD) bin/website-agent . ./cmd/agent -ldflags "-s -w $(VALUES)"
+
+# Bytes depend on the version of Go, so it is the one that go.mod names.
+IMAGES_COMMAND = cd hack/images && GOTOOLCHAIN=$${GOTOOLCHAIN:-$$(awk '$$1 == "toolchain" {print $$2}' go.mod)} $(GO) run ./cmd \
+	--version=$(VERSION) --commit=$(COMMIT) --platforms=$(PLATFORMS) --date=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
+
+images: tools ## Build the container images in dist/, without a container engine
+	@$(IMAGES_COMMAND) --out=$(CURDIR)/dist $(if $(TAG),--tag=$(TAG))
+
+release: tools ## Build dist/VERSION: images, manifests, signed by KEY
+	@$(IMAGES_COMMAND) --out=$(CURDIR)/dist/$(VERSION) --release --key=$(if $(KEY),$(abspath $(KEY)))
 
 generate: tools ## Regenerate generated code
 	hack/update-codegen.sh
 
-verify: tools ## Check formatting, generated files and everything else that needs no cluster
+verify: tools ## Run all checks that need no cluster
 	hack/verify.sh
 
 test: tools ## Run all tests
 	hack/test.sh
 
-test-external-etcd: tools ## Run the integration tests with Websites in an etcd of their own
+test-external-etcd: tools ## Run the integration tests with a separate etcd
 	hack/test-integration.sh -external-etcd
 
-test-scale: tools ## Restart the controller over 1000 settled Websites, instead of the 200 of "make test"
-	hack/test-integration.sh -settled-websites=1000 -test.run='^TestRestartedControllerWritesNothing$$'
+test-scale: tools ## Create 1000 Websites, restart the controller
+	cd test && $(GO) test -count=1 -timeout=60m -v -run='^(TestRestartedControllerWritesNothing|TestReadyDuringAFlood)$$' ./integration/controller -args -settled-websites=1000 -flood-websites=1000
+
+test-robustness: tools ## Inject each fault for 10 minutes under load
+	cd test && $(GO) test -count=1 -timeout=8h -v -run='^(TestRobustness|TestReplicas|TestSeededBugs)$$' ./robustness -args -fault-time=$(FAULT_TIME) -replica-time=2m
+
+test-original: tools ## Move 20 sites of the original controller on a real node
+	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestOriginal$$' ./install -args -original-sites=20
+
+test-ha: tools ## Install artifacts/ha on a real node and kill each pod
+	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestHA$$' ./install -args -ha
+
+test-hosts: tools ## Run the integration tests on older Kubernetes versions
+	hack/test-hosts.sh $(KUBERNETES_VERSIONS)
+
+bench: tools ## Measure the API beside others; QUICK=1 compares ratios
+	@$(GO_BUILD) bin/bench test ./bench/cmd
+	@exec bin/bench $(if $(QUICK),--quick)
+
+bench-controller: tools ## Measure the controller beside others; QUICK=1 measures less
+	@$(GO_BUILD) bin/scaffold-controller hack/scaffold-controller .
+	@$(GO_BUILD) bin/bench-controller test ./bench/controller/cmd
+	@exec bin/bench-controller $(if $(QUICK),--quick) $(BENCH_FLAGS)
+
+bench-deploys: tools ## Measure push to page, rollback, and a flood of requests
+	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestDeployTimes$$' ./e2e -args -deploys=30
+
+bench-serving: tools ## Measure pages of a Website beside a plain nginx, on a real node
+	@$(GO_BUILD) bin/bench-serving test ./bench/serving/cmd
+	@exec bin/bench-serving
 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools
-	@test -x $@ || echo "building $@ (the first time takes a minute or two)"
-	@cd hack/devcluster && $(GO_BUILD) -o $(CURDIR)/$@ ./cmd
+	@$(GO_BUILD) $@ hack/devcluster ./cmd
 
-up: $(DEVCLUSTER) ## Start a development cluster, apply the example Website and say how to use it
+up: $(DEVCLUSTER) ## Start a development cluster with an example
 	@exec $(DEVCLUSTER) up --dir=$(CLUSTER_DIR) --node=$(NODE) --images=$(IMAGES) $(if $(BASE_PORT),--base-port=$(BASE_PORT)) $(UP_FLAGS)
 
-# Nothing to build a command for if there is no cluster.
+# Without a cluster, bin/devcluster is not built.
 down: ## Stop the development cluster and remove its state
 	@if [ -e $(CLUSTER_DIR) ]; then $(MAKE) --no-print-directory $(DEVCLUSTER) && exec $(DEVCLUSTER) down --dir=$(CLUSTER_DIR); else echo "nothing to stop: there is no $(CLUSTER_DIR)"; fi
 
-clean: down ## Stop the cluster and remove everything built or left by tests (Kubernetes programs stay cached)
-	rm -rf bin _artifacts
+clean: down ## Run make down, and remove what builds and tests left
+	rm -rf bin dist _artifacts
