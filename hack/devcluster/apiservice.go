@@ -36,9 +36,9 @@ const groupPriority = 1000
 
 func apiServiceName(version string) string { return version + "." + websiteGroup }
 
-// applyService tells kube-apiserver where website-apiserver is. It comes well before the
-// APIServices that refer to it: kube-apiserver fetches their OpenAPI documents at once,
-// and a Service that it has not seen by then costs a minute until it tries again.
+// applyService applies the Service of website-apiserver, well before the APIServices that
+// refer to it: kube-apiserver fetches their OpenAPI documents at once, and retries only
+// after a minute if its cache lacks the Service.
 func applyService(ctx context.Context, client kubernetes.Interface, port int) error {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	// The aggregation layer connects to Services only. This one leads out of the cluster.
@@ -52,8 +52,7 @@ func applyService(ctx context.Context, client kubernetes.Interface, port int) er
 	return nil
 }
 
-// applyAPIServices hands the versions of the API to website-apiserver, and says whom to
-// trust as it.
+// applyAPIServices registers website-apiserver, with its CA, for each version of the API.
 func applyAPIServices(ctx context.Context, registration aggregator.Interface, caBundle []byte, port int) error {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	for _, version := range websiteVersions {
@@ -73,7 +72,7 @@ func applyAPIServices(ctx context.Context, registration aggregator.Interface, ca
 	return nil
 }
 
-// apiServicesAvailable says in an error what is missing until clients can use the API.
+// apiServicesAvailable returns an error until clients can use the API.
 func apiServicesAvailable(ctx context.Context, registration aggregator.Interface, client discovery.DiscoveryInterface) error {
 	for _, version := range websiteVersions {
 		name := apiServiceName(version.name)
@@ -85,7 +84,7 @@ func apiServicesAvailable(ctx context.Context, registration aggregator.Interface
 			return c.Type == apiregistrationv1.Available
 		})
 		if i < 0 {
-			return fmt.Errorf("kube-apiserver has not looked at APIService %s yet", name)
+			return fmt.Errorf("APIService %s has no Available condition yet", name)
 		}
 		if condition := apiService.Status.Conditions[i]; condition.Status != apiregistrationv1.ConditionTrue {
 			return fmt.Errorf("APIService %s is not Available: %s: %s", name, condition.Reason, condition.Message)
@@ -93,7 +92,7 @@ func apiServicesAvailable(ctx context.Context, registration aggregator.Interface
 	}
 	// Discovery follows a little later, and kubectl believes discovery.
 	groups, lists, err := client.ServerGroupsAndResources()
-	// Somebody else's broken API is no reason to wait for ours.
+	// Other APIs may be unavailable.
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("discovering the website API: %w", err)
 	}
@@ -109,8 +108,8 @@ func apiServicesAvailable(ctx context.Context, registration aggregator.Interface
 	return documented(ctx, client)
 }
 
-// documented says in an error which version lacks its OpenAPI document, without which
-// kubectl can neither explain it nor check a manifest for unknown fields.
+// documented returns an error while a version lacks its OpenAPI document, which kubectl
+// explain and the validation of unknown fields require.
 func documented(ctx context.Context, client discovery.DiscoveryInterface) error {
 	var index struct {
 		Paths map[string]any `json:"paths"`

@@ -18,6 +18,7 @@ const (
 	kubernetesModule = "hack/kubernetes"
 	kwokModule       = "hack/kwok"
 	containerdModule = "hack/containerd"
+	sampleModule     = "hack/sample-apiserver"
 )
 
 // program is one Kubernetes program to build.
@@ -28,6 +29,7 @@ type program struct {
 
 // programSet are the programs built from one module.
 type programSet struct {
+	// dir is relative to the checkout, or absolute.
 	dir string
 	// versionOf is the module whose version the set goes by.
 	versionOf string
@@ -62,7 +64,7 @@ var programSets = []programSet{
 		},
 	},
 	{
-		// containerd finds its shim and the plugins in the folder it is in itself.
+		// containerd finds its shim and the plugins in the directory it is in itself.
 		dir: containerdModule, versionOf: "github.com/containerd/containerd/v2", node: NodeReal,
 		programs: []program{
 			{containerd, "github.com/containerd/containerd/v2/cmd/containerd"},
@@ -97,14 +99,30 @@ type target struct {
 
 // buildKubernetes makes sure that the Kubernetes programs which the node mode takes are in
 // the cache.
-func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string, mode NodeMode, p *progress) (programs, error) {
+func buildKubernetes(ctx context.Context, t toolchain, options Options, p *progress) (programs, error) {
+	kubernetesDir, err := kubernetesModuleOf(ctx, t, options.KubernetesVersion, options.RepoDir, options.CacheDir, p)
+	if err != nil {
+		return nil, err
+	}
+	var sets []programSet
+	for _, set := range programSets {
+		if set.node != "" && set.node != options.Node {
+			continue
+		}
+		if set.dir == kubernetesModule {
+			set.dir = kubernetesDir
+		}
+		sets = append(sets, set)
+	}
+	return buildCached(ctx, t, options.RepoDir, options.CacheDir, sets, p)
+}
+
+// buildCached makes sure that the programs of sets are in the cache.
+func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, sets []programSet, p *progress) (programs, error) {
 	paths := programs{}
 	var targets []target
 	var versions []string
-	for _, set := range programSets {
-		if set.node != "" && set.node != mode {
-			continue
-		}
+	for _, set := range sets {
 		version, found, err := set.targets(ctx, t, repoDir, cacheDir)
 		if err != nil {
 			return nil, err
@@ -119,14 +137,14 @@ func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string,
 	}
 	title := strings.Join(versions, ", ")
 	if missing := notCached(targets); missing == 0 {
-		p.printf("%s: built before, in %s", title, cacheDir)
+		p.printf("%s: cached in %s", title, cacheDir)
 		return paths, nil
 	}
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
+		return nil, fmt.Errorf("creating the cache directory: %w", err)
 	}
 	lock, err := lockFile(ctx, filepath.Join(cacheDir, "lock"), func() {
-		p.printf("%s: another build fills %s, waiting for it", title, cacheDir)
+		p.printf("%s: waiting for another build that writes to %s", title, cacheDir)
 	})
 	if err != nil {
 		return nil, err
@@ -135,7 +153,7 @@ func buildKubernetes(ctx context.Context, t toolchain, repoDir, cacheDir string,
 
 	missing, built := notCached(targets), 0 // again: the other build may have done it
 	if missing > 0 {
-		p.printf("building from source: %s. The first time takes minutes; the result stays in %s", title, cacheDir)
+		p.printf("building %s, which takes minutes; the result is cached in %s", title, cacheDir)
 	}
 	for _, target := range targets {
 		if isFile(target.path) {
@@ -161,16 +179,16 @@ func notCached(targets []target) int {
 	return missing
 }
 
-// make builds into a temporary folder beside the target and renames the result, so that
+// make builds into a temporary directory beside the target and renames the result, so that
 // a file in the cache is always complete.
 func (t target) make(ctx context.Context, s *step) error {
 	dir := filepath.Dir(t.path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the cache folder: %w", err)
+		return fmt.Errorf("creating the cache directory: %w", err)
 	}
 	temp, err := os.MkdirTemp(dir, ".building-")
 	if err != nil {
-		return fmt.Errorf("making a folder to build in: %w", err)
+		return fmt.Errorf("creating a directory to build in: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	out := filepath.Join(temp, t.name)
@@ -183,9 +201,12 @@ func (t target) make(ctx context.Context, s *step) error {
 	return nil
 }
 
-// targets lists the files of the set, in a cache folder named by what determines them.
+// targets lists the files of the set, in a cache directory named by what determines them.
 func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDir string) (string, []target, error) {
-	dir := filepath.Join(repoDir, set.dir)
+	dir := set.dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(repoDir, dir)
+	}
 	m, err := readModule(ctx, dir)
 	if err != nil {
 		return "", nil, err
@@ -206,11 +227,11 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 	if err != nil {
 		return "", nil, err
 	}
-	folder := filepath.Join(cacheDir, fmt.Sprintf("%s-%s-%s", filepath.Base(set.dir), version, key))
+	directory := filepath.Join(cacheDir, fmt.Sprintf("%s-%s-%s", filepath.Base(set.dir), version, key))
 	var targets []target
 	for _, program := range set.programs {
 		c := compilation{dir: dir, pkg: program.pkg, ldflags: ldflags}
-		targets = append(targets, target{name: program.name, path: filepath.Join(folder, program.name),
+		targets = append(targets, target{name: program.name, path: filepath.Join(directory, program.name),
 			build: func(ctx context.Context, out string, say func(string)) error {
 				c := c
 				c.out = out
@@ -218,7 +239,7 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 			}})
 	}
 	for name, files := range set.extra {
-		targets = append(targets, target{name: name, path: filepath.Join(folder, name),
+		targets = append(targets, target{name: name, path: filepath.Join(directory, name),
 			build: func(ctx context.Context, out string, _ func(string)) error {
 				return set.join(ctx, dir, files, out)
 			}})
@@ -268,8 +289,7 @@ func versionFlags(version string) (string, error) {
 			{"gitVersion", version},
 			{"gitMajor", parts[0]},
 			{"gitMinor", parts[1]},
-			// A Go module does not say which commit it was made from; "archive" is
-			// Kubernetes' own word for sources outside git.
+			// The commit of a Go module is unknown; "archive" means sources outside git.
 			{"gitCommit", "unknown"},
 			{"gitTreeState", "archive"},
 		} {

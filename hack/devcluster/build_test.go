@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,6 +57,39 @@ func TestVersionFlags(t *testing.T) {
 	for _, bad := range []string{"", "1.2.3", "v1.2"} {
 		if _, err := versionFlags(bad); err == nil {
 			t.Errorf("version %q was accepted", bad)
+		}
+	}
+}
+
+// TestStagingReplacements is about the modules that go.mod of k8s.io/kubernetes has in
+// directories.
+func TestStagingReplacements(t *testing.T) {
+	dir := t.TempDir()
+	writeTestFile(t, filepath.Join(dir, "go.mod"), "module k8s.io/kubernetes\n\ngo 1.24.0\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\texample.org/a => example.org/b v1.0.0\n)\n")
+	m, err := readModule(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"-replace=k8s.io/api=k8s.io/api@v0.34.4"}
+	if got := stagingReplacements(m, "v1.34.4"); !slices.Equal(got, want) {
+		t.Errorf("replacements = %v, want %v", got, want)
+	}
+}
+
+// TestRequiredVersion is built from the module of the checkout.
+func TestRequiredVersion(t *testing.T) {
+	repo := testRepo(t)
+	m, err := readModule(t.Context(), filepath.Join(repo, kubernetesModule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	required, err := m.version("k8s.io/kubernetes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"", required} {
+		if dir, err := kubernetesModuleOf(t.Context(), toolchain{}, version, repo, t.TempDir(), newProgress(&strings.Builder{})); err != nil || dir != kubernetesModule {
+			t.Errorf("version %q is built from %s, %v", version, dir, err)
 		}
 	}
 }
@@ -121,9 +155,9 @@ func TestEverySetNamesItsVersionAndPrograms(t *testing.T) {
 
 func TestCacheHoldsOnlyCompleteFiles(t *testing.T) {
 	p := newProgress(&strings.Builder{})
-	folder := filepath.Join(t.TempDir(), "cache")
+	directory := filepath.Join(t.TempDir(), "cache")
 	fails := errors.New("linker ran out of memory")
-	build := target{name: "etcd", path: filepath.Join(folder, "etcd")}
+	build := target{name: "etcd", path: filepath.Join(directory, "etcd")}
 	build.build = func(_ context.Context, out string, _ func(string)) error {
 		writeTestFile(t, out, "half a program")
 		if isFile(build.path) {
@@ -135,7 +169,7 @@ func TestCacheHoldsOnlyCompleteFiles(t *testing.T) {
 	if err := s.failed(build.make(t.Context(), s)); !errors.Is(err, fails) {
 		t.Errorf("make = %v", err)
 	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) > 0 {
 		t.Errorf("a failed build left %v (%v)", entries, err)
 	}
 	build.build = func(_ context.Context, out string, _ func(string)) error {
@@ -146,7 +180,7 @@ func TestCacheHoldsOnlyCompleteFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.done("built")
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 || !isFile(build.path) {
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 1 || !isFile(build.path) {
 		t.Errorf("a build left %v (%v)", entries, err)
 	}
 }

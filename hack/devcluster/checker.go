@@ -3,50 +3,44 @@ package devcluster
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"k8s.io/client-go/rest"
 )
 
-// checker asks components whether they are ready, verifying who answers.
+// checker probes components for readiness, over connections that verify the server.
 type checker struct {
 	components, store, websiteStore, proxy *http.Client
 }
 
 func newChecker(c *credentials) (*checker, error) {
-	components, err := httpsClient(c.serving, c.admin)
-	if err != nil {
-		return nil, err
+	var check checker
+	for client, trust := range map[**http.Client]struct{ ca, pair *keyPair }{
+		&check.components:   {c.serving, c.admin},
+		&check.store:        {c.etcd, c.etcdClient},
+		&check.websiteStore: {c.websiteEtcd, c.websiteEtcdClient},
+		&check.proxy:        {c.serving, c.proxyClient},
+	} {
+		config, err := clientTLS(trust.ca, trust.pair)
+		if err != nil {
+			return nil, err
+		}
+		// A connection from before a restart would reach the previous process.
+		*client = &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 	}
-	store, err := httpsClient(c.etcd, c.etcdClient)
-	if err != nil {
-		return nil, err
-	}
-	websiteStore, err := httpsClient(c.websiteEtcd, c.websiteEtcdClient)
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := httpsClient(c.serving, c.proxyClient)
-	if err != nil {
-		return nil, err
-	}
-	return &checker{components: components, store: store, websiteStore: websiteStore, proxy: proxy}, nil
+	return &check, nil
 }
 
-func httpsClient(ca, client *keyPair) (*http.Client, error) {
-	cert, err := tls.X509KeyPair(client.certPEM, client.keyPEM)
+// clientTLS verifies servers by ca and authenticates with pair.
+func clientTLS(ca, pair *keyPair) (*tls.Config, error) {
+	config, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca.certPEM, CertData: pair.certPEM, KeyData: pair.keyPEM}})
 	if err != nil {
-		return nil, fmt.Errorf("loading the client certificate for health checks: %w", err)
+		return nil, fmt.Errorf("loading the client certificate of %s: %w", pair.cert.Subject.CommonName, err)
 	}
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.cert)
-	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
-		// A connection kept from before a restart would answer for a dead process.
-		DisableKeepAlives: true,
-	}}, nil
+	return config, nil
 }
 
 func (c *checker) url(ctx context.Context, url string) error  { return get(ctx, c.components, url) }
@@ -55,8 +49,8 @@ func (c *checker) websiteEtcd(ctx context.Context, url string) error {
 	return get(ctx, c.websiteStore, url)
 }
 
-// proxied asks as kube-apiserver does on behalf of a user. It fails until the server
-// knows whom to trust as a proxy, and takes everybody for anonymous.
+// proxied probes as kube-apiserver does for a user. It fails until the server has loaded
+// the request-header client CA: until then the user is anonymous.
 func (c *checker) proxied(ctx context.Context, url string) error {
 	return get(ctx, c.proxy, url, "X-Remote-User", adminUser, "X-Remote-Group", mastersGroup)
 }
@@ -66,7 +60,7 @@ func (c *checker) proxied(ctx context.Context, url string) error {
 func get(ctx context.Context, client *http.Client, url string, headers ...string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("asking %s: %w", url, err)
+		return fmt.Errorf("requesting %s: %w", url, err)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])

@@ -69,7 +69,7 @@ func TestChecker(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A server with a certificate of the wrong authority is somebody else.
+	// A server with a certificate of another CA is not the component.
 	if err := check.url(ctx, store+"/readyz"); err == nil {
 		t.Error("etcd's certificate was taken for a component's")
 	}

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/balancer"
 )
 
 // Cluster is a running cluster. Its methods may be called from several goroutines.
@@ -19,34 +21,42 @@ type Cluster struct {
 	credentials *credentials
 	progress    *progress
 	ports       *reservations
-	// temporary is set if Up made the state folder, so that Stop removes it.
+	// temporary is set if Up made the state directory, so that Stop removes it.
 	temporary bool
+
+	// balancer is nil with a single website-apiserver.
+	balancer *balancer.Balancer
 
 	mu        sync.Mutex
 	processes map[string]*Process
 }
 
-// Dir is the state folder.
+// Dir is the state directory.
 func (c *Cluster) Dir() string { return c.plan.layout.dir }
+
+// RepoDir is the checkout whose programs run.
+func (c *Cluster) RepoDir() string { return c.plan.options.RepoDir }
 
 // Ports are the ports the components listen on.
 func (c *Cluster) Ports() Ports { return c.plan.settings.Ports }
 
-// Kubeconfig is the path of a kubeconfig for a user who may do everything.
+// Kubeconfig is the path of an administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.plan.layout.adminKubeconfig() }
 
 // KubectlPath is a kubectl of the same version as the cluster.
 func (c *Cluster) KubectlPath() string { return c.plan.programs[kubectl] }
 
-// AdminConfig is the client configuration for a user who may do everything. It has no
-// client-side rate limit.
+// EtcdPath is an etcd of the version of the cluster.
+func (c *Cluster) EtcdPath() string { return c.plan.programs[etcd] }
+
+// AdminConfig is the client configuration of an administrator. It has no client-side rate
+// limit.
 func (c *Cluster) AdminConfig() (*rest.Config, error) {
 	return c.credentials.restConfig(c.credentials.admin, c.Ports().APIServer), nil
 }
 
-// UserConfig is the client configuration for a user of that name in these groups, who
-// may do what RBAC grants them. The user needs no preparation: a client certificate,
-// valid for a year, makes them known. It has no client-side rate limit.
+// UserConfig is the client configuration of a user in these groups, by a new client
+// certificate that is valid for a year. It has no client-side rate limit.
 func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	pair, err := newLeaf(c.credentials.cluster, leaf{commonName: user, organizations: groups, client: true})
 	if err != nil {
@@ -64,20 +74,20 @@ func (c *Cluster) WriteKubeconfig(path, user string, groups ...string) error {
 	return writeKubeconfig(path, config, user)
 }
 
-// WebsiteAPIServerURL is where website-apiserver listens itself, without kube-apiserver
-// in front of it. ServingCA verifies it; it accepts the same client certificates as
-// kube-apiserver.
+// WebsiteAPIServerURL is the URL of website-apiserver beside the cluster, not through
+// kube-apiserver. Its certificate is signed by ServingCA; it accepts the client certificates
+// of kube-apiserver.
 func (c *Cluster) WebsiteAPIServerURL() string { return httpsURL(c.Ports().WebsiteAPIServer) }
 
-// ServingCA is the certificate, as PEM, of the authority that signed the serving
+// ServingCA is the certificate, as PEM, of the CA that signed the serving
 // certificates of all components except etcd.
 func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.serving.certPEM) }
 
-// AuditLog is the path of the audit log of "kube-apiserver" or "website-apiserver": one
-// JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
+// AuditLog is the path of the audit log of "kube-apiserver", or of "website-apiserver" beside
+// the cluster: one JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
 func (c *Cluster) AuditLog(component string) string { return c.plan.layout.auditLog(component) }
 
-// WebsiteDataDir is the folder in which website-apiserver keeps its store.
+// WebsiteDataDir is the data directory of website-apiserver's store.
 func (c *Cluster) WebsiteDataDir() string { return c.plan.settings.WebsiteData }
 
 // Process is the component of that name ("kube-apiserver", "website-controller" or a
@@ -99,9 +109,9 @@ func (c *Cluster) Processes() []string {
 	return stopOrder(names)
 }
 
-// StartController starts a further website-controller, under a name of its own, on a
-// free port, with the flags of the first one followed by extraArgs. It returns where the
-// controller serves metrics once that is ready. Stop stops it with the others.
+// StartController starts another website-controller, on a free port, with the flags of the
+// first one followed by extraArgs, and waits until it is ready. url is the URL of its metrics
+// and health.
 func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
 	port, err := c.portFor(name, websiteController)
 	if err != nil {
@@ -114,10 +124,9 @@ func (c *Cluster) StartController(ctx context.Context, name string, extraArgs ..
 	return p, httpsURL(port), p.WaitReady(ctx)
 }
 
-// StartKubeAPIServer starts a further kube-apiserver over the same store, under a name of
-// its own, on a free port, with the flags of the first one followed by extraArgs, such as
-// those that make it serve less. It returns where the server listens once that is ready;
-// the same credentials open it. Stop stops it with the others.
+// StartKubeAPIServer starts another kube-apiserver with the same store and credentials, on a
+// free port, with the flags of the first one followed by extraArgs, and waits until it is
+// ready.
 func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
 	port, err := c.portFor(name, kubeAPIServer)
 	if err != nil {
@@ -131,27 +140,26 @@ func (c *Cluster) StartKubeAPIServer(ctx context.Context, name string, extraArgs
 	return p, httpsURL(port), p.WaitReady(ctx)
 }
 
-// portFor finds a free port for a further process of a component. It refuses names that
-// another process has.
+// portFor finds a free port for another process of a component, whose name must be unused.
 func (c *Cluster) portFor(name, component string) (int, error) {
 	if slices.Contains(startOrder, name) && name != component {
 		return 0, fmt.Errorf("the name %s belongs to another component", name)
 	}
 	if p := c.Process(name); p != nil && p.Running() {
-		return 0, fmt.Errorf("a process called %s runs already", name)
+		return 0, fmt.Errorf("a process named %s is already running", name)
 	}
 	return c.ports.next()
 }
 
 func (c *Cluster) add(s spec) *Process {
-	p := &Process{spec: s, layout: c.plan.layout, detached: c.plan.options.Detached, readyTimeout: c.plan.options.ReadyTimeout}
+	p := &Process{spec: s, layout: c.plan.layout, detached: c.plan.options.Detached, readyTimeout: DefaultReadyTimeout}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.processes[s.name] = p
 	return p
 }
 
-// crashed fails with a *ComponentError if a component has ended without being told to.
+// crashed fails with a *ComponentError if a component has ended that was not stopped.
 func (c *Cluster) crashed() error {
 	for _, name := range c.Processes() {
 		if p := c.Process(name); p.crashed() {
@@ -185,8 +193,7 @@ func (c *Cluster) await(ctx context.Context, what string, timeout time.Duration,
 }
 
 // Stop stops all processes, in the order of their dependencies, and waits for their end.
-// A state folder named in Options stays, with stores and logs; Down removes it. One that
-// Up made is removed.
+// It removes a temporary state directory; one named in Options is removed by Down.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var failures []error
 	for _, name := range c.Processes() {
@@ -194,8 +201,12 @@ func (c *Cluster) Stop(ctx context.Context) error {
 			failures = append(failures, err)
 		}
 	}
+	if c.balancer != nil {
+		failures = append(failures, c.balancer.Close())
+		c.balancer = nil
+	}
 	c.ports.release()
-	if len(failures) == 0 {
+	if errors.Join(failures...) == nil {
 		failures = append(failures, removeNode(context.WithoutCancel(ctx), c.plan.layout))
 	}
 	if err := errors.Join(failures...); err != nil {
@@ -207,17 +218,16 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Down stops every process that the state folder knows, in the order of their
-// dependencies, and removes the state. It works without the program that started them,
-// and after any of them has crashed. It touches nothing if dir is not a state folder.
-// Each step is reported to progress.
+// Down stops every process recorded in the state directory, in the order of their
+// dependencies, and removes the state, also after crashes. It changes nothing if dir is not a
+// state directory. Each step is reported to progress.
 func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
 	l := layout{dir: dir}
 	if !isFile(l.settings()) {
-		progress("nothing to stop: %s holds no cluster", dir)
+		progress("nothing to stop: there is no cluster in %s", dir)
 		return nil
 	}
-	lock, err := lockFile(ctx, l.lock(), func() { progress("another command works in %s, waiting for it", dir) })
+	lock, err := lockFile(ctx, l.lock(), func() { progress("waiting for another command that uses %s", dir) })
 	if err != nil {
 		return err
 	}
@@ -231,7 +241,7 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 		p := &Process{spec: spec{name: name}, layout: l}
 		err := p.adopt()
 		if pid := p.PID(); err == nil && pid == 0 {
-			progress("%s: had ended before", name)
+			progress("%s: not running", name)
 		} else if err == nil {
 			if err = p.Stop(ctx); err == nil {
 				progress("%s: stopped (pid %d)", name, pid)
@@ -252,7 +262,7 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 		return err
 	}
 	if _, err := os.Stat(dir); err == nil {
-		progress("removed the cluster's state; %s holds other files and stays", dir)
+		progress("removed the cluster's state; %s contains other files and is kept", dir)
 		return nil
 	}
 	progress("removed %s", dir)

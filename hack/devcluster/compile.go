@@ -4,10 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"time"
 )
 
 // compilation is one run of go build.
@@ -18,114 +17,44 @@ type compilation struct {
 	ldflags string
 }
 
-// notStale is what go list says of a package whose compiled form is in Go's build cache.
-const notStale = "not installed but available in build cache"
-
-// run builds the program. say is called with what is going on, often.
-func (c compilation) run(ctx context.Context, say func(string)) error {
-	say("looking what has to be compiled")
-	missing, err := c.missing(ctx, say)
+// run builds the program and reports what Go is doing. Its error ends with the last lines
+// that Go printed.
+func (c compilation) run(ctx context.Context, report func(string)) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags="+c.ldflags, "-o", c.out, c.pkg)
+	cmd.Dir, cmd.Env = c.dir, goEnv()
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("running go build: %w", err)
 	}
-	say("linking")
-	if missing > 0 {
-		say(fmt.Sprintf("compiling %d packages", missing))
-	}
-	compiled := 0
-	args := []string{"build", "-v", "-trimpath", "-buildvcs=false"}
-	if c.ldflags != "" {
-		args = append(args, "-ldflags", c.ldflags)
-	}
-	return goTool(ctx, c.dir, append(args, "-o", c.out, c.pkg), nil, func(line string) {
-		// With -v, go build prints the import path of each package it compiles.
-		if strings.ContainsAny(line, " \t") {
-			return
-		}
-		compiled++
-		if compiled < missing {
-			say(fmt.Sprintf("%d of %d packages compiled", compiled, missing))
-		} else {
-			say(fmt.Sprintf("%d packages compiled, linking", compiled))
-		}
-	})
-}
-
-// missing counts the packages that have to be compiled. It downloads modules.
-func (c compilation) missing(ctx context.Context, say func(string)) (int, error) {
-	const format = `{{if .Stale}}{{if ne .StaleReason "` + notStale + `"}}{{.ImportPath}}{{end}}{{end}}`
-	count, modules := 0, 0
-	err := goTool(ctx, c.dir, []string{"list", "-deps", "-trimpath", "-f", format, c.pkg},
-		func(line string) {
-			if line != "" {
-				count++
-			}
-		},
-		func(line string) {
-			if name, ok := strings.CutPrefix(line, "go: downloading "); ok {
-				modules++
-				say(fmt.Sprintf("downloading Go modules, %d so far, now %s", modules, name))
-			}
-		})
-	return count, err
-}
-
-// goTool runs go and hands over what it prints line by line. Its error ends with the
-// last lines of standard error that are not mere progress.
-func goTool(ctx context.Context, dir string, args []string, onStdout, onStderr func(line string)) error {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	cmd.Env = goEnv()
-	// Interrupted compilers need a moment; whatever holds the pipes longer is given up on.
-	cmd.WaitDelay = 5 * time.Second
+	report("checking what to compile")
+	modules, packages := 0, 0
 	var tail []string
-	stdout, stderr := newLines(onStdout), newLines(func(line string) {
-		if strings.ContainsAny(line, " \t") && !strings.HasPrefix(line, "go: downloading ") {
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "go: downloading "):
+			modules++
+			report(fmt.Sprintf("downloading Go modules, %d so far", modules))
+		case !strings.ContainsAny(line, " \t"): // with -v, the import path of a package
+			packages++
+			report(fmt.Sprintf("compiling packages, %d so far", packages))
+		default:
 			tail = append(tail, line)
 			tail = tail[max(0, len(tail)-2*tailLines):]
 		}
-		onStderr(line)
-	})
-	cmd.Stdout, cmd.Stderr = stdout.w, stderr.w
-	err := cmd.Run()
-	stdout.close()
-	stderr.close()
+	}
+	err = cmd.Wait()
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("go %s in %s: %w", args[0], dir, context.Cause(ctx))
+		return fmt.Errorf("building %s: %w", filepath.Base(c.out), context.Cause(ctx))
 	default:
-		return fmt.Errorf("go %s %s in %s: %w\n    %s", args[0], args[len(args)-1], dir, err, strings.Join(tail, "\n    "))
+		return fmt.Errorf("go build %s in %s: %w\n    %s", c.pkg, c.dir, err, strings.Join(tail, "\n    "))
 	}
-}
-
-// lines splits a stream into lines.
-type lines struct {
-	w    *io.PipeWriter
-	over chan struct{}
-}
-
-func newLines(each func(string)) *lines {
-	r, w := io.Pipe()
-	l := &lines{w: w, over: make(chan struct{})}
-	go func() {
-		defer close(l.over)
-		scanner := bufio.NewScanner(r)
-		scanner.Buffer(nil, 1<<20)
-		for scanner.Scan() {
-			if each != nil {
-				each(scanner.Text())
-			}
-		}
-		// A line too long for the scanner must not block the writer.
-		_, _ = io.Copy(io.Discard, r)
-	}()
-	return l
-}
-
-// close returns when the last line has been handed over.
-func (l *lines) close() {
-	_ = l.w.Close()
-	<-l.over
 }

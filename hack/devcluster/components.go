@@ -21,8 +21,8 @@ const (
 	websiteController     = "website-controller"
 )
 
-// auditPolicy records who asked for what and the answer's code, once per request, for
-// both API servers. Bodies are left out: they hold Secrets.
+// auditPolicy records the user, the request and the status code, once per request, for
+// both API servers. Bodies are left out: they contain Secrets.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -30,44 +30,58 @@ rules:
 - level: Metadata
 `
 
-// plan knows all that the command lines of components depend on.
+// plan is what the command lines of components depend on.
 type plan struct {
 	layout   layout
 	options  Options
 	settings settings
 	programs programs
 	check    *checker
+	replicas replicas
 }
 
 // etcd is the store of kube-apiserver.
 func (p *plan) etcd() spec {
 	ports := p.settings.Ports
-	return p.etcdMember(etcd, etcdCA, p.layout.etcdData(), ports.Etcd, ports.EtcdPeer, p.check.etcd)
+	return p.etcdMember(etcdMember{
+		name: etcd, member: etcdMemberName, initialCluster: etcdMemberName + "=" + httpsURL(ports.EtcdPeer), cert: etcd, ca: etcdCA,
+		data: p.layout.etcdData(), port: ports.Etcd, peerPort: ports.EtcdPeer, ready: p.check.etcd,
+	})
 }
 
-// etcdMember is the only member of an etcd cluster, which accepts clients that authority
-// has signed.
-func (p *plan) etcdMember(name, authority, data string, port, peerPort int, ready func(ctx context.Context, url string) error) spec {
+// etcdMemberName is the name of the only member of an etcd cluster.
+const etcdMemberName = "devcluster"
+
+// etcdMember is a member of an etcd cluster, which accepts clients that ca has signed.
+type etcdMember struct {
+	// name is that of the process, member that in initialCluster.
+	name, member, initialCluster string
+	cert, ca, data               string
+	port, peerPort               int
+	ready                        func(ctx context.Context, url string) error
+}
+
+func (p *plan) etcdMember(m etcdMember) spec {
 	l := p.layout
-	url, peerURL := httpsURL(port), httpsURL(peerPort)
+	url, peerURL := httpsURL(m.port), httpsURL(m.peerPort)
 	return spec{
-		name: name, path: p.programs[etcd],
-		ports:  []portUse{{name, port}, {name + "-peer", peerPort}},
-		inputs: []string{l.cert(name), l.cert(authority)},
+		name: m.name, path: p.programs[etcd],
+		ports:  []portUse{{m.name, m.port}, {m.name + "-peer", m.peerPort}},
+		inputs: []string{l.cert(m.cert), l.cert(m.ca)},
 		args: []string{
-			"--name=devcluster",
-			"--data-dir=" + data,
+			"--name=" + m.member,
+			"--data-dir=" + m.data,
 			"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 			"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
-			"--initial-cluster=devcluster=" + peerURL,
-			"--client-cert-auth", "--trusted-ca-file=" + l.cert(authority),
-			"--cert-file=" + l.cert(name), "--key-file=" + l.key(name),
-			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(authority),
-			"--peer-cert-file=" + l.cert(name), "--peer-key-file=" + l.key(name),
-			// Surviving a power cut is not worth waiting for the disk here.
+			"--initial-cluster=" + m.initialCluster,
+			"--client-cert-auth", "--trusted-ca-file=" + l.cert(m.ca),
+			"--cert-file=" + l.cert(m.cert), "--key-file=" + l.key(m.cert),
+			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(m.ca),
+			"--peer-cert-file=" + l.cert(m.cert), "--peer-key-file=" + l.key(m.cert),
+			// Faster; the store need not survive a power failure.
 			"--unsafe-no-fsync",
 		},
-		ready: func(ctx context.Context) error { return ready(ctx, url+"/readyz") },
+		ready: func(ctx context.Context) error { return m.ready(ctx, url+"/readyz") },
 	}
 }
 
@@ -100,8 +114,9 @@ func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 			"--requestheader-uid-headers=X-Remote-Uid",
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-			// Off, so that a Service of type ExternalName leads to a server on this machine.
-			"--enable-aggregator-routing=false",
+			// On, it connects to the pods of Services, whose own addresses lead nowhere from
+			// here. Off, so that a Service of type ExternalName leads to a server on this machine.
+			"--enable-aggregator-routing=" + strconv.FormatBool(p.options.inPods()),
 		}, slices.Concat(p.nodeArgs(), p.auditArgs(name), extra)...),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
@@ -112,8 +127,7 @@ func (p *plan) nodeArgs() []string {
 	if p.options.Node == NodeReal {
 		return p.kubeletFlags()
 	}
-	// Published for pods, none of which ever connects. An address for documentation: the
-	// default is an interface this machine may not have.
+	// No pod connects to it. The default requires an interface that this machine may lack.
 	return []string{"--advertise-address=192.0.2.1"}
 }
 
@@ -125,8 +139,8 @@ func (p *plan) auditArgs(name string) []string {
 	}
 }
 
-// client are the flags of a component that is a client of kube-apiserver, and has it
-// decide who may ask the component something.
+// client are the flags of a component that is a client of kube-apiserver, which also
+// authenticates and authorizes the component's own clients.
 func (p *plan) client(name string) []string {
 	kubeconfig := p.layout.kubeconfig(name)
 	return []string{
@@ -156,13 +170,12 @@ func (p *plan) kubeControllerManager() spec {
 			"--service-account-private-key-file="+l.key(serviceAccount),
 			"--root-ca-file="+l.cert(servingCA),
 			"--cluster-signing-cert-file="+l.cert(clusterCA), "--cluster-signing-key-file="+l.key(clusterCA),
-			// There is one, and waiting for the lease of its predecessor takes 15 seconds.
+			// There is one, and the lease of its predecessor would expire after 15 seconds.
 			"--leader-elect=false",
-			// The default of 20 requests a second, not the product, would set the pace
-			// of whatever is measured here.
+			// The default of 20 requests per second would slow down tests.
 			"--kube-api-qps=500", "--kube-api-burst=1000",
-			// There is no other node to move pods to: a kubelet that has crashed, or a machine
-			// that is busy or was asleep, is no reason to take what runs out of Services.
+			// There is no other node. After a crash of the kubelet, or on a busy or suspended
+			// machine, running pods stay in Services.
 			"--node-monitor-grace-period=5m",
 		),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/healthz") },
@@ -203,8 +216,7 @@ func (p *plan) kwok() spec {
 func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 	l := p.layout
 	args := append(append(p.client(websiteAPIServer), p.server(websiteAPIServer, port)...),
-		// Without a limit it waits up to a minute until its watchers leave, and
-		// kube-apiserver's never do.
+		// The watches of kube-apiserver do not end; the default limit is a minute.
 		"--shutdown-watch-termination-grace-period=2s")
 	// A list of etcd servers would be added to ours, not replace them.
 	if !slices.ContainsFunc(extra, func(arg string) bool { return strings.HasPrefix(arg, "--etcd-servers=") }) {
@@ -231,10 +243,9 @@ func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	l := p.layout
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
 	if p.options.Node != NodeReal {
-		// The addresses of simulated pods are made up: nobody may dial them.
+		// The addresses of simulated pods do not exist.
 		args = append(args, "--commit-observation=None")
 	}
-	args = append(args, p.options.ControllerArgs...)
 	return spec{
 		name: name, path: p.product(websiteController),
 		ports:  []portUse{{name, port}},

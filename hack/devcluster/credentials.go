@@ -11,9 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
 )
 
-// Names of files in the pki folder.
+// Names of files in the pki directory.
 const (
 	clusterCA    = "cluster-ca"     // signs clients of kube-apiserver
 	servingCA    = "serving-ca"     // signs servers
@@ -47,8 +48,8 @@ var identities = []struct {
 	{kwok, "devcluster-kwok", []string{mastersGroup}},
 	{kubeControllerManager, "system:kube-controller-manager", nil},
 	{kubeScheduler, "system:kube-scheduler", nil},
-	// Certificates in the names of ServiceAccounts, with the groups a token would have:
-	// so these components have the permissions of artifacts/rbac, no more.
+	// Certificates for ServiceAccounts, with the groups of a token: these components have
+	// only the permissions of artifacts/rbac.
 	{websiteAPIServer, "system:serviceaccount:" + websiteNamespace + ":" + websiteAPIServer, serviceAccountGroups(websiteNamespace)},
 	{websiteController, "system:serviceaccount:" + websiteNamespace + ":" + websiteController, serviceAccountGroups(websiteNamespace)},
 }
@@ -63,19 +64,19 @@ const (
 	serviceIP    = "10.96.0.1"
 )
 
-// credentials are the authorities of a cluster; everything else is in files.
+// credentials are the CAs of a cluster; everything else is in files.
 type credentials struct {
 	cluster, serving, frontProxy, etcd, websiteEtcd   *keyPair
 	admin, etcdClient, websiteEtcdClient, proxyClient *keyPair
 }
 
 // ensureCredentials loads or makes all certificates and keys of a cluster.
-// host is where a real node finds kube-apiserver; empty if there is none.
+// host is the address of kube-apiserver for a real node, or empty.
 func ensureCredentials(l layout, host string) (*credentials, error) {
 	var c credentials
 	for name, ca := range map[string]**keyPair{clusterCA: &c.cluster, servingCA: &c.serving, frontProxyCA: &c.frontProxy, etcdCA: &c.etcd, websiteEtcdCA: &c.websiteEtcd} {
 		var err error
-		if *ca, err = ensureAuthority(l, name); err != nil {
+		if *ca, err = ensureCA(l, name); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +97,7 @@ func ensureCredentials(l layout, host string) (*credentials, error) {
 		kubeAPIServer:         {c.serving, apiServer},
 		kubeControllerManager: {c.serving, local()},
 		kubeScheduler:         {c.serving, local()},
-		// kube-apiserver asks for the name of the Service, wherever that leads.
+		// kube-apiserver verifies the name of the Service, wherever it leads.
 		websiteAPIServer:  {c.serving, local(websiteAPIServer + "." + websiteNamespace + ".svc")},
 		websiteController: {c.serving, local()},
 		etcd:              {c.etcd, member},
@@ -119,12 +120,12 @@ func ensureCredentials(l layout, host string) (*credentials, error) {
 	return &c, ensureServiceAccountKey(l)
 }
 
-// ensureServiceAccountKey makes the key that signs the tokens of ServiceAccounts, and
-// beside it the public key alone, which is all that verifying takes.
+// ensureServiceAccountKey generates the key that signs the tokens of ServiceAccounts, and
+// writes its public key, which verifies them.
 func ensureServiceAccountKey(l layout) error {
 	pair, err := loadKeyPair(l, serviceAccount)
 	if err != nil {
-		if pair, err = newAuthority("devcluster " + serviceAccount); err != nil {
+		if pair, err = newCA("devcluster " + serviceAccount); err != nil {
 			return err
 		}
 		if err := pair.save(l, serviceAccount); err != nil {
@@ -135,7 +136,7 @@ func ensureServiceAccountKey(l layout) error {
 	if err != nil {
 		return fmt.Errorf("encoding the public key of service account tokens: %w", err)
 	}
-	return writeFile(serviceAccountPublicKey(l), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
+	return writeFile(serviceAccountPublicKey(l), pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), 0o644)
 }
 
 func serviceAccountPublicKey(l layout) string { return filepath.Join(l.pki(), serviceAccount+".pub") }

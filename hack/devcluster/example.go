@@ -20,13 +20,11 @@ import (
 const exampleTimeout = 3 * time.Minute
 
 // ApplyExample creates an example Website unless it exists, and waits until it is
-// available. One that exists may have been changed by its user: it is left as it is, and
-// not waited for if they asked for no replicas.
+// available. An existing one is not changed, and not waited for without replicas.
 //
-// On simulated nodes that is artifacts/examples/kubia.yaml. Its repository is on the
-// internet, which the pods of a real node do not reach; there the example is a repository
-// of the cluster's own git server, filled from artifacts/examples/site, and url is where
-// this machine sees its page, which has been fetched once.
+// On a simulated node, the example is artifacts/examples/kubia.yaml. Pods of a real node
+// have no internet access, so its repository is one of the cluster's git server, filled from
+// artifacts/examples/site. url is the URL of its page, which has been fetched once.
 func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
 	example, how, err := c.example(ctx)
 	if err != nil {
@@ -45,7 +43,7 @@ func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
 func (c *Cluster) example(ctx context.Context) (website *unstructured.Unstructured, how string, err error) {
 	if c.plan.options.Node == NodeReal {
 		website, err := c.ownExample(ctx)
-		return website, "its repository is " + c.GitRepositoryPath(exampleRepository), err
+		return website, "created with repository " + c.GitRepositoryPath(exampleRepository), err
 	}
 	path := filepath.Join(c.plan.options.RepoDir, "artifacts", "examples", "kubia.yaml")
 	data, err := os.ReadFile(path)
@@ -56,7 +54,7 @@ func (c *Cluster) example(ctx context.Context) (website *unstructured.Unstructur
 	if err := yaml.Unmarshal(data, &website.Object); err != nil {
 		return nil, "", fmt.Errorf("parsing %s: %w", path, err)
 	}
-	return website, "applied " + path, nil
+	return website, "created from " + path, nil
 }
 
 // applyWebsite creates a Website unless it exists, and waits until it is available.
@@ -69,7 +67,7 @@ func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstru
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	version, err := schema.ParseGroupVersion(example.GetAPIVersion())
 	if err != nil {
@@ -88,7 +86,7 @@ func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstru
 	if err != nil {
 		return step.failed(fmt.Errorf("creating the example Website: %w", err))
 	}
-	step.set("waiting until it is available")
+	step.set("waiting for its replicas")
 	var available int64
 	err = c.await(ctx, "Website "+example.GetName()+" to be available", exampleTimeout, func(ctx context.Context) error {
 		website, err := websites.Get(ctx, example.GetName(), metav1.GetOptions{})

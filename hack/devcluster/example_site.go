@@ -52,7 +52,7 @@ func (c *Cluster) NodePortURL(ctx context.Context, namespace, service string) (s
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return "", fmt.Errorf("making a client: %w", err)
+		return "", fmt.Errorf("creating a client: %w", err)
 	}
 	s, err := client.CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
 	if err != nil {
@@ -69,14 +69,14 @@ func (c *Cluster) openExample(ctx context.Context, example *unstructured.Unstruc
 	if replicas, found, err := unstructured.NestedInt64(example.Object, "spec", "replicas"); err == nil && found && replicas == 0 {
 		return "", nil
 	}
-	step := c.progress.step("page")
+	step := c.progress.step("page of the example")
 	url, err := c.NodePortURL(ctx, example.GetNamespace(), exampleDeployment+"-npsvc")
 	if err != nil {
 		return "", step.failed(err)
 	}
-	// kube-proxy hears of a Ready pod when everybody else does.
+	// kube-proxy may see the Ready pod later than this package.
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	err = c.await(ctx, url+" to be served", c.plan.options.ReadyTimeout, func(ctx context.Context) error { return get(ctx, client, url) })
+	err = c.await(ctx, url+" to be served", DefaultReadyTimeout, func(ctx context.Context) error { return get(ctx, client, url) })
 	if err != nil {
 		return "", step.failed(err)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// layout knows where everything is in a state folder.
+// layout names the files of a state directory.
 type layout struct{ dir string }
 
 const (
 	recordSuffix = ".json"
 	// The embedded etcd of website-apiserver listens on a unix socket in its data
-	// folder. The kernel limits the path of a socket to 104 bytes on macOS and 108 on
+	// directory. The kernel limits the path of a socket to 104 bytes on macOS and 108 on
 	// Linux; this leaves room for the socket's own name.
 	maxDataDirLength = 70
 )
@@ -38,9 +38,12 @@ func (l layout) pki() string                 { return filepath.Join(l.dir, "pki"
 func (l layout) cert(name string) string     { return filepath.Join(l.pki(), name+".crt") }
 func (l layout) key(name string) string      { return filepath.Join(l.pki(), name+".key") }
 func (l layout) etcdData() string            { return filepath.Join(l.dir, "etcd") }
-func (l layout) websiteEtcdData() string     { return filepath.Join(l.dir, "website-etcd") }
+func (l layout) websiteEtcdData() string     { return filepath.Join(l.dir, websiteEtcd) }
+func (l layout) websiteEtcdReplicas() string { return filepath.Join(l.dir, "website-etcd-replicas") }
 func (l layout) node() string                { return filepath.Join(l.dir, "node") }
 func (l layout) nodeFile(name string) string { return filepath.Join(l.node(), name) }
+func (l layout) volume() string              { return l.nodeFile("volume") }
+func (l layout) installation() string        { return filepath.Join(l.dir, "installation") }
 func (l layout) containerdData() string      { return filepath.Join(l.dir, "containerd") }
 func (l layout) kubeletData() string         { return filepath.Join(l.dir, "kubelet") }
 func (l layout) git() string                 { return filepath.Join(l.dir, "git") }
@@ -50,25 +53,25 @@ func (l layout) kubeconfig(name string) string {
 	return filepath.Join(l.kubeconfigs(), name)
 }
 
-// make creates the folders. Only their owner may look inside: they hold keys.
+// make creates the directories, readable only by their owner: they contain keys.
 func (l layout) make() error {
 	for _, dir := range []string{l.dir, l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.kubeconfigs()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("making the state folder: %w", err)
+			return fmt.Errorf("creating the state directory: %w", err)
 		}
 	}
 	return nil
 }
 
-// remove deletes what make and the components created, and nothing else: the folder was
-// named by the user and may hold other things. The lock file goes last.
+// remove deletes what make and the components created, and nothing else: the user named the
+// directory, which may contain other files. The lock file is last.
 func (l layout) remove() error {
 	s, err := loadSettings(l)
 	if err != nil {
 		return err
 	}
-	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.websiteEtcdData(), l.kubeconfigs(),
-		l.node(), l.containerdData(), l.kubeletData(), l.git(),
+	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.websiteEtcdData(), l.websiteEtcdReplicas(), l.kubeconfigs(),
+		l.node(), l.containerdData(), l.kubeletData(), l.git(), l.installation(),
 		filepath.Join(l.dir, websiteDataName), l.adminKubeconfig()}
 	if s.WebsiteData != "" {
 		paths = append(paths, s.WebsiteData)
@@ -79,24 +82,26 @@ func (l layout) remove() error {
 			return fmt.Errorf("removing the cluster's state: %w", err)
 		}
 	}
-	// Fails if the folder holds anything of somebody else's, and then it stays.
+	// Fails, as it should, if the directory contains other files.
 	_ = os.Remove(l.dir)
 	return nil
 }
 
-// websiteDataName is the folder of website-apiserver's store. Short, see maxDataDirLength.
+// websiteDataName is the directory of website-apiserver's store. Short, see maxDataDirLength.
 const websiteDataName = "w"
 
-// settings are the choices that a later Up in the same folder has to repeat.
+// settings are the choices that a later Up in the same directory has to repeat.
 type settings struct {
 	Ports Ports `json:"ports"`
-	// WebsiteData is the data folder of website-apiserver.
+	// WebsiteData is the data directory of website-apiserver.
 	WebsiteData string `json:"websiteData"`
+	// Mode is the kind of node; empty before the first start.
+	Mode NodeMode `json:"mode,omitempty"`
 	// Node are the addresses of the real node; zero if there never was one.
 	Node node.Addresses `json:"node,omitzero"`
 }
 
-// loadSettings returns zero settings if the folder has none.
+// loadSettings returns zero settings if the directory has none.
 func loadSettings(l layout) (settings, error) {
 	var s settings
 	data, err := os.ReadFile(l.settings())
@@ -120,11 +125,26 @@ func (s settings) save(l layout) error {
 	return writeFile(l.settings(), append(data, '\n'), 0o600)
 }
 
-// chooseWebsiteData finds a data folder with a path short enough for a socket in it.
+// chooseMode records the kind of node. With another one than before, Websites would be in
+// another store, and the children that are there without their owners.
+func (s *settings) chooseMode(l layout, mode NodeMode) error {
+	before := s.Mode
+	if before == "" && isDirectory(filepath.Join(l.etcdData(), "member")) {
+		// Of a version that did not record it, and ran the programs beside the cluster.
+		before = NodeSimulated
+	}
+	if before != "" && before != mode {
+		return fmt.Errorf("the cluster in %s was not started with NODE=%s, which stores Websites elsewhere: run \"make down\" first", l.dir, mode)
+	}
+	s.Mode = mode
+	return s.save(l)
+}
+
+// chooseWebsiteData finds a data directory with a path short enough for a socket in it.
 func (s *settings) chooseWebsiteData(l layout) error {
 	if s.WebsiteData != "" {
 		if err := os.MkdirAll(s.WebsiteData, 0o700); err != nil {
-			return fmt.Errorf("making the data folder of website-apiserver: %w", err)
+			return fmt.Errorf("creating the data directory of website-apiserver: %w", err)
 		}
 		return nil
 	}
@@ -135,7 +155,7 @@ func (s *settings) chooseWebsiteData(l layout) error {
 	// Not in os.TempDir: on macOS, or with TMPDIR set, that is long as well.
 	dir, err := os.MkdirTemp("/tmp", "websites-")
 	if err != nil {
-		return fmt.Errorf("making the data folder of website-apiserver: %w", err)
+		return fmt.Errorf("creating the data directory of website-apiserver: %w", err)
 	}
 	s.WebsiteData = dir
 	return nil

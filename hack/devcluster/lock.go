@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// tryLock takes the lock at path or returns fileutil.ErrLocked. The kernel releases it when the
-// holder ends, however it ends, so a crash never leaves a stale lock behind.
+// tryLock takes the lock at path or returns fileutil.ErrLocked. The kernel releases it when
+// the holder ends.
 func tryLock(path string) (*fileutil.LockedFile, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of lock file %s: %w", path, err)
+		return nil, fmt.Errorf("creating the directory of lock file %s: %w", path, err)
 	}
 	for {
 		lock, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -24,7 +24,7 @@ func tryLock(path string) (*fileutil.LockedFile, error) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		// The previous holder may have removed the file between our open and our lock
-		// ("make down" removes the whole folder): such a lock excludes nobody.
+		// ("make down" removes the whole directory): such a lock excludes no one else.
 		ours, err := lock.Stat()
 		if err == nil {
 			if there, err := os.Stat(path); err == nil && os.SameFile(ours, there) {
@@ -35,7 +35,7 @@ func tryLock(path string) (*fileutil.LockedFile, error) {
 	}
 }
 
-// lockFile takes the lock at path, calling waiting once if somebody else has it.
+// lockFile takes the lock at path, calling waiting once if another process has it.
 func lockFile(ctx context.Context, path string, waiting func()) (*fileutil.LockedFile, error) {
 	lock, err := tryLock(path)
 	if !errors.Is(err, fileutil.ErrLocked) {
@@ -55,8 +55,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (*fileutil.Locke
 	return lock, nil
 }
 
-// writeFile replaces path in one step, so that no reader and no crash sees half of it.
-// A file that already holds data is left alone, which keeps its modification time.
+// writeFile replaces path atomically. A file with this content keeps its modification time.
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
 		return nil

@@ -18,7 +18,7 @@ const (
 	roleRuns      = "role-runs"     // runs until SIGTERM
 	roleStubborn  = "role-stubborn" // ignores SIGTERM
 	roleCrashes   = "role-crashes"  // writes to its log and fails
-	roleParent    = "role-parent"   // starts a component in the folder named next, then waits to be killed
+	roleParent    = "role-parent"   // starts a component in the directory named next, then waits to be killed
 	roleCrashText = "cannot open the store: disk full"
 )
 
@@ -75,7 +75,7 @@ func newTestProcess(l layout, name string, args ...string) *Process {
 	}
 }
 
-// newLayout makes a state folder and ends what a failed test left running in it.
+// newLayout makes a state directory and ends what a failed test left running in it.
 func newLayout(t *testing.T) layout {
 	t.Helper()
 	l := layout{dir: filepath.Join(t.TempDir(), "state")}

@@ -1,11 +1,14 @@
 package devcluster
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 )
 
 // Defaults of Options.
@@ -17,48 +20,46 @@ const (
 	DefaultReadyTimeout = 2 * time.Minute
 )
 
-// NodeMode says what the pods of the cluster run on.
+// NodeMode is the kind of node that the pods of the cluster run on.
 type NodeMode string
 
 const (
-	// NodeAuto takes NodeReal where this machine can offer it, else NodeSimulated, and
-	// reports which it took and why.
+	// NodeAuto is that of the existing cluster, else NodeReal if this machine supports it,
+	// else NodeSimulated; Up reports which, and why.
 	NodeAuto NodeMode = "auto"
-	// NodeReal runs containers, in a network of their own: kubelet, kube-proxy and
-	// containerd. It takes Linux and root. The cluster also gets a git server that pods
-	// reach; they reach nothing else outside.
+	// NodeReal runs containers: kubelet, kube-proxy and containerd, in their own network
+	// namespace. It requires Linux and root. The cluster also has a git server, the only
+	// external address that pods reach.
 	NodeReal NodeMode = "real"
-	// NodeSimulated has kwok answer for the nodes: pods become Running and Ready and
-	// are deleted like real ones, but no container runs.
+	// NodeSimulated is a node of kwok: pods become Running and Ready and are deleted like
+	// real ones, but no container runs.
 	NodeSimulated NodeMode = "simulated"
-	// NodeNone leaves nodes out: pods stay Pending.
-	NodeNone NodeMode = "none"
 )
 
-// ImageSource says where a real node has its container images from.
+// ImageSource is the source of a real node's container images.
 type ImageSource string
 
 const (
-	// ImagesAuto pulls an image if its registry can be reached, and makes it otherwise.
+	// ImagesAuto pulls an image if its registry is reachable, and builds it otherwise.
 	ImagesAuto ImageSource = "auto"
-	// ImagesRegistry pulls all images, except the one that holds the place of a pod.
+	// ImagesRegistry pulls all images except that of pause.
 	ImagesRegistry ImageSource = "registry"
-	// ImagesDebian asks no registry: nginx is Debian's, and a stand-in on top of Debian's
-	// git takes the place of git-sync.
+	// ImagesDebian uses no registry: nginx is Debian's, and git-sync is a stand-in that
+	// runs Debian's git.
 	ImagesDebian ImageSource = "debian"
 )
 
-// Options says what Up starts. The zero value is a complete cluster for a test.
+// Options are the options of Up. The zero value is a complete cluster for a test.
 type Options struct {
 	// RepoDir is the checkout whose programs run. Default: the working directory or
-	// the nearest folder above it that holds go.mod and hack/kubernetes/go.mod.
+	// the nearest directory above it that holds go.mod and hack/kubernetes/go.mod.
 	RepoDir string
 
-	// Dir holds all state: credentials, logs, stores, and what is known about running
-	// processes. Up continues what it finds there, and Down removes it. If its path is
-	// long, the store of website-apiserver is in a folder of its own in /tmp, for the
-	// sake of its socket; Down removes that too. Default: DefaultDir in RepoDir if
-	// Detached is set, else a new temporary folder that Cluster.Stop removes.
+	// Dir contains all state: credentials, logs, stores, and records of the running
+	// processes. Down removes it. If its path is too long for a socket, the store of
+	// website-apiserver is in a directory in /tmp, which Down removes too. Default:
+	// DefaultDir in RepoDir if Detached is set, else a new temporary directory that
+	// Cluster.Stop removes.
 	Dir string
 
 	// CacheDir holds the Kubernetes programs between clusters and checkouts.
@@ -69,48 +70,64 @@ type Options struct {
 	// Dir had before, else by the one DefaultPorts names (Detached) or by a free one.
 	Ports Ports
 
-	// Detached lets the processes outlive the caller. Otherwise they end with it: on
-	// Linux even when it is killed, elsewhere only through Cluster.Stop.
+	// Detached processes outlive the caller. Otherwise they end with it: on Linux even if
+	// it is killed, elsewhere only through Cluster.Stop.
 	Detached bool
 
-	// Progress receives one line per step with the elapsed time. Default: discarded.
+	// KubernetesVersion is that of the Kubernetes programs, such as v1.34.4. One other than
+	// that of hack/kubernetes is built from a module in CacheDir, and requires NodeSimulated.
+	// Default: that of hack/kubernetes.
+	KubernetesVersion string
+
+	// Progress receives one line per step, with the elapsed time. Default: none.
 	Progress io.Writer
 
-	// Node says what pods run on. Default: NodeAuto.
+	// Node is the kind of node. Default: NodeAuto.
 	Node NodeMode
 
-	// Images says where a real node has its container images from. Default: ImagesAuto.
+	// Images is the source of a real node's container images. Default: ImagesAuto.
 	Images ImageSource
 
-	// SimulatedNodes is how many nodes NodeSimulated offers. Default: 1, at most 250.
-	SimulatedNodes int
+	// GitSyncImageArchive and NginxImageArchive are files with these images of a real node,
+	// as "docker save" writes them, in the place of what Images names.
+	GitSyncImageArchive, NginxImageArchive string
 
-	// KubernetesOnly leaves out everything of this repository: website-apiserver,
-	// its APIService and roles, and website-controller.
-	KubernetesOnly bool
+	// NodeDisk is how much of the disk the pods of a real node may request, in bytes. Default:
+	// all of it.
+	NodeDisk uint64
 
 	// WithoutController leaves out website-controller. Cluster.StartController can
 	// start one later.
 	WithoutController bool
 
-	// ExternalEtcd has website-apiserver keep its objects in an etcd cluster of one member,
-	// website-etcd, over mutual TLS, and not in the etcd inside it. The two hold different
-	// Websites: a cluster that changes from one to the other does not take them along.
+	// Installed has the product installed on a real node from artifacts/default, as users do.
+	// Otherwise, and on simulated nodes, its programs run beside the cluster.
+	Installed bool
+
+	// WithoutProduct leaves out the product, but not its images: the caller installs it. It
+	// requires NodeReal.
+	WithoutProduct bool
+
+	// ExternalEtcd stores Websites in website-etcd, an etcd cluster of one member, over
+	// mutual TLS, instead of the etcd embedded in website-apiserver. Websites are not
+	// copied from one to the other. It excludes Installed.
 	ExternalEtcd bool
 
-	// APIServerArgs are further flags of website-apiserver, also of those started by
-	// Cluster.StartAPIServer. They come last, so they
-	// override the ones chosen here.
+	// WebsiteEtcdMembers is the number of members of website-etcd. More than one require
+	// ExternalEtcd, and cannot be Detached. Default: 1.
+	WebsiteEtcdMembers int
+
+	// APIServers is the number of website-apiservers behind the Service. With more than
+	// one, a balancer in the calling process leads each connection to one that is ready
+	// (Cluster.Balancer). They require ExternalEtcd, and cannot be Detached. Default: 1.
+	APIServers int
+
+	// APIServerArgs are further flags of these website-apiservers.
 	APIServerArgs []string
-
-	// ControllerArgs are further flags of website-controller, also of those started
-	// by Cluster.StartController.
-	ControllerArgs []string
-
-	// ReadyTimeout is how long one component may take until it is ready.
-	// Default: DefaultReadyTimeout.
-	ReadyTimeout time.Duration
 }
+
+// inPods returns whether the product runs in pods of the cluster.
+func (o Options) inPods() bool { return o.Node == NodeReal && (o.Installed || o.WithoutProduct) }
 
 // complete fills in the defaults. temporary is true if Dir was made by it.
 func (o Options) complete() (done Options, temporary bool, err error) {
@@ -129,33 +146,40 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 	switch o.Node {
 	case "":
 		o.Node = NodeAuto
-	case NodeAuto, NodeReal, NodeSimulated, NodeNone:
+	case NodeAuto, NodeReal, NodeSimulated:
 	default:
-		return o, false, fmt.Errorf("node mode %q is unknown: use %s, %s, %s or %s", o.Node, NodeAuto, NodeReal, NodeSimulated, NodeNone)
+		return o, false, fmt.Errorf("--node=%s (NODE) is unknown: use %s, %s or %s", o.Node, NodeAuto, NodeReal, NodeSimulated)
 	}
 	switch o.Images {
 	case "":
 		o.Images = ImagesAuto
 	case ImagesAuto, ImagesRegistry, ImagesDebian:
 	default:
-		return o, false, fmt.Errorf("image source %q is unknown: use %s, %s or %s", o.Images, ImagesAuto, ImagesRegistry, ImagesDebian)
+		return o, false, fmt.Errorf("--images=%s (IMAGES) is unknown: use %s, %s or %s", o.Images, ImagesAuto, ImagesRegistry, ImagesDebian)
 	}
-	if o.SimulatedNodes == 0 {
-		o.SimulatedNodes = 1
+	if err := o.completeArchives(); err != nil {
+		return o, false, err
 	}
-	if o.SimulatedNodes < 0 || o.SimulatedNodes > maxSimulatedNodes {
-		return o, false, fmt.Errorf("%d simulated nodes: choose 1 to %d", o.SimulatedNodes, maxSimulatedNodes)
+	o.WebsiteEtcdMembers, o.APIServers = max(o.WebsiteEtcdMembers, 1), max(o.APIServers, 1)
+	if (o.WebsiteEtcdMembers > 1 || o.APIServers > 1) && (o.Detached || !o.ExternalEtcd) {
+		return o, false, errors.New("several members of website-etcd and several website-apiservers are for tests with an external etcd only")
+	}
+	if o.WithoutProduct && (o.Node != NodeReal || o.ExternalEtcd || o.APIServers > 1) {
+		return o, false, errors.New("a cluster without the product requires a real node, on which it is installed")
+	}
+	if o.Installed && o.Node != NodeSimulated && o.ExternalEtcd {
+		return o, false, errors.New("on a real node the product is installed from artifacts/default: --external-etcd is for simulated nodes, use NODE=simulated")
+	}
+	if o.KubernetesVersion != "" && o.Node != NodeSimulated {
+		return o, false, errors.New("--kubernetes-version is for simulated nodes: use NODE=simulated")
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	if o.ReadyTimeout == 0 {
-		o.ReadyTimeout = DefaultReadyTimeout
-	}
 	if o.CacheDir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return o, false, fmt.Errorf("finding the user's cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+			return o, false, fmt.Errorf("finding the user's cache directory (set HOME or XDG_CACHE_HOME): %w", err)
 		}
 		o.CacheDir = filepath.Join(cache, "website-apiserver")
 	}
@@ -165,27 +189,52 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 		o.Dir = filepath.Join(o.RepoDir, DefaultDir)
 	default:
 		if o.Dir, err = os.MkdirTemp("", "devcluster-"); err != nil {
-			return o, false, fmt.Errorf("making a state folder: %w", err)
+			return o, false, fmt.Errorf("creating a state directory: %w", err)
 		}
 		temporary = true
 	}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
-		return o, temporary, fmt.Errorf("resolving the state folder's path: %w", err)
+		return o, temporary, fmt.Errorf("resolving the state directory's path: %w", err)
 	}
 	return o, temporary, nil
 }
 
-// findRepo walks up from dir to the checkout. The second file tells the checkout's
-// go.mod from those of the modules inside it.
+// completeArchives checks the image archives, and makes their paths absolute.
+func (o *Options) completeArchives() error {
+	for flag, archive := range map[string]*string{"git-sync-image-archive": &o.GitSyncImageArchive, "nginx-image-archive": &o.NginxImageArchive} {
+		if *archive == "" {
+			continue
+		}
+		if o.Node == NodeSimulated {
+			return fmt.Errorf("--%s is for a real node: on simulated nodes no container runs", flag)
+		}
+		path, err := filepath.Abs(*archive)
+		if err == nil {
+			err = image.Check(path)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
+		}
+		*archive = path
+	}
+	return nil
+}
+
+// findRepo walks up from dir to the checkout. Only the checkout has both files.
 func findRepo(dir string) (string, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if isFile(filepath.Join(at, "go.mod")) && isFile(filepath.Join(at, kubernetesModule, "go.mod")) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no checkout of website-apiserver at %s or above it: run this inside one, or name it", dir)
+			return "", fmt.Errorf("%s is not in a checkout of website-apiserver: run this command in one", dir)
 		}
 	}
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func isFile(path string) bool {

@@ -1,12 +1,16 @@
 package devcluster
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/image"
 )
 
 func TestFindRepo(t *testing.T) {
@@ -40,14 +44,15 @@ func TestOptionsComplete(t *testing.T) {
 	t.Run("test", func(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
 		o, temporary, err := Options{RepoDir: repo}.complete()
-		if err != nil || !temporary || o.SimulatedNodes != 1 || o.Node != NodeAuto || o.ReadyTimeout != DefaultReadyTimeout || o.Progress == nil {
+		if err != nil || !temporary || o.Node != NodeAuto || o.Progress == nil {
 			t.Errorf("complete = %+v, %t, %v", o, temporary, err)
 		}
 	})
 	for name, bad := range map[string]Options{
-		"node mode":      {Node: "imaginary"},
-		"negative nodes": {SimulatedNodes: -1},
-		"too many nodes": {SimulatedNodes: maxSimulatedNodes + 1},
+		"node mode":                          {Node: "imaginary"},
+		"image source":                       {Images: "imaginary"},
+		"installed, etcd beside the cluster": {Installed: true, ExternalEtcd: true},
+		"simulated nodes, nothing on them":   {Node: NodeSimulated, WithoutProduct: true},
 	} {
 		bad.RepoDir, bad.Dir = repo, t.TempDir()
 		if _, _, err := bad.complete(); err == nil {
@@ -56,18 +61,55 @@ func TestOptionsComplete(t *testing.T) {
 	}
 }
 
-func TestSimulatedAddressesAreValid(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range maxSimulatedNodes {
-		for _, address := range []string{nodeIP(i), podRange(i)} {
-			if seen[address] {
-				t.Errorf("%s is used twice", address)
+func TestImageArchives(t *testing.T) {
+	repo, dir := testRepo(t), t.TempDir()
+	t.Chdir(dir)
+	var archive bytes.Buffer
+	layer := image.NewLayer()
+	layer.AddFile("git-sync", 0o755, []byte("program"))
+	if err := image.Write(&archive, "example.com/git-sync:1", v1.Config{}, layer); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, "git-sync.tar", archive.String())
+	writeTestFile(t, "text", "no archive")
+	o, _, err := Options{RepoDir: repo, Dir: dir, GitSyncImageArchive: "git-sync.tar"}.complete()
+	if err != nil || o.GitSyncImageArchive != filepath.Join(dir, "git-sync.tar") || o.NginxImageArchive != "" {
+		t.Errorf("complete = %+v, %v", o, err)
+	}
+	for name, test := range map[string]struct {
+		options Options
+		want    []string
+	}{
+		"missing":         {Options{GitSyncImageArchive: "missing.tar"}, []string{"--git-sync-image-archive", "missing.tar", "no such file"}},
+		"directory":       {Options{NginxImageArchive: dir}, []string{"--nginx-image-archive", "is not a file"}},
+		"text":            {Options{NginxImageArchive: "text"}, []string{"--nginx-image-archive", "text is not an archive of an image"}},
+		"simulated nodes": {Options{Node: NodeSimulated, NginxImageArchive: "git-sync.tar"}, []string{"--nginx-image-archive", "real node"}},
+	} {
+		test.options.RepoDir, test.options.Dir = repo, dir
+		_, _, err := test.options.complete()
+		for _, want := range test.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error is %v, want %q in it", name, err, want)
 			}
-			seen[address] = true
 		}
 	}
-	if last := podRange(maxSimulatedNodes - 1); last != "10.252.128.0/17" {
-		t.Errorf("last range of pods = %s", last)
+}
+
+// TestArchivesOfImages: an image that is given is another one than the one that is made.
+func TestArchivesOfImages(t *testing.T) {
+	p := &plan{options: Options{CacheDir: t.TempDir()}}
+	names := map[string]bool{}
+	for _, content := range []string{"", "one", "two"} {
+		r := recipe{name: gitSyncImage}
+		if content != "" {
+			r.given = filepath.Join(t.TempDir(), "git-sync.tar")
+			writeTestFile(t, r.given, content)
+		}
+		archive, err := r.archive(p)
+		if err != nil || names[archive] {
+			t.Errorf("with %q the archive is %s, %v", content, archive, err)
+		}
+		names[archive] = true
 	}
 }
 

@@ -15,11 +15,13 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 const (
-	authorityLifetime = 10 * 365 * 24 * time.Hour
-	leafLifetime      = 365 * 24 * time.Hour
+	leafLifetime = 365 * 24 * time.Hour
 	// A certificate that is about to expire is replaced by the next Up.
 	renewBefore = 30 * 24 * time.Hour
 	// Clocks that differ a little must not make a fresh certificate invalid.
@@ -44,17 +46,29 @@ type leaf struct {
 	client, server bool
 }
 
-// newAuthority makes a self-signed certificate authority.
-func newAuthority(commonName string) (*keyPair, error) {
-	return issue(nil, &x509.Certificate{
-		Subject:               pkix.Name{CommonName: commonName},
-		NotAfter:              time.Now().Add(authorityLifetime),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		// Authorities sign leaves only.
-		MaxPathLenZero: true,
-	})
+// newCA generates a self-signed CA, valid for ten years.
+func newCA(commonName string) (*keyPair, error) {
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: commonName, NotBefore: time.Now().Add(-backdate)}, key)
+	if err != nil {
+		return nil, fmt.Errorf("generating the CA %s: %w", commonName, err)
+	}
+	return encode(ca.Raw, keyPEM)
+}
+
+func newKey() (crypto.Signer, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	var keyPEM []byte
+	if err == nil {
+		keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("generating a key: %w", err)
+	}
+	return key, keyPEM, nil
 }
 
 // newLeaf makes a certificate signed by ca.
@@ -81,28 +95,22 @@ func (l leaf) usages() []x509.ExtKeyUsage {
 	return usages
 }
 
-// issue signs template with ca, or with its own key if ca is nil.
+// issue signs template, with a new key, by ca.
 func issue(ca *keyPair, template *x509.Certificate) (*keyPair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, keyPEM, err := newKey()
 	if err != nil {
-		return nil, fmt.Errorf("making a key for %s: %w", template.Subject.CommonName, err)
+		return nil, err
 	}
 	template.NotBefore = time.Now().Add(-backdate)
-	parent, signer := template, crypto.Signer(key)
-	if ca != nil {
-		parent, signer = ca.cert, ca.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
 	if err != nil {
 		return nil, fmt.Errorf("signing the certificate of %s: %w", template.Subject.CommonName, err)
 	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the key of %s: %w", template.Subject.CommonName, err)
-	}
-	return parseKeyPair(
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	return encode(der, keyPEM)
+}
+
+func encode(der, keyPEM []byte) (*keyPair, error) {
+	return parseKeyPair(pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), keyPEM)
 }
 
 func parseKeyPair(certPEM, keyPEM []byte) (*keyPair, error) {
@@ -132,7 +140,7 @@ func (k *keyPair) serves(ca *keyPair, l leaf) bool {
 		slices.Equal(k.cert.ExtKeyUsage, l.usages())
 }
 
-// loadKeyPair reads a pair from the state folder; an error means it has to be made.
+// loadKeyPair reads a pair from the state directory; an error means it has to be made.
 func loadKeyPair(l layout, name string) (*keyPair, error) {
 	certPEM, err := os.ReadFile(l.cert(name))
 	if err != nil {
@@ -152,12 +160,12 @@ func (k *keyPair) save(l layout, name string) error {
 	return writeFile(l.cert(name), k.certPEM, 0o644)
 }
 
-// ensureAuthority loads or makes the authority of that name.
-func ensureAuthority(l layout, name string) (*keyPair, error) {
+// ensureCA loads or makes the CA of that name.
+func ensureCA(l layout, name string) (*keyPair, error) {
 	if ca, err := loadKeyPair(l, name); err == nil && ca.cert.IsCA && time.Now().Add(renewBefore).Before(ca.cert.NotAfter) {
 		return ca, nil
 	}
-	ca, err := newAuthority("devcluster " + name)
+	ca, err := newCA("devcluster " + name)
 	if err != nil {
 		return nil, err
 	}

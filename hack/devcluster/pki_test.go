@@ -22,32 +22,32 @@ func TestCertificates(t *testing.T) {
 	if err := c.ensureKubeconfigs(l, 6443); err != nil {
 		t.Fatal(err)
 	}
-	authorities := map[string]*keyPair{clusterCA: c.cluster, servingCA: c.serving, frontProxyCA: c.frontProxy, etcdCA: c.etcd, websiteEtcdCA: c.websiteEtcd}
+	cas := map[string]*keyPair{clusterCA: c.cluster, servingCA: c.serving, frontProxyCA: c.frontProxy, etcdCA: c.etcd, websiteEtcdCA: c.websiteEtcd}
 	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	tests := []struct {
-		file, authority string
-		usage           x509.ExtKeyUsage
-		names           []string
-		user            string
-		groups          []string
+		file, ca string
+		usage    x509.ExtKeyUsage
+		names    []string
+		user     string
+		groups   []string
 	}{
-		{file: kubeAPIServer, authority: servingCA, usage: server, names: []string{"localhost", "127.0.0.1", "kubernetes.default.svc", serviceIP}},
-		{file: kubeControllerManager, authority: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: kubeScheduler, authority: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: websiteAPIServer, authority: servingCA, usage: server, names: []string{"localhost", "127.0.0.1", "website-apiserver.website-system.svc"}},
-		{file: websiteController, authority: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: etcd, authority: etcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: etcd, authority: etcdCA, usage: client},
-		{file: etcdClient, authority: etcdCA, usage: client},
-		{file: websiteEtcd, authority: websiteEtcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: websiteEtcdClient, authority: websiteEtcdCA, usage: client, user: "website-apiserver"},
-		{file: frontProxy, authority: frontProxyCA, usage: client, user: "front-proxy-client"},
-		{file: "admin-client", authority: clusterCA, usage: client, user: "devcluster-admin", groups: []string{"system:masters"}},
-		{file: "kube-scheduler-client", authority: clusterCA, usage: client, user: "system:kube-scheduler"},
-		{file: "kube-controller-manager-client", authority: clusterCA, usage: client, user: "system:kube-controller-manager"},
-		{file: "website-apiserver-client", authority: clusterCA, usage: client, user: "system:serviceaccount:website-system:website-apiserver",
+		{file: kubeAPIServer, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1", "kubernetes.default.svc", serviceIP}},
+		{file: kubeControllerManager, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: kubeScheduler, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: websiteAPIServer, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1", "website-apiserver.website-system.svc"}},
+		{file: websiteController, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: etcd, ca: etcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: etcd, ca: etcdCA, usage: client},
+		{file: etcdClient, ca: etcdCA, usage: client},
+		{file: websiteEtcd, ca: websiteEtcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: websiteEtcdClient, ca: websiteEtcdCA, usage: client, user: "website-apiserver"},
+		{file: frontProxy, ca: frontProxyCA, usage: client, user: "front-proxy-client"},
+		{file: "admin-client", ca: clusterCA, usage: client, user: "devcluster-admin", groups: []string{"system:masters"}},
+		{file: "kube-scheduler-client", ca: clusterCA, usage: client, user: "system:kube-scheduler"},
+		{file: "kube-controller-manager-client", ca: clusterCA, usage: client, user: "system:kube-controller-manager"},
+		{file: "website-apiserver-client", ca: clusterCA, usage: client, user: "system:serviceaccount:website-system:website-apiserver",
 			groups: []string{"system:serviceaccounts", "system:serviceaccounts:website-system"}},
-		{file: "website-controller-client", authority: clusterCA, usage: client, user: "system:serviceaccount:website-system:website-controller",
+		{file: "website-controller-client", ca: clusterCA, usage: client, user: "system:serviceaccount:website-system:website-controller",
 			groups: []string{"system:serviceaccounts", "system:serviceaccounts:website-system"}},
 	}
 	for _, test := range tests {
@@ -56,11 +56,11 @@ func TestCertificates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, ca := range authorities {
+			for name, ca := range cas {
 				roots := x509.NewCertPool()
 				roots.AddCert(ca.cert)
 				_, err := pair.cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{test.usage}})
-				if trusted := err == nil; trusted != (name == test.authority) {
+				if trusted := err == nil; trusted != (name == test.ca) {
 					t.Errorf("trusted by %s: %t (%v)", name, trusted, err)
 				}
 			}
@@ -106,16 +106,16 @@ func TestCertificatesAreKeptWhileGood(t *testing.T) {
 	}
 	newCA, renewed := load()
 	if newCA.cert.Equal(keptCA.cert) || renewed.cert.Equal(kept.cert) {
-		t.Error("a lost authority was not replaced together with what it had signed")
+		t.Error("a lost CA was not replaced together with what it had signed")
 	}
 }
 
 func TestServes(t *testing.T) {
-	ca, err := newAuthority("one")
+	ca, err := newCA("one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := newAuthority("one") // same name, other key
+	other, err := newCA("one") // same name, other key
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestServes(t *testing.T) {
 	}{
 		{"good", good, ca, want, true},
 		{"expires soon", expiring, ca, want, false},
-		{"other authority", good, other, want, false},
+		{"other CA", good, other, want, false},
 		{"other user", good, ca, change(func(l *leaf) { l.commonName = "b" }), false},
 		{"other group", good, ca, change(func(l *leaf) { l.organizations = nil }), false},
 		{"further name", good, ca, change(func(l *leaf) { l.dns = []string{"localhost", "more"} }), false},
@@ -177,7 +177,7 @@ func TestKubeconfig(t *testing.T) {
 			continue
 		}
 		if config.Host != "https://127.0.0.1:12345" || config.Insecure || string(config.CAData) != string(c.serving.certPEM) {
-			t.Errorf("%s: connects to %s with authority %q", id.name, config.Host, config.CAData)
+			t.Errorf("%s: connects to %s with CA %q", id.name, config.Host, config.CAData)
 		}
 		pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
 		if err != nil {

@@ -8,19 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// DefaultBasePort is the first of the ports a detached cluster uses. It is out of the
-// way of the usual ports of Kubernetes and below the range from which Linux and macOS
-// take the ports of outgoing connections.
+// DefaultBasePort is the first of the ports of a detached cluster. They differ from the usual
+// ports of Kubernetes and are below the ephemeral ports of Linux and macOS.
 const DefaultBasePort = 16443
 
 // Free ports for tests come from this range, which lies below that range too: a port
-// that was free a moment ago cannot become the local end of somebody's connection.
+// that was free a moment ago cannot become the local port of a connection.
 const (
 	firstFreePort = 20000
 	lastFreePort  = 29999
@@ -38,8 +36,7 @@ type Ports struct {
 	EtcdPeer          int `json:"etcd-peer"`
 	WebsiteEtcd       int `json:"website-etcd"`
 	WebsiteEtcdPeer   int `json:"website-etcd-peer"`
-	// GitServer and NodeProxy are ports on the address that the real node knows the host
-	// by, not on 127.0.0.1.
+	// GitServer and NodeProxy are on the host's address of the pair, not on 127.0.0.1.
 	GitServer int `json:"git-server"`
 	NodeProxy int `json:"node-proxy"`
 }
@@ -51,20 +48,6 @@ func DefaultPorts(base int) Ports {
 		*port.number = base + i
 	}
 	return p
-}
-
-// Set chooses the port of one use, by the name it has in the state folder
-// ("kube-apiserver", "etcd-peer" and so on).
-func (p *Ports) Set(use string, number int) error {
-	var uses []string
-	for _, port := range p.all() {
-		if port.use == use {
-			*port.number = number
-			return nil
-		}
-		uses = append(uses, port.use)
-	}
-	return fmt.Errorf("%q has no port: choose one of %s", use, strings.Join(uses, ", "))
 }
 
 type portField struct {
@@ -180,13 +163,13 @@ func portFree(port int) bool {
 	return true
 }
 
-// PortInUseError says that a port a component needs is taken by somebody else.
+// PortInUseError means that another process has a port that a component needs.
 type PortInUseError struct {
-	// Use is what the port is for, as named by Ports.Set.
+	// Use is the component, or the name of its second port.
 	Use string
 	// Port is the TCP port on 127.0.0.1.
 	Port int
-	// Holder is the process that listens on it, or empty if that cannot be found out.
+	// Holder is the process that listens on it, or empty if it is unknown.
 	Holder string
 }
 
@@ -197,7 +180,7 @@ func (e *PortInUseError) Error() string {
 		holder = "another process"
 	}
 	return fmt.Sprintf("%s needs port %d on 127.0.0.1, but %s listens on it: stop that process, or choose other ports "+
-		"(make up BASE_PORT=%d moves all of them, the flag --port %s=N this one)", e.Use, e.Port, holder, DefaultBasePort+1000, e.Use)
+		"(make up BASE_PORT=%d)", e.Use, e.Port, holder, DefaultBasePort+1000)
 }
 
 func checkPort(use string, port int) error {

@@ -22,7 +22,7 @@ func TestPortInUseMessage(t *testing.T) {
 	if !errors.As(err, &inUse) {
 		t.Fatalf("checkPort = %v, want a *PortInUseError", err)
 	}
-	want := []string{kubeScheduler, strconv.Itoa(port), "BASE_PORT=", "--port kube-scheduler="}
+	want := []string{kubeScheduler, strconv.Itoa(port), "BASE_PORT="}
 	if runtime.GOOS == "linux" {
 		want = append(want, "pid "+strconv.Itoa(os.Getpid()))
 	}
@@ -59,13 +59,7 @@ func TestPortsOfTheUser(t *testing.T) {
 	if defaults.APIServer != DefaultBasePort || defaults.EtcdPeer != DefaultBasePort+7 || defaults.WebsiteEtcdPeer != DefaultBasePort+11 {
 		t.Errorf("DefaultPorts = %+v", defaults)
 	}
-	var p Ports
-	if err := p.Set(etcd, 5000); err != nil || p.Etcd != 5000 {
-		t.Errorf("Set: %v, %+v", err, p)
-	}
-	if err := p.Set("nginx", 5000); err == nil || !strings.Contains(err.Error(), kubeAPIServer) {
-		t.Errorf("Set of an unknown use = %v, want an error that lists the known ones", err)
-	}
+	p := Ports{Etcd: 5000}
 	p.fill(defaults)
 	if p.Etcd != 5000 || p.Kwok != defaults.Kwok {
 		t.Errorf("fill = %+v, want the chosen port and defaults", p)

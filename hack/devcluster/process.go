@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// How long a component may take after SIGTERM before it gets SIGKILL.
+	// stopGrace is the time from SIGTERM to SIGKILL.
 	stopGrace = 20 * time.Second
-	// How long the kernel may take to end a process after SIGKILL.
+	// killGrace is the time limit for the end after SIGKILL.
 	killGrace = 10 * time.Second
-	// How often conditions of processes are looked at.
+	// processPoll is the polling interval for conditions of processes.
 	processPoll = 50 * time.Millisecond
 )
 
@@ -33,12 +33,12 @@ type spec struct {
 	ports  []portUse
 	// env are further variables, each NAME=value.
 	env []string
-	// isolated makes it the first process of a node, in namespaces of its own.
+	// isolated makes it the first process of a node, in new namespaces.
 	isolated bool
 	// within returns the first process of the node that it runs in; nil: it runs on the
 	// host.
 	within func() int
-	// ready makes one attempt to find out whether the component does its work.
+	// ready probes the component once.
 	ready func(context.Context) error
 }
 
@@ -47,10 +47,15 @@ type portUse struct {
 	number int
 }
 
-func (s *spec) argv() []string { return append([]string{s.path}, s.args...) }
+// argv are the program and its arguments.
+func (p *Process) argv() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Concat([]string{p.spec.path}, p.spec.args, p.extra)
+}
 
-// Process is one component of a cluster. It stays the same value over restarts. All
-// methods may be called from several goroutines.
+// Process is one component of a cluster, also after restarts. All methods may be called
+// concurrently.
 type Process struct {
 	spec         spec
 	layout       layout
@@ -62,6 +67,8 @@ type Process struct {
 	changing sync.Mutex
 
 	mu sync.Mutex
+	// extra are the flags of SetExtraArgs.
+	extra []string
 	// now is the running process or the last one; nil before the first start.
 	now *run
 }
@@ -91,7 +98,7 @@ func (r *run) running() bool {
 
 // Exit says how a process ended.
 type Exit struct {
-	// Code is the exit code, or -1 if a signal ended the process or nobody knows it.
+	// Code is the exit code, or -1 if a signal ended the process or it is unknown.
 	Code int
 	// Text describes it: "exit status 1", "signal: killed".
 	Text string
@@ -101,7 +108,22 @@ type Exit struct {
 func (p *Process) Name() string { return p.spec.name }
 
 // Args are the program and its arguments.
-func (p *Process) Args() []string { return p.spec.argv() }
+func (p *Process) Args() []string { return p.argv() }
+
+// SetExtraArgs replaces the arguments that follow those of the component, from the next
+// start on.
+func (p *Process) SetExtraArgs(args ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extra = slices.Clone(args)
+}
+
+// SetProgram replaces the program, such as by one of another release, from the next start on.
+func (p *Process) SetProgram(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spec.path = path
+}
 
 // LogFile is the file that receives what the process writes. Restarts append to it.
 func (p *Process) LogFile() string { return p.layout.log(p.spec.name) }
@@ -123,7 +145,7 @@ func (p *Process) current() *run {
 	return p.now
 }
 
-// crashed reports whether the process has ended without being told to.
+// crashed reports whether the process has ended without Stop or Kill.
 func (p *Process) crashed() bool {
 	p.mu.Lock()
 	r := p.now
@@ -144,10 +166,10 @@ func (p *Process) adopt() error {
 	return nil
 }
 
-// outdated says why the running process is not what its spec asks for, or returns "".
+// outdated returns why the running process differs from its spec, or "".
 func (p *Process) outdated() string {
 	r := p.current().record
-	if !slices.Equal(r.Argv, p.spec.argv()) {
+	if !slices.Equal(r.Argv, p.argv()) {
 		return "its arguments changed"
 	}
 	if !r.Binary.current() {
@@ -160,8 +182,8 @@ func (p *Process) outdated() string {
 	return ""
 }
 
-// WaitReady returns when the component does its work. It fails with a *ComponentError
-// if the process ends first or takes longer than Options.ReadyTimeout.
+// WaitReady waits until the component is ready. It fails with a *ComponentError if the
+// process ends first, or after DefaultReadyTimeout.
 func (p *Process) WaitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 2*processPoll, p.readyTimeout, true, func(ctx context.Context) (bool, error) {
@@ -185,8 +207,8 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Wait returns when the process has ended and says how. How is unknown (code -1) for a
-// process that an earlier command started.
+// Wait waits until the process has ended and returns how, which is unknown (code -1) for a
+// process of an earlier command.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	r := p.current()
 	if r == nil {
@@ -247,7 +269,7 @@ func (p *Process) stop(ctx context.Context) error {
 		grace = stopGrace
 	}
 	err := p.end(ctx, syscall.SIGTERM, grace)
-	// A hanging process is no reason to leave one behind, and neither is a caller in a hurry.
+	// SIGKILL follows even if ctx has ended, so that no process is left behind.
 	if err != nil {
 		err = p.end(context.WithoutCancel(ctx), syscall.SIGKILL, killGrace)
 	}

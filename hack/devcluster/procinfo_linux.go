@@ -11,8 +11,8 @@ import (
 // processIdentity tells apart all processes that ever have the same pid, including
 // across a reboot: the boot and the clock tick at which the process started. A time of
 // day, as gopsutil derives it from them, changes whenever the machine's clock is set.
-// It fails for a process that does not exist or is a zombie: nobody may be left to
-// reap it (a container often has no init), but it has ended.
+// It fails for a process that does not exist or is a zombie: a container often has no init
+// that reaps it.
 func processIdentity(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

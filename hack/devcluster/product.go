@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 )
 
-// devclusterModule is the module that this package is in, relative to the checkout.
-const devclusterModule = "hack/devcluster"
+// The modules of programs that only the development cluster takes, relative to the checkout.
+const (
+	devclusterModule = "hack/devcluster"
+	imagesModule     = "hack/images"
+)
 
 // productSets are the programs of this repository, by the module they are built in.
 var productSets = []programSet{
@@ -20,6 +23,8 @@ var productSets = []programSet{
 			{gitSyncStandIn, "./gitsync-standin"},
 		},
 	},
+	{dir: imagesModule, node: NodeReal, programs: []program{{imagesCommand, "./cmd"}}},
+	{dir: ".", node: NodeReal, programs: []program{{websiteAgent, "./cmd/agent"}}},
 	{
 		dir: ".",
 		programs: []program{
@@ -29,13 +34,13 @@ var productSets = []programSet{
 	},
 }
 
-// buildProduct brings the programs in the checkout's bin folder up to date. Go leaves a
+// buildProduct brings the programs in the checkout's bin directory up to date. Go leaves a
 // program alone that is.
 func buildProduct(ctx context.Context, options Options, p *progress) error {
 	bin := filepath.Join(options.RepoDir, "bin")
 	var wanted []compilation
 	for _, set := range productSets {
-		if set.node != "" && set.node != options.Node || set.dir == "." && options.KubernetesOnly {
+		if set.node != "" && set.node != options.Node {
 			continue
 		}
 		for _, program := range set.programs {
@@ -44,21 +49,21 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 		}
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return fmt.Errorf("making the folder for programs: %w", err)
+		return fmt.Errorf("creating the directory for programs: %w", err)
 	}
 	// Test packages that run in parallel build the same programs.
-	lock, err := lockFile(ctx, filepath.Join(bin, ".lock"), func() { p.printf("another build works in %s, waiting for it", bin) })
+	lock, err := lockFile(ctx, filepath.Join(bin, ".lock"), func() { p.printf("waiting for another build that writes to %s", bin) })
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
+	step := p.step("building this repository")
 	for i, c := range wanted {
 		name := filepath.Base(c.out)
-		step := p.step(fmt.Sprintf("building %s (%d of %d)", name, i+1, len(wanted)))
-		if err := c.run(ctx, func(what string) { step.set("%s", what) }); err != nil {
+		if err := c.run(ctx, func(what string) { step.set("%s (%d of %d), %s", name, i+1, len(wanted), what) }); err != nil {
 			return step.failed(fmt.Errorf("building %s: %w", name, err))
 		}
-		step.done("up to date")
 	}
+	step.done("%s is up to date", bin)
 	return nil
 }

@@ -3,39 +3,67 @@ package devcluster
 import (
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 )
 
-// How often a step that takes long says how far it is.
+// How often the current step is reported: often enough on a terminal, where the report
+// replaces the previous one, and seldom enough elsewhere, such as in a CI log.
 const (
-	firstReport = 2 * time.Second
-	nextReport  = 5 * time.Second
+	terminalInterval = 200 * time.Millisecond
+	firstReport      = time.Second
+	nextReport       = 5 * time.Second
 )
 
-// progress writes what happens, one line per event, each with the time since the
-// start. Lines instead of a redrawn screen: they survive in a CI log.
+// progress writes one line per event, with the time since the start.
 type progress struct {
 	start time.Time
+	// width is that of the terminal, or 0 if w is none.
+	width int
 	mu    sync.Mutex
 	w     io.Writer
 }
 
-func newProgress(w io.Writer) *progress { return &progress{start: time.Now(), w: w} }
-
-func (p *progress) printf(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	// A reader that went away must not stop the cluster.
-	_, _ = fmt.Fprintf(p.w, "[%7s] %s\n", seconds(time.Since(p.start)), fmt.Sprintf(format, args...))
+func newProgress(w io.Writer) *progress {
+	p := &progress{start: time.Now(), w: w}
+	if file, ok := w.(*os.File); ok && os.Getenv("TERM") != "dumb" {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			p.width = width
+		}
+	}
+	return p
 }
 
-// step begins something that may take long. While it lasts, its latest detail is
-// reported now and then; done or failed ends it.
+func (p *progress) printf(format string, args ...any) { p.write(fmt.Sprintf(format, args...), false) }
+
+// write writes a line. On a terminal, the next line replaces one that does not stay.
+func (p *progress) write(text string, replaced bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := fmt.Sprintf("[%7s] %s", seconds(time.Since(p.start)), text)
+	if p.width > 0 {
+		const clear = "\r\x1b[K"
+		if replaced {
+			// A line that wraps cannot be replaced.
+			line = clear + line[:min(len(line), p.width-1)]
+		} else {
+			line = clear + line + "\n"
+		}
+	} else {
+		line += "\n"
+	}
+	// A closed output must not stop the cluster.
+	_, _ = io.WriteString(p.w, line)
+}
+
+// step begins an operation that may take long. Its current detail is reported until done
+// or failed ends it.
 func (p *progress) step(name string) *step {
-	s := &step{p: p, name: name, detail: "working", begin: time.Now(), over: make(chan struct{})}
-	s.stopped.Add(1)
-	go s.report()
+	s := &step{p: p, name: name, detail: "starting", begin: time.Now(), over: make(chan struct{})}
+	s.stopped.Go(s.report)
 	return s
 }
 
@@ -51,8 +79,11 @@ type step struct {
 }
 
 func (s *step) report() {
-	defer s.stopped.Done()
-	timer := time.NewTimer(firstReport)
+	first, next := firstReport, nextReport
+	if s.p.width > 0 {
+		first, next = terminalInterval, terminalInterval
+	}
+	timer := time.NewTimer(first)
 	defer timer.Stop()
 	for {
 		select {
@@ -62,13 +93,13 @@ func (s *step) report() {
 			s.mu.Lock()
 			detail := s.detail
 			s.mu.Unlock()
-			s.p.printf("%s: %s (%s so far)", s.name, detail, seconds(time.Since(s.begin)))
-			timer.Reset(nextReport)
+			s.p.write(fmt.Sprintf("%s: %s (%s)", s.name, detail, seconds(time.Since(s.begin))), true)
+			timer.Reset(next)
 		}
 	}
 }
 
-// set replaces the detail that is reported while the step lasts.
+// set replaces the detail that is reported.
 func (s *step) set(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +112,7 @@ func (s *step) done(format string, args ...any) {
 	s.p.printf("%s: %s (%s)", s.name, fmt.Sprintf(format, args...), seconds(time.Since(s.begin)))
 }
 
-// failed ends the step with the error that goes to the caller as well, and returns it.
+// failed ends the step and returns the error, which the caller prints.
 func (s *step) failed(err error) error {
 	s.end()
 	s.p.printf("%s: failed (%s)", s.name, seconds(time.Since(s.begin)))

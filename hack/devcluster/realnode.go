@@ -20,9 +20,8 @@ const (
 	linkPrefix, cgroupPrefix = "dc-", "devcluster-"
 )
 
-// nodeID tells the nodes of this machine's clusters apart, in the names of what the kernel
-// keeps for them. It follows from the state folder alone, so that whatever an interrupted
-// command left behind can be found again.
+// nodeID identifies a node in the names of its kernel objects. It follows from the state
+// directory alone, so that what an interrupted command left behind is found again.
 func nodeID(l layout) string {
 	sum := sha256.Sum256([]byte(l.dir))
 	return hex.EncodeToString(sum[:4])
@@ -36,15 +35,13 @@ func nodeLink(l layout, s settings) node.Link {
 // nodeCgroup is the cgroup of all pods.
 func nodeCgroup(l layout) string { return cgroupPrefix + nodeID(l) }
 
-// removeStaleNodes removes the cgroups of clusters that ended without Stop or Down and
-// whose folder no command will ever name again, such as those of killed tests. As long as a
-// node lives, it has its link, and it gets its cgroups after that.
+// removeStaleNodes removes the cgroups of clusters that ended without Stop or Down, such as
+// those of killed tests. A running node has its link before its cgroups.
 func removeStaleNodes() error {
 	return node.RemoveStaleCgroups(cgroupPrefix, func(id string) bool { return node.Link{Name: linkPrefix + id}.Exists() })
 }
 
-// chooseNodeAddresses keeps the addresses the cluster has unless something else on this
-// machine has taken them meanwhile.
+// chooseNodeAddresses keeps the cluster's addresses unless this machine uses them elsewhere.
 func (s *settings) chooseNodeAddresses(l layout) error {
 	taken, err := nodeLink(l, *s).Taken()
 	if err != nil {
@@ -73,7 +70,7 @@ func (p *plan) nodeStages(nodePID func() int) [][]spec {
 func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, stages [][]spec) error {
 	l, s := c.plan.layout, c.plan.settings
 	if !c.Process(nodeInit).Running() {
-		// What a node that crashed has left is not there for the next one.
+		// A crashed node may have left them.
 		if err := removeNode(ctx, l); err != nil {
 			return err
 		}
@@ -87,7 +84,7 @@ func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, st
 	if err := errors.Join(removeStaleNodes(), node.MakeCgroups(nodeCgroup(l))); err != nil {
 		return err
 	}
-	c.progress.printf("node: %s is at %s, pods in %s", realNode, s.Node.Node(), s.Node.Pods)
+	c.progress.printf("node: %s has address %s, pods are in %s", realNode, s.Node.Node(), s.Node.Pods)
 	for _, stage := range stages[1:3] {
 		if err := c.startStage(ctx, stage); err != nil {
 			return err
@@ -102,8 +99,7 @@ func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, st
 	return c.startStage(ctx, stages[3])
 }
 
-// removeNode removes what the kernel keeps for a node beyond its processes. Those must
-// have ended.
+// removeNode removes the link and the cgroups of a node whose processes have ended.
 func removeNode(ctx context.Context, l layout) error {
 	if err := node.RemoveCgroups(ctx, nodeCgroup(l)); err != nil {
 		return err
@@ -111,8 +107,7 @@ func removeNode(ctx context.Context, l layout) error {
 	return nodeLink(l, settings{}).Remove()
 }
 
-// NodeAddress is the IP address of the real node, at which NodePorts answer on this
-// machine, or "" if the cluster has no real node.
+// NodeAddress is the IP address of the real node, on which NodePorts are served, or "".
 func (c *Cluster) NodeAddress() string {
 	if c.plan.options.Node != NodeReal {
 		return ""
@@ -120,8 +115,8 @@ func (c *Cluster) NodeAddress() string {
 	return c.plan.settings.Node.Node()
 }
 
-// RunOnNode runs a program of this machine in the real node's network, mounts and
-// processes, and returns what it printed: "ip route", "nft list ruleset" and so on.
+// RunOnNode runs a program of this machine in the real node's namespaces, such as "ip route"
+// or "nft list ruleset", and returns its output.
 func (c *Cluster) RunOnNode(ctx context.Context, name string, args ...string) (string, error) {
 	p := c.Process(nodeInit)
 	if p == nil || !p.Running() {

@@ -23,10 +23,11 @@ const (
 	devclusterCommand = "devcluster"
 	pauseStandIn      = "pause-standin"
 	gitSyncStandIn    = "gitsync-standin"
+	websiteAgent      = "website-agent"
 )
 
 const (
-	// kubeletClient is the certificate with which kube-apiserver asks the kubelet.
+	// kubeletClient is the certificate of kube-apiserver as a client of the kubelet.
 	kubeletClient     = "kube-apiserver-kubelet"
 	kubeletClientUser = "kube-apiserver-kubelet-client"
 )
@@ -42,7 +43,7 @@ const (
 func (p *plan) nodeInit(nodePID func() int) spec {
 	return spec{
 		name: nodeInit, path: p.product(devclusterCommand),
-		// The folder is for whoever looks at the list of processes.
+		// The directory identifies the cluster in a list of processes.
 		args:     []string{"node", "--dir=" + p.layout.dir},
 		env:      []string{systemPath()},
 		isolated: true,
@@ -178,8 +179,7 @@ func nodeReady(pid int) error {
 	return node.Ready(pid)
 }
 
-// kubeletFlags are how kube-apiserver reaches the kubelet, for logs, exec and the like, and
-// where pods and the node reach kube-apiserver.
+// kubeletFlags connect kube-apiserver to the kubelet, and pods to kube-apiserver.
 func (p *plan) kubeletFlags() []string {
 	l := p.layout
 	return []string{

@@ -9,16 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// Names of files in the node's folder.
+// Names of files in the node's directory.
 const (
 	containerdConfig = "containerd.toml"
 	kubeletConfig    = "kubelet.yaml"
 	kubeProxyConfig  = "kube-proxy.yaml"
 	resolverConfig   = "resolv.conf"
-	cniFolder        = "cni"
-	cniConfig        = cniFolder + "/10-devcluster.conflist"
+	cniDirectory     = "cni"
+	cniConfig        = cniDirectory + "/10-devcluster.conflist"
 )
 
 // nodeFiles are templates, because each reads best in its program's own language. JSON
@@ -50,8 +52,8 @@ runtime_type = "io.containerd.runc.v2"
 SystemdCgroup = false
 
 [plugins."io.containerd.cri.v1.runtime".cni]
-bin_dirs = [{{.PluginFolder | quote}}]
-conf_dir = {{.CNIFolder | quote}}
+bin_dirs = [{{.PluginDirectory | quote}}]
+conf_dir = {{.CNIDirectory | quote}}
 use_internal_loopback = true
 `,
 	// Pods are routed, not bridged, and the host has a route to them: nothing is masked.
@@ -102,6 +104,7 @@ syncFrequency: 10s
 # Images may have been imported and cannot be pulled again; a full disk of the developer's
 # is no reason to evict.
 imageGCHighThresholdPercent: 100
+systemReserved: {ephemeral-storage: "{{.ReservedDisk}}"}
 evictionHard: {memory.available: 100Mi, nodefs.available: 0%, nodefs.inodesFree: 0%, imagefs.available: 0%, imagefs.inodesFree: 0%}
 `,
 	kubeProxyConfig: `apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -115,7 +118,7 @@ clusterCIDR: {{.Pods | quote}}
 # Limits of connection tracking are the machine's, not the node's.
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 `,
-	// Pods look up no names. This server, as that of clusterDNS, is one that refuses at once.
+	// There is no DNS. Queries to this address, also that of clusterDNS, fail at once.
 	resolverConfig: `nameserver 127.0.0.1
 options timeout:1 attempts:1
 `,
@@ -123,28 +126,36 @@ options timeout:1 attempts:1
 
 // nodeParameters are what the templates need to know.
 type nodeParameters struct {
-	ContainerdData, Socket, PauseImage, PluginFolder, CNIFolder string
-	Address, Pods, Cgroup                                       string
-	KubeletPort, KubeProxyPort                                  int
-	ClientCA, Cert, Key                                         string
-	PodLogs, VolumePlugins, Resolver, ProxyKubeconfig           string
+	ContainerdData, Socket, PauseImage, PluginDirectory, CNIDirectory string
+	Address, Pods, Cgroup                                             string
+	KubeletPort, KubeProxyPort                                        int
+	ReservedDisk                                                      uint64
+	ClientCA, Cert, Key                                               string
+	PodLogs, VolumePlugins, Resolver, ProxyKubeconfig                 string
 }
 
-// writeNodeFiles writes the configuration of the node's programs.
-func writeNodeFiles(l layout, s settings, programs programs) error {
+// writeNodeFiles writes the configuration of the node's programs. disk is Options.NodeDisk.
+func writeNodeFiles(l layout, s settings, programs programs, disk uint64) error {
 	parameters := nodeParameters{
 		ContainerdData: l.containerdData(), Socket: containerdSocket, PauseImage: pauseImage,
-		PluginFolder: filepath.Dir(programs[containerd]), CNIFolder: l.nodeFile(cniFolder),
+		PluginDirectory: filepath.Dir(programs[containerd]), CNIDirectory: l.nodeFile(cniDirectory),
 		Address: s.Node.Node(), Pods: s.Node.Pods, Cgroup: nodeCgroup(l),
 		KubeletPort: kubeletPort, KubeProxyPort: kubeProxyPort,
 		ClientCA: l.cert(clusterCA), Cert: l.cert(kubelet), Key: l.key(kubelet),
 		PodLogs: l.nodeFile("pod-logs"), VolumePlugins: l.nodeFile("volume-plugins"), Resolver: l.nodeFile(resolverConfig),
 		ProxyKubeconfig: l.kubeconfig(kubeProxy),
 	}
-	for _, dir := range []string{l.node(), l.nodeFile(cniFolder), l.containerdData(), l.kubeletData(), l.git()} {
+	for _, dir := range []string{l.node(), l.nodeFile(cniDirectory), l.containerdData(), l.kubeletData(), l.git()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("making the node's folders: %w", err)
+			return fmt.Errorf("creating the node's directories: %w", err)
 		}
+	}
+	if disk > 0 {
+		size, err := node.DiskSize(l.kubeletData())
+		if err != nil {
+			return fmt.Errorf("limiting the disk of the node: %w", err)
+		}
+		parameters.ReservedDisk = size - min(size, disk)
 	}
 	for name, text := range nodeFiles {
 		data, err := parameters.render(name, text)
@@ -174,7 +185,7 @@ func (p nodeParameters) render(name, text string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// ensureGitCredentials makes up who may read private repositories.
+// ensureGitCredentials generates the user and password of private repositories.
 func ensureGitCredentials(l layout) error {
 	if _, err := os.Stat(l.gitCredentials()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -182,7 +193,7 @@ func ensureGitCredentials(l layout) error {
 	return writeFile(l.gitCredentials(), []byte("devcluster:"+rand.Text()+"\n"), 0o600)
 }
 
-// systemPath is a PATH that has the folders of administrators' programs, which sudo and
+// systemPath is a PATH that has the directories of administrators' programs, which sudo and
 // some shells leave out.
 func systemPath(first ...string) string {
 	dirs := append(first, os.Getenv("PATH"), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")

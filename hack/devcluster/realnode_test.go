@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,14 +28,14 @@ func TestNodeFiles(t *testing.T) {
 	}
 	s := settings{Node: testAddresses}
 	programs := programs{containerd: "/cache/containerd"}
-	if err := writeNodeFiles(l, s, programs); err != nil {
+	if err := writeNodeFiles(l, s, programs, 0); err != nil {
 		t.Fatal(err)
 	}
 	credentials, err := os.ReadFile(l.gitCredentials())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeNodeFiles(l, s, programs); err != nil {
+	if err := writeNodeFiles(l, s, programs, 0); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := os.ReadFile(l.gitCredentials()); err != nil || string(again) != string(credentials) {
@@ -54,6 +56,18 @@ func TestNodeFiles(t *testing.T) {
 		config["cgroupRoot"] != "/"+nodeCgroup(l) || config["tlsCertFile"] != l.cert(kubelet) {
 		t.Errorf("kubelet: %v", config)
 	}
+	const disk = 1 << 30
+	if err := writeNodeFiles(l, s, programs, disk); err != nil {
+		t.Fatal(err)
+	}
+	size, err := node.DiskSize(l.kubeletData())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved := map[string]any{"ephemeral-storage": strconv.FormatUint(size-min(size, disk), 10)}
+	if got := read(kubeletConfig)["systemReserved"]; !reflect.DeepEqual(got, reserved) {
+		t.Errorf("of a disk of %d bytes the kubelet reserves %v, want %v", size, got, reserved)
+	}
 	if config := read(kubeProxyConfig); config["mode"] != "nftables" || config["clusterCIDR"] != "10.200.1.0/24" {
 		t.Errorf("kube-proxy: %v", config)
 	}
@@ -69,12 +83,12 @@ func TestNodeNamesFitTheKernel(t *testing.T) {
 	}
 }
 
-// Every machine refuses a node for a state folder that the node could not see.
+// Every machine refuses a node for a state directory that the node could not see.
 func TestAutoFallsBack(t *testing.T) {
 	l := layout{dir: "/run/devcluster-test"}
 	var said strings.Builder
 	mode, err := NodeAuto.resolve(t.Context(), l, newProgress(&said))
-	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "takes simulated") || !strings.Contains(said.String(), "not possible: ") {
+	if err != nil || mode != NodeSimulated || !strings.Contains(said.String(), "node: simulated") || !strings.Contains(said.String(), "not possible: ") {
 		t.Errorf("auto = %s, %v, said %q", mode, err, said.String())
 	}
 	if _, err := NodeReal.resolve(t.Context(), l, newProgress(&said)); !errors.Is(err, ErrUnsuitable) {
@@ -86,11 +100,9 @@ func TestAutoFallsBack(t *testing.T) {
 }
 
 func TestNodeDependsOnTheMode(t *testing.T) {
-	for mode, want := range map[NodeMode][]string{
-		NodeReal: {realNode}, NodeSimulated: {"simulated-0", "simulated-1"}, NodeNone: nil,
-	} {
-		if got := nodeNames(Options{Node: mode, SimulatedNodes: 2}); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", mode, got, want)
+	for mode, want := range map[NodeMode]string{NodeReal: realNode, NodeSimulated: simulatedNode} {
+		if got := nodeName(mode); got != want {
+			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
 	}
 	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
@@ -164,7 +176,7 @@ func TestRegistryAnswers(t *testing.T) {
 	}
 	_ = listener.Close()
 	if err := registryAnswers(t.Context(), address); err == nil {
-		t.Error("nobody listens, and yet it answers")
+		t.Error("no server listens, and yet it answers")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

@@ -15,12 +15,11 @@ import (
 	"time"
 )
 
-// record is what the state folder knows about one process, one JSON file each. It is
-// the only proof that a process belongs to the cluster: nothing else is ever killed.
+// record identifies one process, in a JSON file. Only recorded processes are killed.
 type record struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
-	// Identity tells the process from later ones with the same pid.
+	// Identity distinguishes the process from later ones with the same pid.
 	Identity string   `json:"identity"`
 	Argv     []string `json:"argv"`
 	Binary   fileID   `json:"binary"`
@@ -56,8 +55,7 @@ func (r *record) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// save writes the record. Call it at once after the start: a process without a record
-// is one that "make down" cannot end.
+// save writes the record, at once after the start: "make down" stops only recorded processes.
 func (r *record) save(l layout) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -82,7 +80,7 @@ func loadRecord(l layout, name string) (*record, error) {
 	return &r, nil
 }
 
-// recordedNames lists the processes the state folder knows, in the order to stop them.
+// recordedNames lists the recorded processes, in the order to stop them.
 func recordedNames(l layout) ([]string, error) {
 	entries, err := os.ReadDir(l.run())
 	if errors.Is(err, os.ErrNotExist) {
@@ -110,7 +108,7 @@ var startOrder = []string{etcd, kubeAPIServer, kubeControllerManager, kubeSchedu
 // port. Processes that are not components (further controllers) stop first.
 func stopOrder(names []string) []string {
 	rank := func(name string) int {
-		if i := slices.Index(startOrder, name); i >= 0 {
+		if i := slices.Index(startOrder, componentOf(name)); i >= 0 {
 			return i
 		}
 		return len(startOrder)
@@ -125,8 +123,7 @@ func stopOrder(names []string) []string {
 	return sorted
 }
 
-// fileID identifies the content of a file. Size and time are there to save reading
-// hundreds of megabytes of programs each time.
+// fileID identifies the content of a file. Size and time avoid hashing large programs.
 type fileID struct {
 	Path    string    `json:"path"`
 	Size    int64     `json:"size"`

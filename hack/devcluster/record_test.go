@@ -36,7 +36,7 @@ func TestRecordProvesTheProcess(t *testing.T) {
 		{"pid recycled by a later process", func(r *record) { r.Identity += "0" }, false},
 		{"pid recycled after a reboot", func(r *record) { r.Identity = "00000000-another-boot" + r.Identity[20:] }, false},
 		{"other program", func(r *record) { r.Argv = []string{"/bin/sleep", "60"} }, false},
-		{"pid of nobody", func(r *record) { r.PID = 1 << 30 }, false},
+		{"pid without a process", func(r *record) { r.PID = 1 << 30 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ var errNoGitServer = errors.New("the cluster has no git server: only one with a 
 
 // GitServerURL is where pods and this machine reach the cluster's own git server, without a
 // slash at the end, or "" if the cluster has no real node. Repository NAME is at
-// /NAME.git, readable for everybody; private/NAME takes GitCredentials.
+// /NAME.git, without authentication; private/NAME requires GitCredentials.
 func (c *Cluster) GitServerURL() string {
 	if c.plan.options.Node != NodeReal {
 		return ""
@@ -26,7 +26,7 @@ func (c *Cluster) GitServerURL() string {
 	return "http://" + net.JoinHostPort(c.plan.settings.Node.Host(), strconv.Itoa(c.Ports().GitServer))
 }
 
-// GitRepositoryPath is the folder of a repository, "NAME" or "private/NAME", which git can
+// GitRepositoryPath is the directory of a repository, "NAME" or "private/NAME", which git can
 // push to. It need not exist yet.
 func (c *Cluster) GitRepositoryPath(name string) string {
 	return gitserver.Path(c.plan.layout.git(), name)
@@ -40,14 +40,14 @@ func (c *Cluster) CreateRepository(ctx context.Context, name string) (path strin
 	return gitserver.Create(ctx, c.plan.layout.git(), name)
 }
 
-// CommitToRepository makes the content of a folder the next commit of a repository's
+// CommitToRepository makes the content of a directory the next commit of a repository's
 // branch "main", creating the repository if need be, and returns the commit. Content that
 // is there already makes no new commit.
-func (c *Cluster) CommitToRepository(ctx context.Context, name, folder, message string) (commit string, err error) {
+func (c *Cluster) CommitToRepository(ctx context.Context, name, directory, message string) (commit string, err error) {
 	if _, err := c.CreateRepository(ctx, name); err != nil {
 		return "", err
 	}
-	return gitserver.Commit(ctx, c.plan.layout.git(), name, folder, message)
+	return gitserver.Commit(ctx, c.plan.layout.git(), name, directory, message)
 }
 
 // GitCredentials are the user and the password for private repositories.

@@ -24,23 +24,17 @@ func (c *Cluster) start(ctx context.Context) error {
 		nodeStages = plan.nodeStages(func() int { return c.Process(nodeInit).PID() })
 	}
 	var store, server, controller []spec
-	if !options.KubernetesOnly {
-		if options.ExternalEtcd {
-			store = []spec{plan.websiteEtcd()}
-		}
-		server = []spec{plan.websiteAPIServer(websiteAPIServer, plan.settings.Ports.WebsiteAPIServer)}
-		if !options.WithoutController {
-			controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
-		}
+	if options.ExternalEtcd {
+		store = plan.websiteEtcd()
+	}
+	if !options.inPods() {
+		server = plan.websiteAPIServers()
+	}
+	if !options.inPods() && !options.WithoutController {
+		controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
 	}
 	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{store, server, controller})); err != nil {
 		return err
-	}
-	if options.Node != NodeReal {
-		// In case the cluster had one before.
-		if err := removeNode(ctx, plan.layout); err != nil {
-			return err
-		}
 	}
 
 	for _, stage := range kubernetesStages {
@@ -54,7 +48,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	if options.Node == NodeReal {
 		if err := c.startNode(ctx, client, nodeStages); err != nil {
@@ -64,8 +58,18 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.readyForPods(ctx, client); err != nil {
 		return err
 	}
-	if len(server) == 0 {
-		return nil
+	if options.WithoutProduct {
+		return c.crashed()
+	}
+	registration, err := aggregator.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	if options.inPods() {
+		if err := c.install(ctx, client, registration); err != nil {
+			return err
+		}
+		return c.crashed()
 	}
 	if err := c.applyRoles(ctx, client); err != nil {
 		return err
@@ -76,9 +80,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startStage(ctx, server); err != nil {
 		return err
 	}
-	registration, err := aggregator.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+	if err := c.startBalancer(); err != nil {
+		return err
 	}
 	if err := c.register(ctx, client, registration); err != nil {
 		return err
@@ -89,9 +92,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.crashed()
 }
 
-// reconcile compares what runs with what should, stops what is out of date or no longer
-// wanted, and checks the ports of all that will be started: before anything is, so that
-// a port in use leaves no half-started cluster.
+// reconcile stops what is outdated or no longer wanted, and checks the ports of what will be
+// started, so that a port in use does not leave a half-started cluster.
 func (c *Cluster) reconcile(ctx context.Context, stages [][]spec) error {
 	recorded, err := recordedNames(c.plan.layout)
 	if err != nil {
@@ -113,10 +115,10 @@ func (c *Cluster) reconcile(ctx context.Context, stages [][]spec) error {
 		p, why := c.Process(name), ""
 		switch {
 		case wanted[name] && !p.Running():
-			c.progress.printf("%s: has ended since the last time (its log is %s), starting it again", name, p.LogFile())
+			c.progress.printf("%s: has ended since the last run, starting it (log: %s)", name, p.LogFile())
 			continue
 		case wanted[name] && p.spec.within != nil && nodeEnds:
-			why = "its node starts anew"
+			why = "its node restarts"
 		case wanted[name]:
 			why = p.outdated()
 		default:
@@ -124,12 +126,12 @@ func (c *Cluster) reconcile(ctx context.Context, stages [][]spec) error {
 			if err := p.adopt(); err != nil {
 				return err
 			}
-			why = "this cluster does without it"
+			why = "it is not part of this cluster"
 		}
 		if why == "" {
 			continue
 		}
-		c.progress.printf("%s: %s, stopping it", name, why)
+		c.progress.printf("%s: stopping it, because %s", name, why)
 		if err := p.Stop(ctx); err != nil {
 			return err
 		}
@@ -185,27 +187,24 @@ func (c *Cluster) startStage(ctx context.Context, stage []spec) error {
 
 // readyForPods waits until pods can be created and scheduled.
 func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface) error {
-	names := nodeNames(c.plan.options)
-	step := c.progress.step("nodes")
-	step.set("waiting until %d nodes are Ready", len(names))
+	name := nodeName(c.plan.options.Node)
+	step := c.progress.step("node")
+	step.set("waiting until %s is Ready", name)
 	if c.plan.options.Node == NodeSimulated {
-		if err := applyNodes(ctx, client, len(names)); err != nil {
+		if err := applySimulatedNode(ctx, client); err != nil {
 			return step.failed(err)
 		}
 	}
-	if err := deleteOtherNodes(ctx, client, names); err != nil {
-		return step.failed(err)
-	}
-	err := c.await(ctx, "the cluster to take pods", c.plan.options.ReadyTimeout, func(ctx context.Context) error {
+	err := c.await(ctx, "the cluster to take pods", DefaultReadyTimeout, func(ctx context.Context) error {
 		if err := podsAdmitted(ctx, client); err != nil {
 			return err
 		}
-		return nodesReady(ctx, client, names)
+		return nodeIsReady(ctx, client, name)
 	})
 	if err != nil {
 		return step.failed(err)
 	}
-	step.done("%d Ready", len(names))
+	step.done("%s is Ready", name)
 	return nil
 }
 
@@ -213,35 +212,42 @@ func (c *Cluster) readyForPods(ctx context.Context, client kubernetes.Interface)
 // Service of website-apiserver.
 func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) error {
 	step := c.progress.step("roles")
-	folder := filepath.Join(c.plan.options.RepoDir, "artifacts", "rbac")
-	_, stderr, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "-k", folder)
+	directory := filepath.Join(c.plan.options.RepoDir, "artifacts", "rbac")
+	_, stderr, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "-k", directory)
 	if err != nil {
-		return step.failed(fmt.Errorf("applying %s: %w: %s", folder, err, strings.TrimSpace(stderr)))
+		return step.failed(fmt.Errorf("applying %s: %w: %s", directory, err, strings.TrimSpace(stderr)))
 	}
-	if err := applyService(ctx, client, c.Ports().WebsiteAPIServer); err != nil {
+	if err := applyService(ctx, client, c.plan.servicePort()); err != nil {
 		return step.failed(err)
 	}
-	step.done("applied %s", folder)
+	step.done("applied %s", directory)
 	return nil
 }
 
 // register connects website-apiserver to kube-apiserver.
 func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, registration aggregator.Interface) error {
 	step := c.progress.step("APIService")
-	if err := applyAPIServices(ctx, registration, c.credentials.serving.certPEM, c.Ports().WebsiteAPIServer); err != nil {
+	if err := applyAPIServices(ctx, registration, c.credentials.serving.certPEM, c.plan.servicePort()); err != nil {
 		return step.failed(err)
 	}
-	err := c.await(ctx, "the website API to be available", c.plan.options.ReadyTimeout, func(ctx context.Context) error {
+	err := c.await(ctx, "the website API to be available", DefaultReadyTimeout, func(ctx context.Context) error {
 		return apiServicesAvailable(ctx, registration, client.Discovery())
 	})
 	if err != nil {
 		return step.failed(err)
 	}
-	// What kubectl discovered while it applied the roles does not know the website API:
-	// short names are looked up there, and not asked for again when missing.
-	if err := os.RemoveAll(c.plan.layout.kubectlCache()); err != nil {
-		return step.failed(fmt.Errorf("forgetting what kubectl has discovered: %w", err))
+	if err := c.forgetDiscovery(); err != nil {
+		return step.failed(err)
 	}
 	step.done("%s is available", websiteGroup)
+	return nil
+}
+
+// forgetDiscovery has kubectl discover the website API: before it existed, kubectl cached what
+// there was, and would not find its short names.
+func (c *Cluster) forgetDiscovery() error {
+	if err := os.RemoveAll(c.plan.layout.kubectlCache()); err != nil {
+		return fmt.Errorf("forgetting what kubectl has discovered: %w", err)
+	}
 	return nil
 }

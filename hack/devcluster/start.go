@@ -14,11 +14,11 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// A log that has grown beyond this is set aside at the next start.
+// A log that is larger is renamed at the next start.
 const maxLogSize = 20 << 20
 
 // Start starts the process unless it runs, and does not wait until it is ready. It
-// fails with a *PortInUseError if somebody else has one of its ports.
+// fails with a *PortInUseError if another process has one of its ports.
 func (p *Process) Start(ctx context.Context) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -33,9 +33,9 @@ func (p *Process) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	r := &run{over: make(chan struct{}), record: record{Name: p.spec.name, Argv: p.spec.argv(), LogFile: p.LogFile(), Started: time.Now()}}
+	r := &run{over: make(chan struct{}), record: record{Name: p.spec.name, Argv: p.argv(), LogFile: p.LogFile(), Started: time.Now()}}
 	var err error
-	if r.record.Binary, err = identify(p.spec.path); err != nil {
+	if r.record.Binary, err = identify(p.argv()[0]); err != nil {
 		return err
 	}
 	if r.record.Inputs, err = hashFiles(p.spec.inputs...); err != nil {
@@ -60,13 +60,12 @@ func (p *Process) Start(ctx context.Context) error {
 
 // launch starts the program and records it.
 func (p *Process) launch(r *run, log *os.File) error {
-	cmd := exec.Command(p.spec.path, p.spec.args...)
+	cmd := exec.Command(r.record.Argv[0], r.record.Argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = p.layout.dir
 	cmd.Env = append(componentEnv(p.layout), p.spec.env...)
-	// What runs in a node need not be tied to us, and cannot be: it does not see its parent,
-	// which Go takes for that one's death. It ends with the first process of the node, and
-	// that one is tied to us if need be: a first process is spared by signals from inside.
+	// Pdeathsig fails in another PID namespace: the child cannot see its parent, which Go
+	// takes for the parent's death. It ends with the first process of the node instead.
 	cmd.SysProcAttr = startAttributes(p.detached || p.spec.within != nil)
 	if p.spec.isolated {
 		node.Isolate(cmd.SysProcAttr)
@@ -102,11 +101,11 @@ func (p *Process) launch(r *run, log *os.File) error {
 		r.record.Identity = identity
 		err = r.record.save(p.layout)
 	} else if ended(r) {
-		// It was too quick for us. WaitReady tells the story, with the log.
+		// It has ended already. WaitReady reports that, with the log.
 		return nil
 	}
 	if err != nil {
-		// Better not running than running without a record.
+		// Without a record, no command would stop it.
 		_ = cmd.Process.Kill()
 		<-r.over
 		return err
@@ -137,9 +136,8 @@ func ended(r *run) bool {
 	}
 }
 
-// componentEnv is a small environment of its own: variables of the caller such as
-// ETCD_*, KUBECONFIG or HTTPS_PROXY would change what components do, and files in the
-// caller's home folder as well.
+// componentEnv leaves out the caller's variables and home directory: ETCD_*, KUBECONFIG or
+// HTTPS_PROXY would change what components do.
 func componentEnv(l layout) []string {
 	env := []string{"HOME=" + l.home()}
 	for _, name := range []string{"PATH", "TMPDIR", "TZ", "LANG", "GODEBUG", "GOCOVERDIR", "GORACE", "GOTRACEBACK"} {

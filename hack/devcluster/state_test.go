@@ -32,7 +32,7 @@ func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
 		}
 		running = append(running, p)
 	}
-	// One that has crashed, and one whose pid belongs to somebody else now.
+	// One that has crashed, and one whose pid is reused.
 	if err := (&record{Name: kwok, PID: 1 << 30, Identity: "none"}).save(l); err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +58,14 @@ func TestDownStopsInOrderAndRemovesOnlyItsState(t *testing.T) {
 	}
 	entries, err := os.ReadDir(l.dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != "notes.txt" {
-		t.Errorf("left behind: %v (%v), want only the file of somebody else", entries, err)
+		t.Errorf("left behind: %v (%v), want only the other file", entries, err)
 	}
 	if _, err := os.Stat(s.WebsiteData); err == nil {
 		t.Errorf("%s is still there", s.WebsiteData)
 	}
 }
 
-func TestDownLeavesOtherFoldersAlone(t *testing.T) {
+func TestDownLeavesOtherDirectorysAlone(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "logs", "precious")
 	if err := os.MkdirAll(logs, 0o700); err != nil {
@@ -75,10 +75,10 @@ func TestDownLeavesOtherFoldersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(logs); err != nil {
-		t.Error("Down removed something from a folder that holds no cluster")
+		t.Error("Down removed something from a directory that holds no cluster")
 	}
 	if err := Down(t.Context(), filepath.Join(dir, "absent"), t.Logf); err != nil {
-		t.Errorf("Down of a folder that does not exist: %v", err)
+		t.Errorf("Down of a directory that does not exist: %v", err)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestUpRefusesAFolderWithOtherThings(t *testing.T) {
 		t.Errorf("Up = %v, want an error that names the file", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the folder now holds %v (%v)", entries, err)
+		t.Errorf("the directory now holds %v (%v)", entries, err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestWebsiteDataPathIsShort(t *testing.T) {
 		}
 		info, err := os.Stat(s.WebsiteData)
 		if err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: %v, %v, want a folder of mode 0700", s.WebsiteData, info, err)
+			t.Errorf("%s: %v, %v, want a directory of mode 0700", s.WebsiteData, info, err)
 		}
 		loaded, err := loadSettings(l)
 		if err != nil || loaded != s {

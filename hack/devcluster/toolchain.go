@@ -1,7 +1,6 @@
 package devcluster
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
 // toolchain is what builds the programs.
@@ -33,10 +34,10 @@ func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
 	if err != nil {
 		return t, err
 	}
-	// In the checkout, so that a Go that can fetch the toolchain go.mod asks for does so.
+	// In the checkout, so that Go may switch to the toolchain in go.mod.
 	out, err := output(ctx, repoDir, "go", "env", "GOVERSION", "GOOS", "GOARCH")
 	if err != nil {
-		return t, fmt.Errorf("go does not work in %s (go.mod asks for Go %s or newer): %w", repoDir, want.Go, err)
+		return t, fmt.Errorf("go fails in %s (go.mod requires Go %s or newer): %w", repoDir, want.Go, err)
 	}
 	fields := strings.Fields(out)
 	if len(fields) < 3 {
@@ -47,19 +48,19 @@ func findToolchain(ctx context.Context, repoDir string) (toolchain, error) {
 		return t, err
 	}
 	if out, err = output(ctx, repoDir, "git", "--version"); err != nil {
-		return t, fmt.Errorf("git does not work: %w", err)
+		return t, fmt.Errorf("running git: %w", err)
 	}
 	t.gitVersion = strings.TrimPrefix(out, "git version ")
 	return t, nil
 }
 
-// checkGo compares the installed version ("go1.26.8") with the one go.mod asks for ("1.26.0").
+// checkGo compares the installed version ("go1.26.8") with the one in go.mod ("1.26.0").
 func checkGo(have, want string) error {
-	// A development version of Go has no version to compare; whoever uses one knows.
+	// A development version of Go has no version to compare.
 	if !version.IsValid(have) || version.Compare(have, "go"+want) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("%s is too old: go.mod asks for Go %s or newer. Install it from your system's packages or from go.dev/dl, "+
+	return fmt.Errorf("%s is too old: go.mod requires Go %s or newer. Install it from your system's packages or from go.dev/dl, "+
 		"or set GOTOOLCHAIN=auto to let Go (1.21 or newer) fetch it", have, want)
 }
 
@@ -67,6 +68,7 @@ func checkGo(have, want string) error {
 type module struct {
 	Go      string
 	Require []struct{ Path, Version string }
+	Replace []struct{ Old, New struct{ Path string } }
 }
 
 func readModule(ctx context.Context, dir string) (module, error) {
@@ -102,13 +104,5 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = goEnv()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return strings.TrimSpace(stdout.String()), nil
+	return command.Output(ctx, cmd)
 }

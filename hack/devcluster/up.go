@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 )
 
-// Up builds what is missing, starts what does not run and returns when the cluster can be
-// used. Called again for the same folder it keeps what runs, starts what has ended,
-// restarts what would now run from another program, with other flags or with other
-// credentials, and stops what options do not ask for, such as further controllers.
+// Up builds and starts the cluster and returns when it is ready. Called again for the same
+// directory, it restarts components whose program, flags or files have changed, starts those
+// that have ended, stops those that options do not include, and keeps the others.
 //
-// If it fails, a detached cluster stays as it is, for a look at it: the next Up continues
-// there and Down ends it. Otherwise everything started is stopped; logs stay in Dir.
+// If it fails, a detached cluster is left as it is, for debugging: the next Up continues
+// and Down stops it. Otherwise everything started is stopped; logs stay in Dir.
 // Errors about a component are of type *ComponentError, about ports *PortInUseError.
 func Up(ctx context.Context, options Options) (*Cluster, error) {
 	options, temporary, err := options.complete()
@@ -23,10 +22,10 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	p := newProgress(options.Progress)
 	l := layout{dir: options.Dir}
-	if err := checkFolder(l); err != nil {
+	if err := checkDirectory(l); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(ctx, l.lock(), func() { p.printf("another command works in %s, waiting for it", l.dir) })
+	lock, err := lockFile(ctx, l.lock(), func() { p.printf("waiting for another command that uses %s", l.dir) })
 	if err != nil {
 		return nil, err
 	}
@@ -50,19 +49,19 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// checkFolder refuses a folder with other things in it: Down removes the cluster's
-// files, and must never take somebody's "bin" or "logs" for one of them.
-func checkFolder(l layout) error {
+// checkDirectory rejects a directory with other files: Down removes the cluster's files by
+// name, and must not remove another "bin" or "logs".
+func checkDirectory(l layout) error {
 	entries, err := os.ReadDir(l.dir)
 	if errors.Is(err, os.ErrNotExist) || isFile(l.settings()) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking into the state folder: %w", err)
+		return fmt.Errorf("reading the state directory: %w", err)
 	}
 	for _, entry := range entries {
 		if entry.Name() != filepath.Base(l.lock()) {
-			return fmt.Errorf("%s holds %s and no cluster: choose an empty folder for the cluster's state, or one that does not exist", l.dir, entry.Name())
+			return fmt.Errorf("%s contains %s, but no cluster: choose an empty or new directory for the cluster's state", l.dir, entry.Name())
 		}
 	}
 	return nil
@@ -86,7 +85,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 		return err
 	}
 	s.Ports = chosen
-	// First of all: the settings are what makes the folder ours.
+	// First of all: the settings are what makes the directory ours.
 	if err := s.save(l); err != nil {
 		return err
 	}
@@ -101,11 +100,17 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err != nil {
 		return err
 	}
+	if options.Node == NodeAuto && s.Mode != "" {
+		options.Node = s.Mode
+	}
 	if options.Node, err = options.Node.resolve(ctx, l, c.progress); err != nil {
 		return err
 	}
-	c.progress.printf("tools: %s, git %s", tools.goVersion, tools.gitVersion)
-	programs, err := buildKubernetes(ctx, tools, options.RepoDir, options.CacheDir, options.Node, c.progress)
+	if err := s.chooseMode(l, options.Node); err != nil {
+		return err
+	}
+	c.progress.printf("using %s and git %s", tools.goVersion, tools.gitVersion)
+	programs, err := buildKubernetes(ctx, tools, options, c.progress)
 	if err != nil {
 		return err
 	}
@@ -135,7 +140,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 		if err := c.credentials.ensureNode(l, s); err != nil {
 			return err
 		}
-		if err := writeNodeFiles(l, s, programs); err != nil {
+		if err := writeNodeFiles(l, s, programs, options.NodeDisk); err != nil {
 			return err
 		}
 	}
@@ -144,10 +149,11 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 		return err
 	}
 	c.plan = &plan{layout: l, options: options, settings: s, programs: programs, check: check}
-	return nil
+	c.plan.replicas, err = chooseReplicas(options, c.ports)
+	return err
 }
 
-// linkKubectl offers kubectl to users who have none in a folder for their PATH.
+// linkKubectl creates a directory for PATH with kubectl, for users who have none.
 func linkKubectl(l layout, path string) error {
 	link := filepath.Join(l.bin(), kubectl)
 	if target, err := os.Readlink(link); err == nil && target == path {

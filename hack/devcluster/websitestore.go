@@ -3,27 +3,56 @@ package devcluster
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
+	"path/filepath"
+	"strings"
 )
 
-// websiteEtcd is the store of website-apiserver where Options.ExternalEtcd asks for it.
-// It is the etcd that Kubernetes of this version is released with.
-func (p *plan) websiteEtcd() spec {
-	ports := p.settings.Ports
-	return p.etcdMember(websiteEtcd, websiteEtcdCA, p.layout.websiteEtcdData(), ports.WebsiteEtcd, ports.WebsiteEtcdPeer, p.check.websiteEtcd)
+// websiteEtcd are the members of the store of website-apiserver with Options.ExternalEtcd.
+// Their version is that of Kubernetes.
+func (p *plan) websiteEtcd() []spec {
+	all := p.websiteEtcdPorts()
+	name := func(i int) string {
+		if len(all) == 1 {
+			return etcdMemberName
+		}
+		return replicaName(websiteEtcd, i)
+	}
+	var initial []string
+	for i, ports := range all {
+		initial = append(initial, name(i)+"="+httpsURL(ports.peer))
+	}
+	var specs []spec
+	for i, ports := range all {
+		process, data := replicaName(websiteEtcd, i), p.layout.websiteEtcdData()
+		if i > 0 {
+			data = filepath.Join(p.layout.websiteEtcdReplicas(), process)
+		}
+		specs = append(specs, p.etcdMember(etcdMember{
+			name: process, member: name(i), initialCluster: strings.Join(initial, ","), cert: websiteEtcd, ca: websiteEtcdCA,
+			data: data, port: ports.client, peerPort: ports.peer, ready: p.check.websiteEtcd,
+		}))
+	}
+	return specs
 }
 
-// websiteStoreArgs tell website-apiserver where to keep its objects.
+// websiteStoreArgs are the flags of website-apiserver that select its store.
 func (p *plan) websiteStoreArgs() []string {
 	if !p.options.ExternalEtcd {
 		return []string{"--data-dir=" + p.settings.WebsiteData}
 	}
 	l := p.layout
 	return []string{
-		"--etcd-servers=" + httpsURL(p.settings.Ports.WebsiteEtcd),
+		"--etcd-servers=" + strings.Join(p.websiteEtcdURLs(), ","),
 		"--etcd-cafile=" + l.cert(websiteEtcdCA), "--etcd-certfile=" + l.cert(websiteEtcdClient), "--etcd-keyfile=" + l.key(websiteEtcdClient),
 	}
+}
+
+func (p *plan) websiteEtcdURLs() []string {
+	var urls []string
+	for _, ports := range p.websiteEtcdPorts() {
+		urls = append(urls, httpsURL(ports.client))
+	}
+	return urls
 }
 
 // websiteStoreInputs are the files that these flags name.
@@ -34,30 +63,35 @@ func (p *plan) websiteStoreInputs() []string {
 	return []string{p.layout.cert(websiteEtcdCA), p.layout.cert(websiteEtcdClient)}
 }
 
-// WebsiteEtcd is the URL of the store that Options.ExternalEtcd asks for, and the client
-// certificate and authority that it takes to read it.
+// WebsiteEtcd is the URL of the store with Options.ExternalEtcd, and the client certificate
+// and CA to read it.
 func (c *Cluster) WebsiteEtcd() (url string, config *tls.Config, err error) {
-	pair := c.credentials.websiteEtcdClient
-	certificate, err := tls.X509KeyPair(pair.certPEM, pair.keyPEM)
-	if err != nil {
-		return "", nil, fmt.Errorf("loading the client certificate of %s: %w", websiteEtcd, err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(c.credentials.websiteEtcd.cert)
-	return httpsURL(c.Ports().WebsiteEtcd), &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+	config, err = clientTLS(c.credentials.websiteEtcd, c.credentials.websiteEtcdClient)
+	return httpsURL(c.Ports().WebsiteEtcd), config, err
 }
 
-// WebsiteEtcdDataDir is where the store that Options.ExternalEtcd asks for keeps its data.
+// WebsiteEtcdMembers are the URLs of the members of the store with Options.ExternalEtcd, by
+// the names of their processes, and the client certificate and CA to use them.
+func (c *Cluster) WebsiteEtcdMembers() (urls map[string]string, config *tls.Config, err error) {
+	urls = map[string]string{}
+	for i, url := range c.plan.websiteEtcdURLs() {
+		urls[replicaName(websiteEtcd, i)] = url
+	}
+	config, err = clientTLS(c.credentials.websiteEtcd, c.credentials.websiteEtcdClient)
+	return urls, config, err
+}
+
+// WebsiteEtcdDataDir is the data directory of the (first member of the) store with
+// Options.ExternalEtcd.
 func (c *Cluster) WebsiteEtcdDataDir() string { return c.plan.layout.websiteEtcdData() }
 
-// StartAPIServer starts a further website-apiserver, under a name of its own, on a free
-// port, with the flags of the first one followed by extraArgs. It returns where the server
-// listens; no APIService leads there. It does not wait until the server is ready, which
-// some never should be. Stop stops it with the others.
+// StartAPIServer starts another website-apiserver, on a free port, with the flags of the
+// first one followed by extraArgs. No APIService refers to it. It does not wait until the
+// server is ready, because some are not meant to be.
 //
-// The store is that of the first one, unless extraArgs name --etcd-servers. Give it
-// another --data-dir, as two cannot share one, or with Options.ExternalEtcd another
-// --etcd-prefix, unless it shall serve the same Websites.
+// The store is that of the first one, unless extraArgs contain --etcd-servers. Two servers
+// cannot share a --data-dir. With Options.ExternalEtcd they serve the same Websites, unless
+// extraArgs contain another --etcd-prefix.
 func (c *Cluster) StartAPIServer(ctx context.Context, name string, extraArgs ...string) (p *Process, url string, err error) {
 	port, err := c.portFor(name, websiteAPIServer)
 	if err != nil {

@@ -1,50 +1,43 @@
 package main
 
 import (
-	"context"
-	"flag"
+	"github.com/spf13/cobra"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/gateway"
 	"github.com/kubesites/website-apiserver/hack/devcluster/gitserver"
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// What follows are components of a cluster, started by "devcluster up" and by tests. They
-// are in this program because it is there anyway.
+// The commands below are components of a cluster, started by "devcluster up" and by tests.
 
-// runNode is the first process of a real node.
-func runNode(args []string) error {
-	flags := flag.NewFlagSet("node", flag.ContinueOnError)
-	_ = flags.String("dir", "", "the cluster's state `folder`, to tell nodes apart in a list of processes")
-	if err := parse(flags, args); err != nil {
-		return err
-	}
-	return node.Init()
+func component(use, short string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, Hidden: true}
 }
 
-// runGateway is the way from a real node to kube-apiserver and to registries of images.
-func runGateway(ctx context.Context, args []string) error {
+func nodeCommand() *cobra.Command {
+	cmd := component("node", "The first process of a real node")
+	cmd.Flags().String("dir", "", "The directory of the cluster's state, which identifies the node in a list of processes")
+	cmd.RunE = func(*cobra.Command, []string) error { return node.Init() }
+	return cmd
+}
+
+func gatewayCommand() *cobra.Command {
 	var o gateway.Options
-	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
-	flags.StringVar(&o.API, "api", "", "the `address` that stands for kube-apiserver")
-	flags.StringVar(&o.Target, "target", "", "the `address` where kube-apiserver listens")
-	flags.StringVar(&o.Proxy, "proxy", "", "the `address` of the proxy for pulling images")
-	flags.StringVar(&o.Client, "client", "", "the only `IP` address that may use the proxy")
-	if err := parse(flags, args); err != nil {
-		return err
-	}
-	return gateway.Serve(ctx, o)
+	cmd := component("gateway", "Connect a real node to kube-apiserver and to image registries")
+	cmd.Flags().StringVar(&o.API, "api", "", "The address that stands for kube-apiserver")
+	cmd.Flags().StringVar(&o.Target, "target", "", "The address of kube-apiserver")
+	cmd.Flags().StringVar(&o.Proxy, "proxy", "", "The address of the proxy for pulling images")
+	cmd.Flags().StringVar(&o.Client, "client", "", "The only IP address that may use the proxy")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return gateway.Serve(cmd.Context(), o) }
+	return cmd
 }
 
-// runGitServer serves the repositories of a cluster.
-func runGitServer(ctx context.Context, args []string) error {
+func gitServerCommand() *cobra.Command {
 	var o gitserver.Options
-	flags := flag.NewFlagSet("git-server", flag.ContinueOnError)
-	flags.StringVar(&o.Address, "address", "", "the `address` to listen on")
-	flags.StringVar(&o.Dir, "repositories", "", "the `folder` of repositories")
-	flags.StringVar(&o.CredentialsFile, "credentials", "", "the `file` with user:password for private repositories")
-	if err := parse(flags, args); err != nil {
-		return err
-	}
-	return gitserver.Serve(ctx, o)
+	cmd := component("git-server", "Serve the repositories of a cluster")
+	cmd.Flags().StringVar(&o.Address, "address", "", "The address to listen on")
+	cmd.Flags().StringVar(&o.Dir, "repositories", "", "The directory of the repositories")
+	cmd.Flags().StringVar(&o.CredentialsFile, "credentials", "", "The file with user:password for private repositories")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return gitserver.Serve(cmd.Context(), o) }
+	return cmd
 }

@@ -94,6 +94,6 @@ func TestProxyRefusesOthers(t *testing.T) {
 
 func TestServeNeedsAClient(t *testing.T) {
 	if err := Serve(t.Context(), Options{API: free(t), Proxy: free(t)}); err == nil {
-		t.Error("a proxy for everybody was accepted")
+		t.Error("a proxy without a client was accepted")
 	}
 }

@@ -1,14 +1,14 @@
 package gitserver
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
 // Branch is the branch that HEAD of a new repository names.
@@ -24,17 +24,17 @@ func Path(dir, name string) string { return filepath.Join(dir, name+".git") }
 // which can be pushed to.
 func Create(ctx context.Context, dir, name string) (string, error) {
 	if !names.MatchString(name) || name == PrivateArea {
-		return "", fmt.Errorf("%q is no name for a repository: use letters, digits, - and _, after %q if it shall be private", name, PrivateArea+"/")
+		return "", fmt.Errorf("%q is not a valid repository name: use letters, digits, - and _, after %q for a private repository", name, PrivateArea+"/")
 	}
 	path := Path(dir, name)
 	if _, err := os.Stat(filepath.Join(path, "HEAD")); err == nil {
 		return path, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("making the folder of repository %s: %w", name, err)
+		return "", fmt.Errorf("creating the directory of repository %s: %w", name, err)
 	}
 	if _, err := git(ctx, nil, "init", "--quiet", "--bare", "--template=", "--initial-branch="+Branch, path); err != nil {
-		return "", fmt.Errorf("making repository %s: %w", name, err)
+		return "", fmt.Errorf("creating repository %s: %w", name, err)
 	}
 	// A full SHA can be fetched although it is no branch's tip, as from the large hosts.
 	if _, err := git(ctx, nil, "--git-dir="+path, "config", "uploadpack.allowAnySHA1InWant", "true"); err != nil {
@@ -43,13 +43,13 @@ func Create(ctx context.Context, dir, name string) (string, error) {
 	return path, nil
 }
 
-// Commit makes the content of a folder the next commit of the repository's branch and
+// Commit makes the content of a directory the next commit of the repository's branch and
 // returns its hash. If nothing changed, that is the hash of the commit that is there.
 func Commit(ctx context.Context, dir, name, content, message string) (string, error) {
 	path := Path(dir, name)
 	index, err := os.MkdirTemp("", "gitserver-")
 	if err != nil {
-		return "", fmt.Errorf("making a folder for git's index: %w", err)
+		return "", fmt.Errorf("creating a directory for git's index: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(index) }()
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(index, "index")}
@@ -92,13 +92,5 @@ func git(ctx context.Context, env []string, args ...string) (string, error) {
 		"GIT_AUTHOR_NAME=devcluster", "GIT_AUTHOR_EMAIL=devcluster@localhost",
 		"GIT_COMMITTER_NAME=devcluster", "GIT_COMMITTER_EMAIL=devcluster@localhost",
 	}, env...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return strings.TrimSpace(stdout.String()), nil
+	return command.Output(ctx, cmd)
 }

@@ -1,7 +1,6 @@
-// Package gitserver serves git repositories of a folder over HTTP, the way a git host
-// does: everybody may read, except below "private", which takes a user and a password.
-// Over ssh it serves all of them, to whoever has a key. Nobody can push over the network;
-// a push goes to the repository's path on this machine.
+// Package gitserver serves the git repositories of a directory, read-only: over HTTP and
+// https with a user and a password below "private", and without elsewhere; over ssh, all of
+// them, with a key. A push goes to the repository's path on this machine.
 package gitserver
 
 import (
@@ -20,7 +19,7 @@ import (
 )
 
 const (
-	// PrivateArea is the folder, and the first part of the path, of repositories that take
+	// PrivateArea is the directory, and the first part of the path, of repositories that take
 	// a user and a password.
 	PrivateArea = "private"
 	// HealthPath answers 200 while the server runs.
@@ -79,7 +78,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("resolving the folder of repositories: %w", err)
+		return nil, fmt.Errorf("resolving the directory of repositories: %w", err)
 	}
 	backend := &cgi.Handler{
 		Path: git,
@@ -87,8 +86,8 @@ func NewHandler(o Options) (http.Handler, error) {
 		Dir:  dir,
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1",
-			// Settings of the user or the system must not change what is served. That the
-			// folder belongs to somebody else (sudo) is no reason to refuse it.
+			// Settings of the user or the system must not change what is served. The
+			// directory may belong to another user (sudo).
 			"GIT_CONFIG_NOSYSTEM=1", "HOME=" + dir,
 			"GIT_CONFIG_COUNT=2",
 			"GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=false",
@@ -109,7 +108,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.private(r.URL.Path) && !h.knows(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="private repositories"`)
-		http.Error(w, "private repositories take a user and a password", http.StatusUnauthorized)
+		http.Error(w, "private repositories require a user and a password", http.StatusUnauthorized)
 		return
 	}
 	h.backend.ServeHTTP(w, r)

@@ -9,7 +9,7 @@ import (
 )
 
 // serve starts a server with a public and a private repository and returns its URL, the
-// folder of repositories and the commit that both hold.
+// directory of repositories and the commit that both hold.
 func serve(t *testing.T) (url, dir, commit string) {
 	t.Helper()
 	dir = t.TempDir()

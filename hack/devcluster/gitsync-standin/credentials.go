@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// environment is that of git: this program's own, with what git needs to know to be let in.
+// environment is that of git: this program's, with the credentials.
 func (o *options) environment() ([]string, error) {
 	environment := append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND="+o.sshCommand())
 	if o.username == "" {
@@ -39,10 +39,9 @@ func (o *options) sshCommand() string {
 const helper = `!f() { while read -r line; do case "$line" in path="$GITSYNC_PATH") ;; path=*) return ;; esac; done
 printf 'username=%s\npassword=%s\n' "$GITSYNC_USERNAME" "$GITSYNC_PASSWORD"; }; f`
 
-// credentials make git answer with the user and the password, for the repository's host
-// only. The file is read for each sync, as git-sync does since v4.6, so that a Secret that
-// changes takes no restart. The password travels in the environment, which no other user
-// can read.
+// credentials configure git's user and password, for the repository's host only. The file is
+// read for each sync, as by git-sync since v4.6, so that a changed Secret needs no restart. No
+// other user can read the environment.
 func (o *options) credentials() ([]string, error) {
 	password, err := os.ReadFile(o.passwordFile)
 	if err != nil {

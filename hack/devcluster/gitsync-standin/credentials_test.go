@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestTakesWhatTheControllerPasses(t *testing.T) {
 				},
 			}
 			tweak(site)
-			deployment, err := resources.Deployment(site, resources.Images{}, "")
+			deployment, err := resources.Deployment(site, resources.Installation{}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +38,11 @@ func TestTakesWhatTheControllerPasses(t *testing.T) {
 				if *container.Name != resources.GitSyncContainer {
 					continue
 				}
-				if o, err := parse(container.Args, io.Discard); err != nil || o.repo != site.Spec.Source.Repository {
+				args := resourcestest.GitSyncArgs(container.Args)
+				if slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--username-file=") }) {
+					args = append(args, "--username=user") // The agent reads it from the file.
+				}
+				if o, err := parse(args, io.Discard); err != nil || o.repo != site.Spec.Source.Repository {
 					t.Errorf("%q are taken for %+v: %v", container.Args, o, err)
 				}
 				return
@@ -63,7 +68,7 @@ func TestSSH(t *testing.T) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("no ssh on PATH: install the package openssh-client")
 	}
-	// The settings of whoever runs the test are not those of a container.
+	// The settings of the user who runs the test are not those of a container.
 	t.Setenv("GIT_SSH_COMMAND", "ssh -F none -o IdentitiesOnly=yes")
 	t.Setenv("LC_ALL", "C")
 	dir := t.TempDir()
@@ -109,7 +114,7 @@ func TestSSH(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &syncer{options: o, counts: &counts{}}
+			s := syncerOf(o, io.Discard)
 			if test.wantError == "" {
 				s.syncs(t, true, commit, "one")
 				return

@@ -33,6 +33,13 @@ func (c *counts) note(changed bool, err error, took time.Duration) {
 	c.ready = c.ready || err == nil
 }
 
+// setReady is called within the first sync, before what is stale is removed.
+func (c *counts) setReady() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = true
+}
+
 func (c *counts) serveReady(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.Handler.ServeHTTP(w, request)
 }
 
-// recorded starts a server of the repositories of a folder.
+// recorded starts a server of the repositories of a directory.
 func recorded(t *testing.T, dir, credentials string) (*recorder, string) {
 	t.Helper()
 	handler, err := gitserver.NewHandler(gitserver.Options{Dir: dir, CredentialsFile: credentials})
@@ -56,7 +56,7 @@ func inContainer(t *testing.T, source v1beta1.WebsiteSource) {
 	deployment, err := resources.Deployment(&v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default"},
 		Spec:       v1beta1.WebsiteSpec{Source: source},
-	}, resources.Images{}, "")
+	}, resources.Installation{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestSubmodulesGetCredentials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &syncer{options: o, counts: &counts{}}
+			s := syncerOf(o, io.Discard)
 			if _, err := s.sync(t.Context()); (err == nil) != test.published {
 				t.Errorf("sync: %v, want it published: %t", err, test.published)
 			}

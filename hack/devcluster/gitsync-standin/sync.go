@@ -1,126 +1,219 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// fullHash is a commit that names itself: it can never mean another one.
-var fullHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 const worktrees = ".worktrees"
-
-// complete checks the flags and fills in the rest.
-func (o *options) complete() error {
-	switch {
-	case o.repo == "":
-		return errors.New("--repo is missing: name the git repository to publish")
-	case o.root == "":
-		return errors.New("--root is missing: name the folder to work in")
-	case strings.HasPrefix(o.repo, "-"), strings.HasPrefix(o.ref, "-"), o.ref == "":
-		return errors.New("--repo and --ref must not be empty or begin with a hyphen, which git would read as an option")
-	case o.submodules != "recursive" && o.submodules != "shallow" && o.submodules != "off":
-		return fmt.Errorf("--submodules=%s is unknown: use recursive, shallow or off", o.submodules)
-	case (o.username == "") != (o.passwordFile == ""):
-		return errors.New("--username and --password-file need each other")
-	case o.depth < 0:
-		return fmt.Errorf("--depth=%d is negative: use 0 for everything", o.depth)
-	case o.period <= 0, o.syncTimeout <= 0, o.staleTimeout < 0:
-		return errors.New("--period and --sync-timeout must be positive, --stale-worktree-timeout not negative")
-	}
-	if len(o.sshKeyFiles) == 0 {
-		o.sshKeyFiles = []string{"/etc/git-secret/ssh"}
-	}
-	if o.link == "" {
-		o.link = strings.TrimSuffix(filepath.Base(o.repo), ".git")
-	}
-	if strings.Contains(o.link, "/") || o.link == "" || o.link == "." || o.link == ".." {
-		return fmt.Errorf("--link=%s must be a name in --root", o.link)
-	}
-	root, err := filepath.Abs(o.root)
-	if err != nil {
-		return fmt.Errorf("resolving --root: %w", err)
-	}
-	o.root = root
-	return nil
-}
 
 // syncer publishes one repository.
 type syncer struct {
 	options
 	counts *counts
+	log    *logger
+	// synced is the number of syncs that published, or confirmed what is published.
+	synced int
+	// hash is the commit of the last sync that succeeded.
+	hash string
 }
 
-// sync makes one attempt to publish what the ref means now.
+// sync makes one attempt to publish what the ref means now, and removes what is stale if
+// it succeeds, all within --sync-timeout.
 func (s *syncer) sync(ctx context.Context) (changed bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.syncTimeout, fmt.Errorf("the sync takes longer than --sync-timeout=%s", s.syncTimeout))
+	ctx, cancel := context.WithTimeout(ctx, s.syncTimeout)
 	defer cancel()
-	current := s.published()
-	if fullHash.MatchString(s.ref) && current == s.ref {
-		return false, s.removeStale(ctx, current)
+	if changed, err = s.update(ctx); err != nil {
+		return false, err
+	}
+	if err := s.removeStale(ctx, s.hash); err != nil {
+		s.log.error(err, "git cleanup failed")
+	}
+	return changed, nil
+}
+
+func (s *syncer) update(ctx context.Context) (changed bool, err error) {
+	if _, err := s.environment(); err != nil {
+		return false, fmt.Errorf("credential refresh failed: %w", err)
 	}
 	if err := s.prepare(ctx); err != nil {
+		return false, err
+	}
+	before, err := s.linked()
+	if err != nil {
 		return false, err
 	}
 	commit, err := s.fetch(ctx)
 	if err != nil {
 		return false, err
 	}
-	if commit == current {
-		return false, s.removeStale(ctx, current)
+	current := before
+	if current == commit && !s.sound(ctx, commit) {
+		// It is what is published that is removed, before there is another.
+		s.log.info("worktree failed checks or was empty", "path", s.worktree(commit))
+		if err := s.remove(ctx, s.worktree(commit)); err != nil {
+			return false, err
+		}
+		current = ""
+	}
+	s.hash = commit
+	changed = current != commit
+	if !changed && s.synced > 0 {
+		return false, nil
+	}
+	s.log.info("update required", "ref", s.ref, "local", current, "remote", commit, "syncCount", s.synced)
+	if _, err := s.git(ctx, s.root, "reset", "--soft", commit, "--"); err != nil {
+		return false, err
+	}
+	if changed {
+		if err := s.addWorktree(ctx, commit); err != nil {
+			return false, err
+		}
 	}
 	if err := s.checkOut(ctx, commit); err != nil {
 		return false, err
 	}
-	if err := s.publish(commit, current); err != nil {
-		return false, err
+	if changed {
+		if err := s.publish(commit, before); err != nil {
+			return false, err
+		}
 	}
-	slog.Info("published", "commit", commit, "before", current)
-	return true, s.removeStale(ctx, commit)
+	s.counts.setReady()
+	s.synced++
+	s.log.info("updated successfully", "ref", s.ref, "remote", commit, "syncCount", s.synced)
+	return changed, nil
 }
 
-// prepare makes the root a repository.
+// prepare makes the root a repository. One that is not sound is removed with all that is
+// published from it; a lock file that a killed git has left is enough for that.
 func (s *syncer) prepare(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(s.root, ".git", "HEAD")); err == nil {
-		return nil
+	if err := os.MkdirAll(s.root, 0o775); err != nil {
+		return fmt.Errorf("creating --root: %w", err)
 	}
-	if err := os.MkdirAll(s.root, 0o755); err != nil {
-		return fmt.Errorf("making --root: %w", err)
+	if !s.soundRoot(ctx) {
+		s.log.info("repo directory was empty or failed checks", "path", s.root)
+		if err := s.wipe(); err != nil {
+			return fmt.Errorf("can't wipe unusable root directory: %w", err)
+		}
+		s.log.info("initializing repo directory", "path", s.root)
+		if _, err := s.git(ctx, s.root, "init", "-b", "git-sync"); err != nil {
+			return err
+		}
+		if !s.soundRoot(ctx) {
+			return errors.New("can't initialize git repo directory")
+		}
 	}
-	_, err := s.git(ctx, s.root, "init", "--quiet", "--initial-branch=gitsync-standin")
-	return err
+	// Relative URLs of submodules are relative to this one.
+	if _, err := s.git(ctx, s.root, "config", "remote.origin.url", s.repo); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (s *syncer) soundRoot(ctx context.Context) bool {
+	if empty(s.root) {
+		return false
+	}
+	top, err := s.git(ctx, s.root, "rev-parse", "--show-toplevel")
+	if resolved, rerr := filepath.EvalSymlinks(s.root); err != nil || rerr != nil || top != resolved {
+		s.log.error(err, "can't get repo toplevel", "path", s.root)
+		return false
+	}
+	if _, err := s.git(ctx, s.root, "fsck", "--no-progress", "--connectivity-only"); err != nil {
+		s.log.error(err, "repo fsck failed", "path", s.root)
+		return false
+	}
+	lock := filepath.Join(s.root, ".git", "shallow.lock")
+	if _, err := os.Stat(lock); !errors.Is(err, fs.ErrNotExist) {
+		s.log.error(err, "repo contains lock file", "path", lock)
+		return false
+	}
+	return true
+}
+
+// sound checks a worktree, on every sync, within what is left of its time.
+func (s *syncer) sound(ctx context.Context, commit string) bool {
+	dir := s.worktree(commit)
+	if empty(dir) {
+		return false
+	}
+	head, err := s.git(ctx, dir, "rev-parse", "HEAD")
+	if err != nil || head != commit {
+		s.log.error(err, "can't get worktree HEAD", "path", dir, "head", head)
+		return false
+	}
+	if _, err := s.git(ctx, dir, "fsck", "--no-progress", "--connectivity-only"); err != nil {
+		s.log.error(err, "worktree fsck failed", "path", dir)
+		return false
+	}
+	return true
+}
+
+func empty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err != nil || len(entries) == 0
+}
+
+// wipe removes all of the root, but not links that lead nowhere by then, such as the
+// published one.
+func (s *syncer) wipe() error {
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		path := filepath.Join(s.root, entry.Name())
+		if _, err := os.Stat(path); err != nil {
+			s.log.error(err, "failed to stat path, skipping", "path", path)
+			continue
+		}
+		errs = append(errs, os.RemoveAll(path))
+	}
+	return errors.Join(errs...)
 }
 
 // fetch brings the ref's commit here and returns its hash.
 func (s *syncer) fetch(ctx context.Context) (string, error) {
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-auto-gc", "--no-recurse-submodules"}
+	args := []string{"fetch", s.repo, s.ref, "--verbose", "--no-progress", "--prune", "--no-auto-gc"}
 	if s.depth > 0 {
-		args = append(args, fmt.Sprintf("--depth=%d", s.depth))
+		args = append(args, "--depth", strconv.Itoa(s.depth))
 	}
-	if _, err := s.git(ctx, s.root, append(args, s.repo, s.ref)...); err != nil {
+	if _, err := s.git(ctx, s.root, args...); err != nil {
 		return "", err
 	}
 	// The tag itself is an object of its own; the commit is what it points to.
-	return s.git(ctx, s.root, "rev-parse", "FETCH_HEAD^{commit}")
+	return s.git(ctx, s.root, "rev-parse", "FETCH_HEAD^{}")
 }
 
-// checkOut makes the worktree of a commit.
+// addWorktree makes an empty worktree, in the place of one that a crash may have left.
+func (s *syncer) addWorktree(ctx context.Context, commit string) error {
+	dir := s.worktree(commit)
+	if _, err := os.Stat(dir); err == nil {
+		if err := s.remove(ctx, dir); err != nil {
+			return err
+		}
+	}
+	_, err := s.git(ctx, s.root, "worktree", "add", "--force", "--detach", dir, commit, "--no-checkout")
+	return err
+}
+
+// checkOut fills the worktree of a commit.
 func (s *syncer) checkOut(ctx context.Context, commit string) error {
 	dir := s.worktree(commit)
-	// What a crash left behind is not to be trusted.
-	if err := s.remove(ctx, dir); err != nil {
+	// A relative path holds wherever the root is mounted.
+	link := "gitdir: " + filepath.Join("..", "..", ".git", "worktrees", commit) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte(link), 0o644); err != nil {
 		return err
 	}
-	if _, err := s.git(ctx, s.root, "worktree", "add", "--quiet", "--force", "--detach", dir, commit); err != nil {
+	if _, err := s.git(ctx, dir, "reset", "--hard", commit, "--"); err != nil {
 		return err
 	}
 	if s.submodules == "off" {
@@ -131,30 +224,57 @@ func (s *syncer) checkOut(ctx context.Context, commit string) error {
 		args = append(args, "--recursive")
 	}
 	if s.depth > 0 {
-		args = append(args, fmt.Sprintf("--depth=%d", s.depth))
+		args = append(args, "--depth", strconv.Itoa(s.depth))
 	}
 	_, err := s.git(ctx, dir, args...)
 	return err
 }
 
-// git runs git and returns what it printed.
-func (s *syncer) git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "safe.directory=*", "-c", "advice.detachedHead=false"}, args...)...)
-	// A clean end lets git remove its lock files.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	environment, err := s.environment()
+// removeStale removes worktrees that are no longer published and have had their time.
+func (s *syncer) removeStale(ctx context.Context, current string) error {
+	entries, err := os.ReadDir(filepath.Join(s.root, worktrees))
 	if err != nil {
-		return "", err
+		return fmt.Errorf("listing worktrees: %w", err)
 	}
-	cmd.Env = environment
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+	removed := 0
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if entry.Name() == current || err != nil || time.Since(info.ModTime()) <= s.staleTimeout {
+			continue
 		}
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(stderr.Bytes()))
+		removed++
+		if err := os.RemoveAll(s.worktree(entry.Name())); err != nil {
+			return fmt.Errorf("removing a stale worktree: %w", err)
+		}
 	}
-	return strings.TrimSpace(stdout.String()), nil
+	if removed == 0 {
+		return nil
+	}
+	for _, args := range [][]string{{"worktree", "prune", "--verbose"}, {"reflog", "expire", "--expire-unreachable=all", "--all"}, {"gc"}} {
+		if _, err := s.git(ctx, s.root, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a worktree and what git knows about it.
+func (s *syncer) remove(ctx context.Context, dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing a worktree: %w", err)
+	}
+	_, err := s.git(ctx, s.root, "worktree", "prune", "--verbose")
+	return err
+}
+
+// commandLine is a command for a log.
+func commandLine(args []string) string {
+	quoted := make([]string, 0, len(args))
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " \t\n") {
+			arg = strconv.Quote(arg)
+		}
+		quoted = append(quoted, arg)
+	}
+	return strings.Join(quoted, " ")
 }

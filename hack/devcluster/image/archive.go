@@ -1,5 +1,5 @@
-// Package image makes container images without a container engine: archives of images with
-// a single layer, put together from files and from Debian's packages.
+// Package image builds container images without a container engine: archives of images with
+// a single layer, from files and Debian packages.
 package image
 
 import (
@@ -28,7 +28,7 @@ func Write(w io.Writer, image string, config v1.Config, layer *Layer) error {
 		return fmt.Errorf("naming the image: %w", err)
 	}
 	var files bytes.Buffer
-	if err := layer.write(&files); err != nil {
+	if err := layer.Write(&files); err != nil {
 		return err
 	}
 	made, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{

@@ -13,31 +13,31 @@ import (
 	"strings"
 )
 
-// documentation is left out of images: half the bytes, and nobody reads it there.
+// documentation is half of the bytes, and left out of images.
 var documentation = []string{"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bash-completion/", "usr/share/bug/", "usr/share/zoneinfo/"}
 
 // Apt runs apt-get with arguments and returns what it printed.
 type Apt func(ctx context.Context, args ...string) (string, error)
 
-// DownloadDebian fetches packages and everything they depend on into a new folder in dir,
+// DownloadDebian fetches packages and everything they depend on into a new directory in dir,
 // whatever this system has installed, and returns their files. apt-get verifies them as it
 // does for the system itself. Nothing is installed.
 func DownloadDebian(ctx context.Context, apt Apt, dir string, packages ...string) ([]string, error) {
-	folder, err := os.MkdirTemp(dir, "debian-")
+	directory, err := os.MkdirTemp(dir, "debian-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for Debian's packages: %w", err)
+		return nil, fmt.Errorf("creating a directory for Debian's packages: %w", err)
 	}
-	archives, status := filepath.Join(folder, "archives"), filepath.Join(folder, "status")
+	archives, status := filepath.Join(directory, "archives"), filepath.Join(directory, "status")
 	if err := errors.Join(os.MkdirAll(filepath.Join(archives, "partial"), 0o755), os.WriteFile(status, nil, 0o644)); err != nil {
-		return nil, fmt.Errorf("making a folder for Debian's packages: %w", err)
+		return nil, fmt.Errorf("creating a directory for Debian's packages: %w", err)
 	}
 	args := append([]string{
 		// An empty list of installed packages, so that all dependencies are fetched.
 		"-o", "Dir::State::status=" + status,
-		"-o", "Dir::State::extended_states=" + filepath.Join(folder, "extended"),
+		"-o", "Dir::State::extended_states=" + filepath.Join(directory, "extended"),
 		"-o", "Dir::Cache::archives=" + archives,
 		"-o", "Debug::NoLocking=true",
-		// The user that apt would download as cannot write into a folder of root's.
+		// The user that apt would download as cannot write into a directory of root's.
 		"-o", "APT::Sandbox::User=root",
 		"--yes", "--no-install-recommends", "--download-only", "install"}, packages...)
 	if _, err := apt(ctx, args...); err != nil {

@@ -5,11 +5,19 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
@@ -102,7 +110,7 @@ func TestLayerMergesPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := layer.write(&out); err != nil {
+	if err := layer.Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	files, headers := unpack(t, &out)
@@ -118,6 +126,67 @@ func TestLayerMergesPackages(t *testing.T) {
 	for _, absent := range []string{"usr/share/doc/x/README", "dev/null", "bin/sh"} {
 		if headers[absent] != nil {
 			t.Errorf("%s is in the layer", absent)
+		}
+	}
+}
+
+// TestRename: an image is taken from one archive to another, under the name that pods use.
+func TestRename(t *testing.T) {
+	dir := t.TempDir()
+	write := func(file string, config v1.ConfigFile, names ...string) string {
+		t.Helper()
+		layer := NewLayer()
+		layer.AddFile("/hello", 0o755, []byte("program"))
+		var files bytes.Buffer
+		if err := layer.Write(&files); err != nil {
+			t.Fatal(err)
+		}
+		images := map[name.Tag]v1.Image{}
+		for i, text := range names {
+			config.Author = strconv.Itoa(i)
+			made, err := mutate.ConfigFile(empty.Image, &config)
+			if err == nil {
+				made, err = mutate.AppendLayers(made, static.NewLayer(files.Bytes(), types.OCIUncompressedLayer))
+			}
+			tag, tagErr := name.NewTag(text)
+			if err := errors.Join(err, tagErr); err != nil {
+				t.Fatal(err)
+			}
+			images[tag] = made
+		}
+		path := filepath.Join(dir, file)
+		if err := tarball.MultiWriteToFile(path, images); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	here := v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, RootFS: v1.RootFS{Type: "layers"}, Config: v1.Config{User: "65533"}}
+	out := filepath.Join(dir, "out.tar")
+	if err := Rename(out, write("one.tar", here, "example.com/other:2"), "example.com/hello:1"); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag("example.com/hello:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := tarball.ImageFromPath(out, &tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config, err := image.ConfigFile(); err != nil || config.Config.User != "65533" {
+		t.Errorf("the image is of %+v, %v", config, err)
+	}
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
+	}
+	elsewhere := here
+	elsewhere.Architecture = "s390x"
+	for file, want := range map[string]string{
+		write("two.tar", here, "example.com/one:1", "example.com/two:1"): "2 images",
+		write("elsewhere.tar", elsewhere, "example.com/one:1"):           "linux/s390x",
+	} {
+		if err := Check(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %q in it", file, err, want)
 		}
 	}
 }

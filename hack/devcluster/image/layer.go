@@ -19,7 +19,7 @@ type entry struct {
 	data   []byte
 }
 
-// merged are the top folders that Debian keeps as links into /usr. Packages may still
+// merged are the top directories that Debian keeps as links into /usr. Packages may still
 // name files by the old paths.
 var merged = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
@@ -43,7 +43,7 @@ func (l *Layer) MergeUsr() {
 	l.AddSymlink("var/run", "/run")
 }
 
-// AddDirectory adds a folder, or changes the mode of one that is there.
+// AddDirectory adds a directory, or changes the mode of one that is there.
 func (l *Layer) AddDirectory(name string, mode int64) {
 	l.put(name, &entry{header: tar.Header{Typeflag: tar.TypeDir, Mode: mode}})
 }
@@ -89,7 +89,7 @@ func (l *Layer) AddTar(r io.Reader, skip func(name string) bool) error {
 			}
 		case tar.TypeDir:
 			if old := l.entries[l.resolve(name)]; old != nil {
-				continue // a folder, or a link to one
+				continue // a directory, or a link to one
 			}
 		case tar.TypeSymlink:
 		default:
@@ -111,7 +111,7 @@ func (l *Layer) resolve(name string) string {
 	return name
 }
 
-// put adds an entry and the folders above it.
+// put adds an entry and the directories above it.
 func (l *Layer) put(name string, e *entry) {
 	name = l.resolve(name)
 	if parent := path.Dir(name); parent != "." && l.entries[parent] == nil {
@@ -124,9 +124,9 @@ func (l *Layer) put(name string, e *entry) {
 	l.entries[name] = e
 }
 
-// write writes the layer as an archive, sorted, so that folders come before what is in
+// Write writes the layer as an archive, sorted, so that directories come before what is in
 // them and equal layers are equal archives.
-func (l *Layer) write(w io.Writer) error {
+func (l *Layer) Write(w io.Writer) error {
 	out := tar.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
 		e := l.entries[name]

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// How long the kernel may take to be done with what has ended: a moment, and longer on a
-// machine that is busy.
+// The kernel may take a moment to release the cgroups of ended processes.
 const (
 	removalTimeout  = 30 * time.Second
 	removalInterval = 50 * time.Millisecond
@@ -72,7 +71,7 @@ func MakeCgroups(name string) error {
 	for _, h := range all {
 		path := filepath.Join(h.path, name)
 		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("making a cgroup for the pods: %w", err)
+			return fmt.Errorf("creating a cgroup for the pods: %w", err)
 		}
 		if slices.Contains(h.controllers, "cpuset") {
 			if err := inheritCPUs(h.path, path); err != nil {
@@ -96,14 +95,14 @@ func inheritCPUs(parent, path string) error {
 			err = os.WriteFile(filepath.Join(path, file), bytes.TrimSpace(data), 0o644)
 		}
 		if err != nil {
-			return fmt.Errorf("giving the pods' cgroup processors: %w", err)
+			return fmt.Errorf("configuring the cpuset of the pods' cgroup: %w", err)
 		}
 	}
 	return nil
 }
 
-// delegate lets the children of a version 2 cgroup have limits of their own, one kind after
-// the other. A kind that this fails for is one the kubelet complains about if it needs it.
+// delegate enables the controllers of a version 2 cgroup for its children. Failures are
+// ignored: the kubelet reports a missing controller.
 func delegate(path string) {
 	available, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
@@ -138,9 +137,9 @@ func RemoveCgroups(ctx context.Context, name string) error {
 	return nil
 }
 
-// RemoveStaleCgroups removes cgroups whose name begins with prefix and that belong to nobody
-// any more, as alive reports by the rest of the name: those of clusters whose state folder
-// is gone. What cannot be removed is left alone.
+// RemoveStaleCgroups removes the cgroups of clusters whose state directory is gone: those
+// with prefix in their name for which alive, given the rest of the name, is false. Failures
+// are ignored.
 func RemoveStaleCgroups(prefix string, alive func(id string) bool) error {
 	all, err := mounted()
 	if err != nil {

@@ -40,7 +40,7 @@ func TestRemoveCgroup(t *testing.T) {
 			t.Error("it is still there")
 		}
 	}
-	// A cgroup with processes cannot be removed; a folder with a file is alike.
+	// A cgroup with processes cannot be removed; a directory with a file is alike.
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -10,18 +10,20 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
 // controllers are the kinds of cgroups that a kubelet cannot do without.
 var controllers = []string{"cpu", "cpuset", "memory", "pids"}
 
-// Suitable says in an error why this machine cannot offer a node whose state is in dir.
+// Suitable returns an error if this machine cannot run a node with its state in dir.
 func Suitable(ctx context.Context, dir string) error {
 	if os.Geteuid() != 0 {
-		return errors.New("it takes root: run as root, for example with sudo")
+		return errors.New("it requires root: run as root, for example with sudo")
 	}
 	if Hides(dir) {
-		return fmt.Errorf("the state folder %s is in one of %s, which a node has of its own: choose another folder", dir, strings.Join(hidden, " and "))
+		return fmt.Errorf("a node does not see the state directory %s, because its %s are private: choose another directory", dir, strings.Join(hidden, " and "))
 	}
 	if err := canIsolate(ctx); err != nil {
 		return err
@@ -29,16 +31,16 @@ func Suitable(ctx context.Context, dir string) error {
 	return cgroupsUsable()
 }
 
-// canIsolate tries what container runtimes and security modules may forbid even to root.
+// canIsolate tries what container runtimes and security modules may deny even to root.
 func canIsolate(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	Isolate(cmd.SysProcAttr)
 	// This has Go change all mounts of the child to private ones first. Not mount(8): it
-	// leaves a folder in the host's /run.
+	// leaves a directory in the host's /run.
 	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("this machine does not let root make namespaces and mounts (in a container, that takes --privileged): %w: %s", err, out)
+		return fmt.Errorf("root must not create namespaces and mounts on this machine (in a container, that requires --privileged): %w: %s", err, out)
 	}
 	return nil
 }
@@ -64,7 +66,7 @@ func cgroupsUsable() error {
 		}
 		probe := filepath.Join(h.path, fmt.Sprintf("probe-devcluster-%d", os.Getpid()))
 		if err := errors.Join(os.Mkdir(probe, 0o755), os.Remove(probe)); err != nil {
-			return fmt.Errorf("cgroups cannot be made in %s: %w", h.path, err)
+			return fmt.Errorf("cgroups cannot be created in %s: %w", h.path, err)
 		}
 	}
 	for _, name := range controllers {
@@ -77,13 +79,13 @@ func cgroupsUsable() error {
 
 // debianPackages are the programs a node needs from the system, and where Debian has them.
 var debianPackages = []struct{ program, pkg, purpose string }{
-	{"runc", "runc", "it starts the processes of containers"},
-	{"nft", "nftables", "kube-proxy programs Services with it"},
-	{"mount", "mount", "the kubelet mounts volumes with it"},
+	{"runc", "runc", "to run containers"},
+	{"nft", "nftables", "for kube-proxy"},
+	{"mount", "mount", "for the volumes of the kubelet"},
 }
 
-// EnsurePrograms installs what the system lacks where it is Debian or alike, and names it
-// elsewhere. say hears what is being installed.
+// EnsurePrograms installs missing programs on Debian, after calling say with their packages.
+// Elsewhere it returns an error with their names.
 func EnsurePrograms(ctx context.Context, say func(packages string)) error {
 	missing, err := missingPrograms()
 	if err == nil {
@@ -105,7 +107,7 @@ func missingPrograms() (packages []string, err error) {
 	for _, p := range debianPackages {
 		if _, err := exec.LookPath(p.program); err != nil && !slices.Contains(packages, p.pkg) {
 			packages = append(packages, p.pkg)
-			lines = append(lines, fmt.Sprintf("%s (Debian's package %s): %s", p.program, p.pkg, p.purpose))
+			lines = append(lines, fmt.Sprintf("%s (Debian package %s), %s", p.program, p.pkg, p.purpose))
 		}
 	}
 	if len(lines) > 0 {
@@ -114,13 +116,13 @@ func missingPrograms() (packages []string, err error) {
 	return nil, nil
 }
 
-// InstallDebian installs packages, after a look for newer lists of them if need be.
+// InstallDebian installs packages, and updates the package lists if that fails.
 func InstallDebian(ctx context.Context, packages ...string) error {
 	install := append([]string{"--yes", "--no-install-recommends", "install"}, packages...)
 	if _, err := Apt(ctx, install...); err == nil {
 		return nil
 	}
-	// Lists that are missing, as in most container images, or name versions that are gone.
+	// The lists are missing, as in most container images, or outdated.
 	if _, err := Apt(ctx, "update"); err != nil {
 		return err
 	}
@@ -128,7 +130,9 @@ func InstallDebian(ctx context.Context, packages ...string) error {
 	return err
 }
 
-// Apt runs apt-get, which asks nothing, and returns what it printed.
+// Apt runs apt-get without prompts and returns its output.
 func Apt(ctx context.Context, args ...string) (string, error) {
-	return execute(ctx, "env", append([]string{"DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get", "--quiet=2"}, args...)...)
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2"}, args...)...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	return command.Output(ctx, cmd)
 }

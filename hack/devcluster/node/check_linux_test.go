@@ -72,16 +72,16 @@ func TestEnsurePrograms(t *testing.T) {
 	}{
 		"has all":         {has: all, apt: installs},
 		"has all, alike":  {has: all},
-		"has none, alike": {wantError: []string{"runc (Debian's package runc)", "nft (Debian's package nftables)", "mount (Debian's package mount)", "install them"}},
+		"has none, alike": {wantError: []string{"runc (Debian package runc)", "nft (Debian package nftables)", "mount (Debian package mount)", "install them"}},
 		"lacks one, alike": {
 			has:       []string{"runc", "mount"},
-			wantError: []string{"nft (Debian's package nftables): kube-proxy programs Services with it"},
+			wantError: []string{"nft (Debian package nftables), for kube-proxy"},
 		},
 		"has none, Debian":             {apt: installs, wantSaid: []string{"runc nftables mount"}, wantAsked: 1},
 		"lacks one, Debian":            {has: []string{"runc", "mount"}, apt: installs, wantSaid: []string{"nftables"}, wantAsked: 1},
 		"Debian with old lists":        {apt: nowUpdate, wantSaid: []string{"runc nftables mount"}, wantAsked: 3},
-		"Debian without its packages":  {has: []string{"nft", "mount"}, apt: "echo 'Unable to locate' >&2; exit 100", wantSaid: []string{"runc"}, wantAsked: 2, wantError: []string{"runc (Debian's package runc)", "Unable to locate"}},
-		"Debian that installs nothing": {has: []string{"nft", "mount"}, apt: "true", wantSaid: []string{"runc"}, wantAsked: 1, wantError: []string{"runc (Debian's package runc)"}},
+		"Debian without its packages":  {has: []string{"nft", "mount"}, apt: "echo 'Unable to locate' >&2; exit 100", wantSaid: []string{"runc"}, wantAsked: 2, wantError: []string{"runc (Debian package runc)", "Unable to locate"}},
+		"Debian that installs nothing": {has: []string{"nft", "mount"}, apt: "true", wantSaid: []string{"runc"}, wantAsked: 1, wantError: []string{"runc (Debian package runc)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(t, test.has...)

@@ -1,13 +1,12 @@
-// Package node gives containers a place of their own on this machine, and takes it away
-// again without a trace.
+// Package node isolates containers from the rest of this machine, and removes every trace
+// of them afterwards.
 //
-// The place is three namespaces of the kernel: a network of its own, joined to the host by
-// a pair of virtual interfaces; mounts of its own, so that nothing of a pod shows up in the
-// host's mount table; and processes of its own, whose first one (Init) is all that keeps
-// them alive. When that one ends, however it ends, the kernel kills every other process of
-// the place and drops the network, its rules, the pair and the mounts. What is left to
-// remove are the cgroups of the pods (RemoveCgroups).
+// A node is three namespaces: a network namespace, connected to the host by a veth pair; a
+// mount namespace, so that no mount of a pod is in the host's mount table; and a PID
+// namespace, whose first process is Init. When Init ends, the kernel kills all other
+// processes of the node and removes its network, rules and mounts. Only the cgroups of the
+// pods remain (RemoveCgroups).
 //
-// Nothing here changes rules, settings or files of the host: the pair's host side gets an
-// address and a route, both of which go with it.
+// No rule, setting or file of the host changes: the host's side of the pair has an address
+// and a route, which go with it.
 package node

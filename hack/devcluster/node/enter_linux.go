@@ -46,7 +46,7 @@ func Enter(pid int) (err error) {
 	// Threads share their root and working directory, and the kernel lets no thread that
 	// does change its mounts.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return fmt.Errorf("leaving the other threads' working directory: %w", err)
+		return fmt.Errorf("unsharing the thread's working directory: %w", err)
 	}
 	for i, ns := range namespaces {
 		if err := unix.Setns(int(open[i].Fd()), ns.flag); err != nil {

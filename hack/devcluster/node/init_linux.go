@@ -16,12 +16,12 @@ import (
 // readyFile appears in the node's own /run once the node can be entered.
 const readyFile = "/run/devcluster-node-ready"
 
-// hidden are folders in which programs leave files at fixed places. The node has empty
-// ones of its own instead.
+// hidden are directories in which programs write files at fixed paths. In the node they are
+// empty, private directories.
 var hidden = []string{"/run", "/var/log"}
 
-// tunables are settings of the whole machine that a kubelet insists on. The node shows it
-// files with the values it wants, so that the machine keeps its own.
+// tunables are settings of the machine that the kubelet requires. In the node, files with
+// these values hide them, so that the machine's settings do not change.
 var tunables = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
@@ -35,7 +35,7 @@ var tunables = map[string]string{
 // It must run in namespaces of its own, see Isolate.
 func Init() error {
 	if os.Getpid() != 1 {
-		return errors.New("this is the first process of a node, which devcluster starts in namespaces of its own: run \"make up\" instead")
+		return errors.New("this command is the first process of a node, in new namespaces: run \"make up\" instead")
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD)
@@ -43,7 +43,7 @@ func Init() error {
 		return err
 	}
 	if err := os.WriteFile(readyFile, nil, 0o600); err != nil {
-		return fmt.Errorf("saying that the node is ready: %w", err)
+		return fmt.Errorf("marking the node ready: %w", err)
 	}
 	for s := range signals {
 		if s != unix.SIGCHLD {
@@ -54,7 +54,7 @@ func Init() error {
 	return nil
 }
 
-// reap takes note of the end of processes whose parents have ended before them.
+// reap reaps orphans.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
@@ -64,11 +64,10 @@ func reap() {
 	}
 }
 
-// prepareMounts keeps what is mounted here from the host, and shows the node's own
-// processes instead of the host's.
+// prepareMounts separates the node's mounts from the host's, and mounts its own /proc.
 func prepareMounts() error {
 	// What the host unmounts must go here too, or it would stay busy; what is mounted here
-	// stays here. Shared among the node's own mounts is what the kubelet asks for.
+	// stays here. The kubelet requires shared propagation among the node's own mounts.
 	for _, propagation := range []uintptr{unix.MS_SLAVE, unix.MS_SHARED} {
 		if err := unix.Mount("", "/", "", propagation|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("separating the node's mounts from the host's: %w", err)
@@ -108,7 +107,7 @@ func prepareMounts() error {
 // network namespace, not to the machine.
 func prepareNetwork() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("letting the node forward packets: %w", err)
+		return fmt.Errorf("enabling IP forwarding in the node: %w", err)
 	}
 	loopback, err := netlink.LinkByName("lo")
 	if err == nil {
@@ -120,20 +119,20 @@ func prepareNetwork() error {
 	return nil
 }
 
-// Ready says in an error why the node of that first process cannot be entered yet.
+// Ready returns an error until the node of that first process can be entered.
 func Ready(pid int) error {
 	if _, err := os.Stat(FileIn(pid, readyFile)); err != nil {
-		return errors.New("the node is not prepared yet")
+		return errors.New("the node is not ready")
 	}
 	return nil
 }
 
-// FileIn is where the host sees a file of the node.
+// FileIn is the path on the host of a file of the node.
 func FileIn(pid int, path string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
 }
 
-// Hides reports whether a folder of the host cannot be seen in a node.
+// Hides reports whether a directory of the host cannot be seen in a node.
 func Hides(dir string) bool {
 	for _, h := range hidden {
 		if resolved, err := filepath.EvalSymlinks(h); err == nil {

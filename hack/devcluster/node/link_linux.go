@@ -55,8 +55,8 @@ func destinations(routes []netlink.Route, ours int) []netip.Prefix {
 	return taken
 }
 
-// Connect makes the pair between the host and the node of that first process, unless it is
-// there.
+// Connect creates the pair between the host and the node of that first process, unless it
+// exists.
 func (l Link) Connect(pid int) error {
 	namespace, err := netns.GetFromPid(pid)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // errLinuxOnly is the answer of everything that needs Linux' namespaces.
-var errLinuxOnly = errors.New("containers run on Linux only: use NODE=simulated")
+var errLinuxOnly = errors.New("a real node requires Linux: use NODE=simulated")
 
-// Suitable says in an error why this machine cannot offer a node.
+// Suitable returns an error: a node requires Linux.
 func Suitable(context.Context, string) error { return errLinuxOnly }
 
 // EnsurePrograms fails: see Suitable.
@@ -35,6 +35,9 @@ func Apt(context.Context, ...string) (string, error) { return "", errLinuxOnly }
 
 // Ready fails: see Suitable.
 func Ready(int) error { return errLinuxOnly }
+
+// DiskSize fails: see Suitable.
+func DiskSize(string) (uint64, error) { return 0, errLinuxOnly }
 
 // FileIn returns the path itself: there are no nodes here.
 func FileIn(_ int, path string) string { return path }

@@ -1,12 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"os/exec"
 	"runtime"
-	"strings"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
 
 // Run runs a program in the node whose first process is pid and returns what it printed.
@@ -24,24 +23,11 @@ func Run(ctx context.Context, pid int, name string, args ...string) (string, err
 			done <- result{err: err}
 			return
 		}
-		out, err := execute(ctx, name, args...)
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir = "/"
+		out, err := command.Output(ctx, cmd)
 		done <- result{out, err}
 	}()
 	r := <-done
 	return r.out, r.err
-}
-
-// execute runs a program and returns what it printed; its error ends with what it said.
-func execute(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = "/"
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return stdout.String(), nil
 }

@@ -1,6 +1,5 @@
-// Command pause-standin keeps the namespaces of a pod, as the pause image of Kubernetes
-// does, for development clusters that cannot reach a registry of images. It is no part of
-// the product.
+// Command pause-standin is a stand-in for Kubernetes' pause, which keeps the namespaces of a
+// pod, in development clusters without an image registry. It is not part of the product.
 package main
 
 import (
