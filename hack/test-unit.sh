@@ -4,18 +4,21 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# nginx, with which the rendered configurations are tested: where there is none,
-# Debian's is unpacked into bin/, which takes no root and starts no server.
-unpack_nginx() (
-  folder=$(mktemp -d) && trap 'rm -rf "${folder}"' EXIT && cd "${folder}" || return
-  apt-get --quiet=2 download nginx || { apt-get --quiet=2 update && apt-get --quiet=2 download nginx; } || return
-  mkdir -p "${OLDPWD}/bin" && dpkg --extract nginx_*.deb "${OLDPWD}/bin/nginx"
+# nginx, with which the rendered configurations are tested, and Prometheus, which checks its
+# rules: what is missing is unpacked from Debian's package of that name into bin/, which takes
+# no root and starts no server.
+unpack() (
+  dir=$(mktemp -d) && trap 'rm -rf "${dir}"' EXIT && cd "${dir}" || return
+  apt-get --quiet=2 download "$1" || { apt-get --quiet=2 update && apt-get --quiet=2 download "$1"; } || return
+  mkdir -p "${OLDPWD}/bin" && dpkg --extract "$1"_*.deb "${OLDPWD}/bin/$1"
 )
-PATH="${PATH}:${PWD}/bin/nginx/usr/sbin"
-if ! command -v nginx >/dev/null && command -v apt-get >/dev/null; then
-  echo "unpacking Debian's package nginx into bin/nginx"
-  unpack_nginx || echo "nginx cannot be had: tests that serve files with it are skipped"
-fi
+PATH="${PATH}:${PWD}/bin/nginx/usr/sbin:${PWD}/bin/prometheus/usr/bin"
+for package in nginx prometheus; do
+  if ! command -v "${package}" >/dev/null && command -v apt-get >/dev/null; then
+    echo "unpacking Debian's package ${package} into bin/${package}"
+    unpack "${package}" || echo "${package} cannot be had: tests that need it are skipped"
+  fi
+done
 # ssh, with which the stand-in for git-sync fetches from private repositories.
 if ! command -v ssh >/dev/null && [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null; then
   echo "installing Debian's package openssh-client"
@@ -31,5 +34,9 @@ else
 fi
 go test "${flags[@]}" ./...
 (cd hack/devcluster && go test "${flags[@]}" ./...)
+(cd hack/images && go test ./...)
+(cd hack/scaffold-controller && go test ./...)
 # The other packages of this module need a cluster.
-(cd test && go test "${flags[@]}" ./tracecollector/...)
+(cd test && go test "${flags[@]}" ./monitoring ./tracecollector/... ./robustness/check/... ./bench/...)
+(cd test/clients && go test ./...)
+(cd test/clients/wait && go test ./chart)

@@ -4,36 +4,72 @@
 # images are built first where the cache lacks them.
 set -o errexit -o nounset -o pipefail
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "${ROOT}"
 
 # "make test-external-etcd" runs all the others that way, too.
 STORE_TESTS=(
   TestEtcdVersion TestStorage TestContentTypes TestEncryptionAtRest TestRemovedKey TestMigrateStorage
-  TestKilledAPIServerKeepsAllData TestGracefulShutdown
+  TestKilledAPIServerKeepsAllData TestGracefulShutdown TestUndecodableWebsite
   TestPaging TestSelectors TestResourceVersions TestConsistentReadsComeFromTheCache
   TestBookmarks TestStreamingList TestControllerStreamsItsLists TestWatchFromAResourceVersion TestWatchOfASelection
 )
 for name in "${STORE_TESTS[@]}"; do
-  grep --quiet "^func ${name}(" test/integration/*_test.go || { echo "no integration test is called ${name}" >&2; exit 1; }
+  grep --quiet "^func ${name}(" test/integration/*/*_test.go || { echo "no integration test is called ${name}" >&2; exit 1; }
 done
+
+# Runs packages of a module, given in one word, each against a cluster of its own, and a test
+# that has failed once more: it tells a failure from a busy machine. One that passes then is
+# still a fault, of the test or of what it tests, and is named at the end.
+report=$(mktemp -d)
+trap 'rm -rf "${report}"' EXIT
+run() {
+  local module=$1 packages=$2
+  shift 2
+  (cd "${module}" && "${ROOT}/bin/gotestsum" --no-color --format=standard-verbose --packages="${packages}" \
+    --rerun-fails=1 --rerun-fails-max-failures=8 --rerun-fails-run-root-test \
+    --rerun-fails-report="$(mktemp "${report}/repeated.XXXXXX")" -- -count=1 "$@")
+}
 
 echo "=== unit tests"
 hack/test-unit.sh
-echo "=== integration tests"
-hack/test-integration.sh
-echo "=== fault tests"
-(cd test && go test -count=1 -timeout=20m -v ./faults/...)
-# What depends on the store again, with Websites in an etcd of their own: older
-# than the one inside website-apiserver, and over mutual TLS.
-echo "=== integration tests of the store, with an external etcd"
-hack/test-integration.sh -external-etcd -test.run="^($(IFS="|"; echo "${STORE_TESTS[*]}"))\$"
-echo "=== end-to-end tests, and tests of a replaced store"
-# Without a browser, the one test that looks at pages is skipped.
+(cd hack/tools && go build -o "${ROOT}/bin/gotestsum" gotest.tools/gotestsum)
+status=0
+# Each package has a cluster of its own: two run at once, as each waits half of the time.
+echo "=== integration tests, fault tests and tests of robustness"
+run test "./faults/... ./integration/... ./robustness" -timeout=40m -p=2 || status=1
+# Without a browser, the one test that renders pages is skipped.
 if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then
-  echo "installing Debian's package chromium, to look at pages with"
+  echo "installing Debian's package chromium, to render pages"
   install=(env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends install chromium)
   "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "chromium cannot be installed"
 fi
-# They wait for pods and fetches more than they compute, and the tests of a replaced
-# store for the garbage collector to delete nothing: both run at once.
-(cd test && go test -count=1 -timeout=40m -parallel=8 -p=2 -v ./e2e/... ./store/...)
+# These are the only tests that run twice: what depends on the store, with Websites in an
+# etcd of their own, which is older than the one inside website-apiserver, and over mutual TLS.
+(
+  failed=0
+  run test ./integration/... -timeout=40m -p=2 -run="^($(IFS="|"; echo "${STORE_TESTS[*]}"))\$" -args -external-etcd || failed=1
+  run test/clients/wait ./... -timeout=20m -p=1 || failed=1
+  exit "${failed}"
+) >"${report}/others.log" 2>&1 &
+others=$!
+# All wait for pods and fetches more than they compute, so they run at once.
+echo "=== end-to-end tests, tests of the store with an external etcd, and of clients that wait"
+run test ./e2e/... -timeout=40m -parallel=8 || status=1
+wait "${others}" || status=1
+cat "${report}/others.log"
+# A whole installation on a real node mostly waits, too.
+run test ./install -timeout=20m >"${report}/install.log" 2>&1 &
+install=$!
+echo "=== tests of a replaced, restored and imported store, and of the installation"
+run test ./store/... -timeout=40m -parallel=4 || status=1
+echo "=== tests of an upgrade from the previous release, and back"
+run test ./upgrade -timeout=20m || status=1
+wait "${install}" || status=1
+cat "${report}/install.log"
+
+if repeated=$(grep --no-filename . "${report}"/repeated.*); then
+  echo "=== tests that failed, and ran again"
+  echo "${repeated}"
+fi
+exit "${status}"

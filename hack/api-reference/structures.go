@@ -41,7 +41,7 @@ func structures(root reflect.Type, definitions map[string]common.OpenAPIDefiniti
 		for goField := range typ.Fields() {
 			name, _, _ := strings.Cut(goField.Tag.Get("json"), ",")
 			if name == "" {
-				continue // TypeMeta, which is told by apiVersion and kind in every manifest.
+				continue // TypeMeta, which is apiVersion and kind in every manifest.
 			}
 			property, ok := schema.Properties[name]
 			if !ok {

@@ -1,0 +1,113 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Options say what is built.
+type Options struct {
+	// RepoDir is the checkout.
+	RepoDir string
+	// OutDir receives the files. It is created.
+	OutDir string
+	// Version and Commit are what the programs report.
+	Version, Commit string
+	// Tag is that of the images.
+	Tag string
+	// Date is the time of the commit: that of the build would differ each time.
+	Date time.Time
+	// Platforms of each image.
+	Platforms []Platform
+	// Programs are the images. Default: all.
+	Programs []Program
+}
+
+// Digests is the file that names the images, each with its digest.
+const Digests = "images.txt"
+
+// Archive is the name of a program's archive.
+func (p Program) Archive() string { return p.Name + ".oci.tar" }
+
+// SBOM is the name of the document of what is in a program's image.
+func (p Program) SBOM() string { return p.Name + ".spdx.json" }
+
+// Build builds the images, and returns their names with digests.
+func Build(ctx context.Context, o Options) (names []string, err error) {
+	if len(o.Programs) == 0 {
+		o.Programs = Programs
+	}
+	if o.OutDir, err = filepath.Abs(o.OutDir); err != nil {
+		return nil, fmt.Errorf("resolving the directory for images: %w", err)
+	}
+	if err := os.MkdirAll(o.OutDir, 0o755); err != nil {
+		return nil, fmt.Errorf("creating the directory for images: %w", err)
+	}
+	temporary, err := os.MkdirTemp("", "images-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a directory for what images are made of: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	files, err := rootLayer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := packed(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, program := range o.Programs {
+		name, err := o.build(ctx, program, root, temporary)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	if err := os.WriteFile(filepath.Join(o.OutDir, Digests), []byte(strings.Join(names, "\n")+"\n"), 0o644); err != nil {
+		return nil, fmt.Errorf("writing the names of the images: %w", err)
+	}
+	return names, nil
+}
+
+// build builds the image of a program for all platforms.
+func (o Options) build(ctx context.Context, program Program, root v1.Layer, temporary string) (string, error) {
+	images, binaries := map[Platform]v1.Image{}, []string{}
+	for _, platform := range o.Platforms {
+		binary := filepath.Join(temporary, program.Name+"-"+platform.Arch)
+		if err := o.compile(ctx, program, platform, binary); err != nil {
+			return "", err
+		}
+		binaries = append(binaries, binary)
+		made, err := o.image(program, platform, root, binary)
+		if err != nil {
+			return "", err
+		}
+		images[platform] = made
+	}
+	made, err := index(images, o.Platforms, o.labels(program))
+	if err != nil {
+		return "", err
+	}
+	digest, err := made.Digest()
+	if err != nil {
+		return "", fmt.Errorf("computing the digest of %s: %w", program.Image, err)
+	}
+	if err := writeArchive(filepath.Join(o.OutDir, program.Archive()), filepath.Join(temporary, program.Name), made, program.Image, o.Tag); err != nil {
+		return "", err
+	}
+	document, err := o.sbom(program, digest, binaries)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(o.OutDir, program.SBOM()), document, 0o644); err != nil {
+		return "", fmt.Errorf("writing the SBOM of %s: %w", program.Name, err)
+	}
+	return program.Image + ":" + o.Tag + "@" + digest.String(), nil
+}
