@@ -1,5 +1,5 @@
-// Package leastprivilege tells what the roles in artifacts/rbac allow, for tests
-// that compare it with what is used.
+// Package leastprivilege reads what the roles in artifacts/rbac allow, and what users did
+// according to audit logs, for tests that compare the two.
 package leastprivilege
 
 import (
@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -26,6 +27,12 @@ func (r Rule) String() string {
 		return r.Verb + " " + r.GroupResource.String()
 	}
 	return r.Verb + " " + r.GroupResource.String() + "/" + r.Subresource
+}
+
+// RuleOf returns what a request needs to be allowed to do.
+func RuleOf(event auditv1.Event) Rule {
+	ref := event.ObjectRef
+	return Rule{event.Verb, schema.GroupResource{Group: ref.APIGroup, Resource: ref.Resource}, ref.Subresource}
 }
 
 // Rules returns what the ClusterRoles and Roles in a file of manifests allow.

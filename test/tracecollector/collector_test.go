@@ -21,10 +21,11 @@ func TestSpansReachTheCollector(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.Tracing.ConfigFile = collector.WriteConfig(t, test.perMillion)
-			if err := o.Validate(); err != nil {
+			completed := o.Complete()
+			if err := completed.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			provider, err := o.TracerProvider(t.Context())
+			provider, err := completed.TracerProvider(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,82 @@
+package framework
+
+import (
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
+	typed "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
+)
+
+// Clients are for one user.
+type Clients struct {
+	Kubernetes kubernetes.Interface
+	Websites   versioned.Interface
+}
+
+// NewClients returns clients without a rate limit.
+func NewClients(t *testing.T, config *rest.Config) Clients {
+	t.Helper()
+	config = unlimited(config)
+	kubernetes, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	websites, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Clients{Kubernetes: kubernetes, Websites: websites}
+}
+
+// Admin returns clients of a user who may do everything.
+func Admin(t *testing.T) Clients {
+	t.Helper()
+	return NewClients(t, AdminConfig(t))
+}
+
+// AdminConfig is the configuration of the clients of Admin. It skips the test on a machine
+// that cannot run the cluster.
+func AdminConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	RequireCluster(t)
+	config, err := Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unlimited(config)
+}
+
+func unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	// What the tests do on purpose draws warnings.
+	config.WarningHandler = rest.NoWarnings{}
+	return config
+}
+
+// Websites is the client of v1beta1 for a namespace.
+func Websites(t *testing.T, namespace string) typed.WebsiteInterface {
+	t.Helper()
+	return Admin(t).Websites.WebsiteV1beta1().Websites(namespace)
+}
+
+// WriteKubeconfig writes a client configuration as a file.
+func WriteKubeconfig(t *testing.T, config *rest.Config) string {
+	t.Helper()
+	file := clientcmdapi.NewConfig()
+	file.Clusters["test"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	file.CurrentContext = "test"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,103 @@
+package framework
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// SecureGet asks a component's secure port for a path, with or without the
+// administrator's client certificate.
+func SecureGet(ctx context.Context, t *testing.T, url string, authenticated bool) (int, string, error) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(Cluster.ServingCA()) {
+		t.Fatal("the serving CA is not a certificate")
+	}
+	config := &tls.Config{RootCAs: roots}
+	if authenticated {
+		admin, err := Cluster.AdminConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := tls.X509KeyPair(admin.CertData, admin.KeyData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Headers by which the aggregator names the user: worthless without its certificate.
+	request.Header.Set("X-Remote-User", "admin")
+	request.Header.Set("X-Remote-Group", "system:masters")
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+// ControllerURL is the secure port of website-controller.
+func ControllerURL() string {
+	return fmt.Sprintf("https://127.0.0.1:%d", Cluster.Ports().WebsiteController)
+}
+
+// ControllerIdle returns an error while the controller has Websites to handle.
+func ControllerIdle(ctx context.Context, t *testing.T) error {
+	t.Helper()
+	code, body, err := SecureGet(ctx, t, ControllerURL()+"/metrics", true)
+	if err != nil {
+		return err
+	}
+	if code != http.StatusOK {
+		return fmt.Errorf("GET /metrics = %d %s", code, body)
+	}
+	for _, metric := range []string{"workqueue_depth", "workqueue_unfinished_work_seconds"} {
+		value, err := MetricValue(body, metric+`{name="websites"}`)
+		if err != nil {
+			return err
+		}
+		if value != 0 {
+			return fmt.Errorf("%s = %v", metric, value)
+		}
+	}
+	return nil
+}
+
+// MetricValue returns the value of a series in the Prometheus text format.
+func MetricValue(body, series string) (float64, error) {
+	for scanner := bufio.NewScanner(strings.NewReader(body)); scanner.Scan(); {
+		if rest, found := strings.CutPrefix(scanner.Text(), series+" "); found {
+			return strconv.ParseFloat(rest, 64)
+		}
+	}
+	return 0, fmt.Errorf("no series %s", series)
+}
+
+// WaitAnswer waits for an answer to a user who may ask everything. A component that
+// has just started treats all users as anonymous until it has read the CA of their
+// certificates.
+func WaitAnswer(t *testing.T, url string, want int) {
+	t.Helper()
+	WaitFor(t, fmt.Sprintf("GET %s = %d", url, want), func(ctx context.Context) error {
+		code, body, err := SecureGet(ctx, t, url, true)
+		if err == nil && code != want {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+}

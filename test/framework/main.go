@@ -1,0 +1,240 @@
+// Package framework has what tests against a development cluster share: the start of the
+// cluster, clients, builders of objects, and waits.
+package framework
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+)
+
+const (
+	// startTimeout includes building the Kubernetes programs and the images if they are
+	// not in the cache yet.
+	startTimeout = 30 * time.Minute
+	stopTimeout  = 10 * time.Minute
+)
+
+var (
+	// ExternalEtcd has Websites stored as in production: in an etcd cluster, over mutual
+	// TLS, of the version that Kubernetes is released with.
+	ExternalEtcd        = flag.Bool("external-etcd", false, "store Websites in an etcd of their own, over TLS, instead of the one inside website-apiserver")
+	gitSyncImageArchive = flag.String("git-sync-image-archive", "", "run the pods of a real node with the git-sync image in this file, as \"docker save\" writes it (relative to the checkout)")
+	nginxImageArchive   = flag.String("nginx-image-archive", "", "run the pods of a real node with the nginx image in this file (relative to the checkout)")
+	kubernetesVersion   = flag.String("kubernetes-version", "", "run against a control plane of this version of Kubernetes, such as v1.34.4, which is built first (default: that of hack/kubernetes)")
+	clusterDir          = flag.String("cluster", "", "run in the development cluster of this state directory, such as .devcluster, and keep it: started by \"make up NODE=simulated\", or by the tests if there is none (relative to the checkout)")
+)
+
+// Cluster is the development cluster that Main has started or joined. All tests of a
+// package share it: to start one takes longer than most tests. It is nil if this machine
+// cannot run it: then RequireCluster skips the test.
+var Cluster *devcluster.Cluster
+
+// unsuitable says what this machine lacks for the cluster.
+var unsuitable error
+
+// Options describe the cluster of a package's tests.
+type Options struct {
+	// Name is the directory in _artifacts that keeps the logs of a failed run.
+	Name string
+	// Cluster are options of the cluster. Default: on simulated nodes. If they are set,
+	// -cluster and -external-etcd are rejected.
+	Cluster *devcluster.Options
+	// Started runs when the cluster has started, before the tests.
+	Started func() error
+	// Check runs after all tests have passed, in a cluster of their own. Its error fails
+	// the run.
+	Check func() error
+	// Stopped runs when the cluster has been removed. Its error fails the run.
+	Stopped func() error
+}
+
+// Main runs the tests of a package in a development cluster, and exits. It is all that
+// TestMain does.
+func Main(m *testing.M, options Options) {
+	flag.Parse()
+	selected, err := selected()
+	code := 1
+	switch {
+	case err != nil:
+	case selected:
+		code, err = run(m, options)
+	default:
+		code = m.Run()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s tests: %v\n", options.Name, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// selected returns whether the command line selects a test of this package: without one, no
+// cluster is needed.
+func selected() (bool, error) {
+	if flag.Lookup("test.list").Value.String() != "" {
+		return false, nil
+	}
+	pattern := flag.Lookup("test.run").Value.String()
+	switch pattern {
+	case "":
+		return true, nil
+	case "^$":
+		// gotestsum runs a package again that failed in no test: the check of the whole package
+		// that failed is not made then, and must not seem to hold.
+		return false, errors.New("no test is selected")
+	}
+	pattern, _, _ = strings.Cut(pattern, "/")
+	names, err := exec.Command(os.Args[0], "-test.list="+pattern).Output()
+	if err != nil {
+		return false, fmt.Errorf("listing the tests that match %q: %w", pattern, err)
+	}
+	return len(names) > 0, nil
+}
+
+// Joined returns whether the cluster was there before the tests, and stays.
+func Joined() bool { return *clusterDir != "" }
+
+// RequireCluster skips a test on a machine that cannot run the cluster.
+func RequireCluster(t *testing.T) {
+	t.Helper()
+	if unsuitable != nil {
+		t.Skip(unsuitable)
+	}
+}
+
+func run(m *testing.M, options Options) (code int, err error) {
+	if err := os.RemoveAll(Path("_artifacts", options.Name)); err != nil {
+		return 1, err
+	}
+	up := devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: *ExternalEtcd}
+	if options.Cluster != nil {
+		if Joined() || *ExternalEtcd {
+			return 1, errors.New("-cluster and -external-etcd are for integration tests only")
+		}
+		up = *options.Cluster
+	}
+	up.KubernetesVersion = *kubernetesVersion
+	up.GitSyncImageArchive, up.NginxImageArchive = fromCheckout(*gitSyncImageArchive), fromCheckout(*nginxImageArchive)
+	if Joined() {
+		return runJoined(m, up)
+	}
+	// Its own directory, so that whatever a failed start has left is removed as well.
+	if up.Dir, err = os.MkdirTemp("", "website-test-"); err != nil {
+		return 1, err
+	}
+	Cluster, err = start(up)
+	if errors.Is(err, devcluster.ErrUnsuitable) {
+		fmt.Fprintf(os.Stderr, "%s tests are skipped: %v\n", options.Name, err)
+		unsuitable = err
+		return m.Run(), remove(up.Dir)
+	}
+	if err == nil && options.Started != nil {
+		err = options.Started()
+	}
+	if err == nil {
+		code = m.Run()
+	}
+	if err == nil && code == 0 && options.Check != nil {
+		err = options.Check()
+	}
+	if err != nil || code != 0 {
+		err = errors.Join(err, keepLogs(options.Name, up.Dir))
+	}
+	err = errors.Join(err, remove(up.Dir))
+	if err == nil && options.Stopped != nil {
+		err = options.Stopped()
+	}
+	return code, err
+}
+
+// runJoined keeps the cluster: its logs stay where they are, and show more than this run.
+func runJoined(m *testing.M, up devcluster.Options) (code int, err error) {
+	up.Detached, up.Dir = true, fromCheckout(*clusterDir)
+	if Cluster, err = start(up); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// fromCheckout returns a path of the command line, which is relative to the checkout.
+func fromCheckout(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return Path(path)
+}
+
+func start(options devcluster.Options) (*devcluster.Cluster, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	options.Progress = os.Stderr
+	return devcluster.Up(ctx, options)
+}
+
+// remove stops the cluster whose state is in dir, if any, and removes the state.
+func remove(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if Cluster != nil {
+		if err := Cluster.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if err := devcluster.Down(ctx, dir, func(string, ...any) {}); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// StartCluster starts a cluster on simulated nodes for one test, that is stopped when the
+// test ends.
+func StartCluster(t *testing.T, options devcluster.Options) *devcluster.Cluster {
+	t.Helper()
+	options.Node = devcluster.NodeSimulated
+	cluster, err := start(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+// keepLogs copies the components' logs, and those of the pods of an installation, out of the
+// directory that is removed with the cluster.
+func keepLogs(name, dir string) error {
+	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*.log"))
+	pods := filepath.Join(dir, "node", "pod-logs")
+	ofPods, podsErr := filepath.Glob(filepath.Join(pods, SystemNamespace+"_*", "*", "*.log"))
+	if err := errors.Join(err, podsErr); err != nil {
+		return err
+	}
+	kept := Path("_artifacts", name, "logs")
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return err
+	}
+	var failures []error
+	for _, log := range append(logs, ofPods...) {
+		to := filepath.Base(log)
+		if relative, err := filepath.Rel(pods, log); err == nil && filepath.IsLocal(relative) {
+			to = strings.ReplaceAll(relative, string(filepath.Separator), "_")
+		}
+		data, err := os.ReadFile(log)
+		failures = append(failures, err, os.WriteFile(filepath.Join(kept, to), data, 0o644))
+	}
+	fmt.Fprintf(os.Stderr, "the components' logs are in _artifacts/%s/logs\n", name)
+	return errors.Join(failures...)
+}

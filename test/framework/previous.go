@@ -1,0 +1,75 @@
+package framework
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var previous = flag.String("previous", "", "the commit of the previous release; the first one that \"make release\" can build if empty")
+
+// firstRelease is the file with which "make release" came.
+const firstRelease = "hack/images/release.go"
+
+// git runs git in the checkout.
+func git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = Path()
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// PreviousRelease returns a directory with the sources of the release before this checkout,
+// which is kept with what is built there. It skips the test in a checkout that does not have them.
+func PreviousRelease(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat(Path(".git")); err != nil {
+		t.Skip("the previous release is built from the history, and this is no clone:", err)
+	}
+	ref := *previous
+	if ref == "" {
+		if git(t, "rev-parse", "--is-shallow-repository") == "true" {
+			t.Skip("the previous release is built from the history, and this clone is shallow: run \"git fetch --unshallow\"")
+		}
+		added := strings.Fields(git(t, "log", "--diff-filter=A", "--format=%H", "--", firstRelease))
+		if len(added) == 0 {
+			t.Fatalf("no commit has added %s", firstRelease)
+		}
+		ref = added[len(added)-1]
+	}
+	commit := git(t, "rev-parse", "--verify", ref+"^{commit}")
+	t.Logf("the previous release is %s", git(t, "log", "-1", "--format=%h %ad %s", commit))
+	// Kept, as what is built there.
+	dir := Path("bin", "releases", commit)
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		return dir
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	temporary, err := os.MkdirTemp(filepath.Dir(dir), "tmp-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(temporary, "archive.tar")
+	git(t, "archive", "--format=tar", "--output="+archive, commit)
+	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file="+archive, "--directory="+temporary).CombinedOutput(); err != nil {
+		t.Fatalf("extracting the previous release: %v: %s", err, out)
+	}
+	if err := errors.Join(os.Remove(archive), os.Rename(temporary, dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

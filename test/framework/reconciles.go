@@ -1,0 +1,96 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website"
+)
+
+// Reconciles counts the reconciles of a controller by Website and result, from their
+// spans. It is a processor of a tracer provider.
+type Reconciles struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	counts  map[string]map[string]int
+}
+
+var _ sdktrace.SpanProcessor = &Reconciles{}
+
+// NewReconciles counts from zero.
+func NewReconciles() *Reconciles {
+	return &Reconciles{changed: make(chan struct{}), counts: map[string]map[string]int{}}
+}
+
+// OnEnd counts a reconcile.
+func (r *Reconciles) OnEnd(span sdktrace.ReadOnlySpan) {
+	if span.Name() != website.SpanReconcile {
+		return
+	}
+	var name, result string
+	for _, a := range span.Attributes() {
+		switch a.Key {
+		case "website.name":
+			name = a.Value.AsString()
+		case "website.reconcile.result":
+			result = a.Value.AsString()
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts[name] == nil {
+		r.counts[name] = map[string]int{}
+	}
+	r.counts[name][result]++
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Of returns how many reconciles of a Website ended with one of the results, all
+// if none is given, and a channel that is closed when there are more.
+func (r *Reconciles) Of(name string, results ...string) (int, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := 0
+	for result, n := range r.counts[name] {
+		if len(results) == 0 {
+			sum += n
+		}
+		for _, wanted := range results {
+			if result == wanted {
+				sum += n
+			}
+		}
+	}
+	return sum, r.changed
+}
+
+// Await waits until at least n reconciles of a Website have ended with one of the
+// results.
+func (r *Reconciles) Await(ctx context.Context, name string, n int, results ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, WaitTimeout, errors.New("too few reconciles of Website "+name))
+	defer cancel()
+	for {
+		have, more := r.Of(name, results...)
+		if have >= n {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// OnStart has nothing to do.
+func (r *Reconciles) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+
+// Shutdown has nothing to do.
+func (r *Reconciles) Shutdown(context.Context) error { return nil }
+
+// ForceFlush has nothing to do.
+func (r *Reconciles) ForceFlush(context.Context) error { return nil }

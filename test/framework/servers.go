@@ -1,0 +1,111 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+)
+
+// Server is a website-apiserver of one test, with a store of its own. The
+// cluster decides who may do what, but its aggregator knows nothing of it.
+type Server struct {
+	*devcluster.Process
+	URL   string
+	Store EtcdStore
+}
+
+// StartServer starts a website-apiserver with further flags and does not wait
+// until it is ready. It is stopped when the test ends.
+//
+// The objects of the cluster are owned by Websites of another store, so the server
+// is closed until its own is accepted.
+func StartServer(t *testing.T, args ...string) *Server {
+	t.Helper()
+	name := "apiserver-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	store, flag := NewStore(t, name)
+	s := &Server{Store: store}
+	args = append([]string{flag, "--store-record-namespace=" + NewRecordNamespace(t)}, args...)
+	var err error
+	if s.Process, s.URL, err = Cluster.StartAPIServer(t.Context(), name, args...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	AcceptStore(t, s.Args()[1:])
+	return s
+}
+
+// WaitOpen waits until the server serves Websites.
+func (s *Server) WaitOpen(t *testing.T) {
+	t.Helper()
+	websites := NewClients(t, s.Config(t)).Websites.WebsiteV1beta1().Websites(metav1.NamespaceDefault)
+	WaitFor(t, "the server is open", func(ctx context.Context) error {
+		_, err := websites.List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	})
+}
+
+// NewServer starts a website-apiserver with further flags and waits until it is
+// ready.
+func NewServer(t *testing.T, args ...string) *Server {
+	t.Helper()
+	s := StartServer(t, args...)
+	if err := s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.WaitOpen(t)
+	return s
+}
+
+// Config is for a user who may do everything.
+func (s *Server) Config(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Host = s.URL
+	return config
+}
+
+// Log returns what the server has written to its log.
+func (s *Server) Log(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(s.LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// WaitUnready waits until the server is not ready because a check fails.
+func (s *Server) WaitUnready(t *testing.T, because string) {
+	t.Helper()
+	s.WaitFails(t, "/readyz", because)
+}
+
+// WaitFails waits until the server answers at path that a check fails.
+func (s *Server) WaitFails(t *testing.T, path, check string) {
+	t.Helper()
+	WaitFor(t, "the check "+check+" of "+path+" fails", func(ctx context.Context) error {
+		code, body, err := SecureGet(ctx, t, s.URL+path, false)
+		if err != nil {
+			return err
+		}
+		if code != http.StatusInternalServerError || !strings.Contains(body, "[-]"+check+" failed") {
+			return fmt.Errorf("GET %s = %d %s", path, code, body)
+		}
+		return nil
+	})
+}

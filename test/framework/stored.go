@@ -1,0 +1,69 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver"
+)
+
+// StoreAsV1alpha1 writes Websites into etcd as this project did when v1alpha1 was
+// the only version: one half as JSON, the other as protobuf.
+func StoreAsV1alpha1(t *testing.T, s *Server, websites []*v1alpha1.Website) {
+	t.Helper()
+	_, codecs, err := apiserver.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := s.Store.Client(t)
+	for i, w := range websites {
+		mediaType := []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}[i%2]
+		info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
+		if !ok {
+			t.Fatalf("no serializer for %s", mediaType)
+		}
+		w.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Website"}
+		data, err := runtime.Encode(info.Serializer, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Put(t.Context(), s.Store.Prefix+w.Namespace+"/"+w.Name, string(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// StoreUnchecked writes a new Website into the etcd of the cluster, as a creation does
+// that runs at once with another one: neither sees that the other has the same
+// deploymentName.
+func StoreUnchecked(ctx context.Context, w *v1beta1.Website) error {
+	s, err := clusterStore()
+	if err != nil {
+		return err
+	}
+	w.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website"}
+	w.UID, w.Generation, w.CreationTimestamp = uuid.NewUUID(), 1, metav1.Now().Rfc3339Copy()
+	data, err := json.Marshal(w)
+	if err != nil {
+		return fmt.Errorf("encoding a Website: %w", err)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.TLS, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return fmt.Errorf("connecting to the store: %w", err)
+	}
+	defer client.Close() //nolint:errcheck // The write was answered.
+	if _, err := client.Put(ctx, s.Prefix+w.Namespace+"/"+w.Name, string(data)); err != nil {
+		return fmt.Errorf("storing a Website: %w", err)
+	}
+	return nil
+}

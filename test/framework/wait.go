@@ -1,0 +1,52 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// WaitTimeout bounds every wait that has no timeout of its own. Most waits take seconds;
+// the rest is for small machines under load.
+const WaitTimeout = 4 * time.Minute
+
+// pollInterval is the time between two checks of a wait.
+const pollInterval = 100 * time.Millisecond
+
+// WaitFor waits until check returns nil. what completes "waiting until".
+func WaitFor(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	WaitWithin(t, WaitTimeout, what, check)
+}
+
+// WaitWithin is WaitFor with a timeout.
+func WaitWithin(t *testing.T, timeout time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	if err := Poll(t.Context(), pollInterval, timeout, check); err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+// Poll calls check until it returns nil. After the timeout, it returns the last error of
+// check.
+func Poll(ctx context.Context, interval, timeout time.Duration, check func(ctx context.Context) error) error {
+	start := time.Now()
+	last := errors.New("never checked")
+	err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
+		err := check(ctx)
+		// An error because the time is over would hide the one before.
+		if err != nil && ctx.Err() != nil {
+			return false, nil
+		}
+		last = err
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w (%w after %s)", last, err, time.Since(start).Round(time.Second))
+	}
+	return nil
+}

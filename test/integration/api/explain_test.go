@@ -1,0 +1,175 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/util/proto"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// modelPrefix begins the names of the definitions that are ours.
+const modelPrefix = "io.nevermosby.mycontroller."
+
+// document returns the OpenAPI v3 document of a version, as the cluster serves it.
+func document(t *testing.T, version schema.GroupVersion) *spec3.OpenAPI {
+	t.Helper()
+	data, err := framework.Admin(t).Kubernetes.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/" + version.String()).Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := &spec3.OpenAPI{}
+	if err := json.Unmarshal(data, parsed); err != nil {
+		t.Fatalf("OpenAPI v3 of %s: %v", version, err)
+	}
+	return parsed
+}
+
+// walker collects the fields of a schema with their descriptions.
+type walker struct {
+	t            *testing.T
+	schemas      map[string]*spec.Schema
+	descriptions map[string]string
+}
+
+// resolve follows references, which stand alone or, where a field adds to what
+// it refers to, within allOf.
+func (w *walker) resolve(s *spec.Schema) *spec.Schema {
+	reference := s.Ref
+	if len(s.AllOf) == 1 {
+		reference = s.AllOf[0].Ref
+	}
+	if reference.String() == "" {
+		return s
+	}
+	name := strings.TrimPrefix(reference.String(), "#/components/schemas/")
+	resolved, found := w.schemas[name]
+	if !found {
+		w.t.Fatalf("%s leads nowhere", reference.String())
+	}
+	return resolved
+}
+
+func (w *walker) walk(path string, s *spec.Schema) {
+	resolved := w.resolve(s)
+	switch {
+	case resolved.Items != nil && resolved.Items.Schema != nil:
+		w.walk(path, resolved.Items.Schema)
+	case resolved.AdditionalProperties != nil && resolved.AdditionalProperties.Schema != nil:
+		w.walk(path, resolved.AdditionalProperties.Schema)
+	}
+	for name, property := range resolved.Properties {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		w.descriptions[at] = property.Description
+		w.walk(at, &property)
+	}
+}
+
+// fieldsOf returns the fields of Website in a version with their descriptions.
+func fieldsOf(t *testing.T, version schema.GroupVersion) map[string]string {
+	t.Helper()
+	w := &walker{t: t, schemas: document(t, version).Components.Schemas, descriptions: map[string]string{}}
+	website, found := w.schemas[modelPrefix+version.Version+".Website"]
+	if !found {
+		t.Fatalf("OpenAPI v3 of %s lacks Website", version)
+	}
+	w.walk("", website)
+	return w.descriptions
+}
+
+// recursiveField is a line of "kubectl explain --recursive" that names a field.
+var recursiveField = regexp.MustCompile(`^( +)(\S+)\t<`)
+
+// fieldsExplained returns the paths in the output of "kubectl explain --recursive".
+func fieldsExplained(output string) []string {
+	var path, paths []string
+	for line := range strings.Lines(output) {
+		match := recursiveField.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		path = append(path[:min(len(path), len(match[1])/2-1)], match[2])
+		paths = append(paths, strings.Join(path, "."))
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// TestExplainIsComplete compares the document of each version with what kubectl
+// makes of it: every field is there, and says what it is.
+func TestExplainIsComplete(t *testing.T) {
+	t.Parallel()
+	framework.WaitForOpenAPI(t)
+	for version, atLeast := range map[schema.GroupVersion]int{v1alpha1.SchemeGroupVersion: 25, v1beta1.SchemeGroupVersion: 85} {
+		t.Run(version.Version, func(t *testing.T) {
+			fields := fieldsOf(t, version)
+			if len(fields) < atLeast {
+				t.Errorf("only %d fields: %v", len(fields), slices.Sorted(maps.Keys(fields)))
+			}
+			for path, description := range fields {
+				if description == "" {
+					t.Errorf("%s has no description", path)
+				}
+			}
+			explained := fieldsExplained(framework.Kubectl(t, "explain", "website", "--recursive", "--api-version="+version.String()))
+			if want := slices.Sorted(maps.Keys(fields)); !slices.Equal(explained, want) {
+				t.Errorf("kubectl explain --recursive shows %v, want %v", explained, want)
+			}
+		})
+	}
+}
+
+// TestExplainEveryField asks kubectl about each field of ours by its path.
+func TestExplainEveryField(t *testing.T) {
+	t.Parallel()
+	framework.WaitForOpenAPI(t)
+	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
+		for path := range fieldsOf(t, version) {
+			if strings.HasPrefix(path, "metadata.") {
+				continue // Those of every object.
+			}
+			name := path[strings.LastIndex(path, ".")+1:]
+			got := framework.Kubectl(t, "explain", "website."+path, "--api-version="+version.String())
+			if !strings.Contains(got, "FIELD: "+name+" <") || !strings.Contains(got, "DESCRIPTION:\n    ") || strings.Contains(got, "<empty>") {
+				t.Errorf("kubectl explain website.%s of %s printed\n%s", path, version, got)
+			}
+		}
+	}
+}
+
+// TestOpenAPIOfTheClusterIsValid parses the merged document as kubectl and Helm
+// do: one reference that leads nowhere would fail all of it.
+func TestOpenAPIOfTheClusterIsValid(t *testing.T) {
+	t.Parallel()
+	framework.WaitForOpenAPI(t)
+	document, err := framework.Admin(t).Kubernetes.Discovery().OpenAPISchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := proto.NewOpenAPIData(document)
+	if err != nil {
+		t.Fatalf("OpenAPI v2 of the cluster: %v", err)
+	}
+	for _, name := range []string{modelPrefix + "v1alpha1.Website", modelPrefix + "v1beta1.Website", "io.k8s.api.apps.v1.Deployment", "io.k8s.api.autoscaling.v1.Scale"} {
+		if models.LookupModel(name) == nil {
+			t.Errorf("OpenAPI v2 of the cluster lacks %s", name)
+		}
+	}
+	// Kinds are found by this extension, on which printing and applying rely.
+	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
+		kinds, _ := models.LookupModel(modelPrefix + version.Version + ".Website").GetExtensions()["x-kubernetes-group-version-kind"].([]any)
+		if len(kinds) != 1 {
+			t.Errorf("kinds of Website in %s = %v, want one", version, kinds)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// TestFieldValidation sends what no version knows, in every way in which it can
+// be sent, and asks for it to be refused, reported or ignored.
+func TestFieldValidation(t *testing.T) {
+	t.Parallel()
+	const (
+		unknown    = `unknown field "spec.branch"`
+		duplicated = `duplicate field "spec.replicas"`
+	)
+	body := map[string]string{
+		"v1alpha1": `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia"},"spec":{"deploymentName":"kubia","gitRepo":"https://example.com/site.git","branch":"main","replicas":1,"replicas":1}}`,
+		"v1beta1":  `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"repository":"https://example.com/site.git"},"branch":"main","replicas":1,"replicas":1}}`,
+	}
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		t.Run(version, func(t *testing.T) {
+			namespace := framework.NewNamespace(t)
+			writes := []struct {
+				name, method, path, contentType, body string
+			}{
+				{name: "create", method: http.MethodPost, contentType: "application/json", body: body[version]},
+				{name: "update", method: http.MethodPut, path: "/kubia", contentType: "application/json", body: body[version]},
+				{name: "merge patch", method: http.MethodPatch, path: "/kubia", contentType: "application/merge-patch+json", body: `{"spec":{"branch":"main","replicas":1,"replicas":1}}`},
+			}
+			for _, write := range writes {
+				send := func(mode string) response {
+					return request(t, write.method, websitesPath(version, namespace, write.path)+"?fieldValidation="+mode, write.body, "Content-Type", write.contentType)
+				}
+				strict := send("Strict")
+				if strict.code != http.StatusBadRequest && strict.code != http.StatusUnprocessableEntity || !strings.Contains(string(strict.body), `unknown field \"spec.branch\"`) || !strings.Contains(string(strict.body), `duplicate field \"spec.replicas\"`) {
+					t.Errorf("%s, strict: %d %s, want both fields refused", write.name, strict.code, strict.body)
+				}
+				// What is not refused is done, so the next write finds the Website.
+				ignored := send("Ignore")
+				if ignored.code >= 300 || mentions(ignored.warnings, unknown) || mentions(ignored.warnings, duplicated) {
+					t.Errorf("%s, ignored: %d %s, warnings %q; want neither", write.name, ignored.code, ignored.body, ignored.warnings)
+				}
+				if write.method == http.MethodPost {
+					framework.Kubectl(t, "delete", "website", "kubia", "-n", namespace)
+				}
+				warned := send("Warn")
+				if warned.code >= 300 || !mentions(warned.warnings, unknown) || !mentions(warned.warnings, duplicated) {
+					t.Errorf("%s, warned: %d %s, warnings %q; want both fields in them", write.name, warned.code, warned.body, warned.warnings)
+				}
+			}
+			// Applying needs to know to whom each field belongs, so it takes none that it does not know.
+			applied := request(t, http.MethodPatch, websitesPath(version, namespace, "/kubia?fieldManager=team&fieldValidation=Ignore"),
+				strings.Replace(body[version], `,"replicas":1,"replicas":1`, "", 1), "Content-Type", "application/apply-patch+yaml")
+			if applied.code < 400 || !strings.Contains(string(applied.body), ".spec.branch: field not declared in schema") {
+				t.Errorf("apply of an unknown field: %d %s, want it refused", applied.code, applied.body)
+			}
+		})
+	}
+}
+
+// mentions returns whether a warning, in the form of the header, contains what.
+func mentions(warnings []string, what string) bool {
+	return strings.Contains(strings.ReplaceAll(strings.Join(warnings, "\n"), `\"`, `"`), what)
+}

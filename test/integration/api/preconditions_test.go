@@ -1,0 +1,104 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// TestPreconditions: who says which object is meant changes that one or none.
+func TestPreconditions(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	websites := framework.Websites(t, namespace)
+	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed))
+	framework.WaitSettled(t, namespace, "kubia")
+	current, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := func(tweak func(*v1beta1.Website)) error {
+		changed := current.DeepCopy()
+		changed.Labels = map[string]string{"touched": "yes"}
+		tweak(changed)
+		_, err := websites.Update(ctx, changed, metav1.UpdateOptions{})
+		return err
+	}
+	remove := func(preconditions metav1.Preconditions) error {
+		return websites.Delete(ctx, "kubia", metav1.DeleteOptions{Preconditions: &preconditions})
+	}
+	for name, err := range map[string]error{
+		"update of another UID":              update(func(w *v1beta1.Website) { w.UID = "another" }),
+		"update of an outdated version":      update(func(w *v1beta1.Website) { w.ResourceVersion = "1" }),
+		"deletion of another UID":            remove(metav1.Preconditions{UID: ptr.To(types.UID("another"))}),
+		"deletion of an outdated version":    remove(metav1.Preconditions{ResourceVersion: ptr.To("1")}),
+		"deletion of the UID at another one": remove(metav1.Preconditions{UID: &current.UID, ResourceVersion: ptr.To("1")}),
+	} {
+		if !apierrors.IsConflict(err) {
+			t.Errorf("%s: %v, want Conflict", name, err)
+		}
+	}
+	if again, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || again.ResourceVersion != current.ResourceVersion {
+		t.Fatalf("the Website is now %+v (%v), want it unchanged", again, err)
+	}
+
+	// Without a version, as with built-in types, an update overwrites.
+	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); err != nil {
+		t.Errorf("update without a resource version: %v", err)
+	}
+	latest, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
+	if err != nil || latest.Labels["touched"] != "yes" {
+		t.Fatalf("the Website is %+v (%v), want the label", latest, err)
+	}
+	if err := remove(metav1.Preconditions{UID: &latest.UID, ResourceVersion: &latest.ResourceVersion}); err != nil {
+		t.Errorf("deletion with what it has: %v", err)
+	}
+	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		t.Errorf("update of what is gone: %v, want an error: an update never creates", err)
+	}
+}
+
+// TestGeneratedNames creates twice from one manifest.
+func TestGeneratedNames(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	generated := func(manifest string) string { return strings.Replace(manifest, `name: ""`, "generateName: kubia-", 1) }
+	for _, input := range []string{betaManifest("", validSource), manifest("", validRepo, validDeployment)} {
+		if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(input), "create", "-n", namespace, "-f", "-"); err != nil {
+			t.Error(err)
+		}
+	}
+	// v1alpha1 names the Deployment, which the second would have as well.
+	if err := said(t.Context(), "website.mycontroller.nevermosby.io/kubia-", generated(betaManifest("", validSource)), "create", "-n", namespace, "-f", "-"); err != nil {
+		t.Error(err)
+	}
+	if stderr := framework.KubectlRefused(t, generated(manifest("", validRepo, validDeployment)), "create", "-n", namespace, "-f", "-"); !strings.Contains(stderr, `spec.deploymentName: Duplicate value: "kubia-website"`) {
+		t.Errorf("kubectl create printed %q, want that the name of the Deployment is taken", stderr)
+	}
+	generatedToo, given := 0, 0
+	for _, w := range mustList(t, framework.Websites(t, namespace), metav1.ListOptions{}).Items {
+		switch w.Spec.DeploymentName {
+		case w.Name:
+			generatedToo++
+		case "kubia-website":
+			// v1alpha1 has always asked for the Deployment's name.
+			given++
+		default:
+			t.Errorf("Deployment of %s is called %s", w.Name, w.Spec.DeploymentName)
+		}
+	}
+	if generatedToo != 2 || given != 1 {
+		t.Errorf("%d Deployments are called as their Websites and %d kubia-website, want 2 and 1", generatedToo, given)
+	}
+	stderr := framework.KubectlRefused(t, strings.Replace(betaManifest("", validSource), `name: ""`, "generateName: Kubia-", 1), "create", "-n", namespace, "-f", "-")
+	if !strings.Contains(stderr, "metadata.generateName: Invalid value") {
+		t.Errorf("kubectl printed %q, want generateName refused", stderr)
+	}
+}

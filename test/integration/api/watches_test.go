@@ -1,0 +1,201 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// observation is an event in few words.
+type observation struct {
+	event watch.EventType
+	name  string
+}
+
+func expectEvents(t *testing.T, watcher watch.Interface, want ...observation) {
+	t.Helper()
+	for _, expected := range want {
+		event := framework.NextEvent(t, watcher)
+		// The server sends bookmarks at any time.
+		for event.Type == watch.Bookmark && event.Object.(*v1beta1.Website).Annotations[metav1.InitialEventsAnnotationKey] == "" {
+			event = framework.NextEvent(t, watcher)
+		}
+		w, ok := event.Object.(*v1beta1.Website)
+		if !ok || event.Type != expected.event || w.Name != expected.name {
+			t.Fatalf("event = %s %+v, want %s of %s", event.Type, event.Object, expected.event, expected.name)
+		}
+	}
+}
+
+// TestBookmarks watches twice until the server ends it: with bookmarks there is
+// one before the end, without none.
+func TestBookmarks(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	websites := framework.Websites(t, namespace)
+	started := mustList(t, websites, metav1.ListOptions{}).ResourceVersion
+	options := metav1.ListOptions{ResourceVersion: started, TimeoutSeconds: ptr.To[int64](4)}
+	without := framework.StartWatch(t, websites, options)
+	options.AllowWatchBookmarks = true
+	with := framework.StartWatch(t, websites, options)
+	// Of another namespace: a bookmark moves watchers on over what they do not see.
+	other := framework.MustCreate(t, framework.NewWebsite(framework.NewNamespace(t), "other", framework.Detailed))
+
+	bookmarks := func(watcher watch.Interface) []*v1beta1.Website {
+		var seen []*v1beta1.Website
+		for event := range watcher.ResultChan() {
+			if event.Type != watch.Bookmark {
+				t.Errorf("event = %s %+v, want bookmarks alone", event.Type, event.Object)
+				continue
+			}
+			seen = append(seen, event.Object.(*v1beta1.Website))
+		}
+		return seen
+	}
+	got := bookmarks(with)
+	if len(got) == 0 {
+		t.Fatal("no bookmark")
+	}
+	last := got[len(got)-1]
+	if last.Name != "" || last.Spec.Source.Repository != "" {
+		t.Errorf("bookmark = %+v, want a resource version and nothing else", last)
+	}
+	if compared, err := resourceversion.CompareResourceVersion(last.ResourceVersion, other.ResourceVersion); err != nil || compared < 0 {
+		t.Errorf("bookmark at %s, want it after %s (%v)", last.ResourceVersion, other.ResourceVersion, err)
+	}
+	if got := bookmarks(without); len(got) != 0 {
+		t.Errorf("%d bookmarks although none were asked for", len(got))
+	}
+}
+
+// TestStreamingList asks for a list as a stream of events: what is there, a
+// bookmark that ends it, and then what happens.
+func TestStreamingList(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	websites := framework.Websites(t, namespace)
+	for _, name := range []string{"one", "two"} {
+		framework.MustCreate(t, framework.NewWebsite(namespace, name, framework.Detailed))
+	}
+	options := metav1.ListOptions{
+		SendInitialEvents:    ptr.To(true),
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		AllowWatchBookmarks:  true,
+	}
+	watcher := framework.StartWatch(t, websites, options)
+	expectEvents(t, watcher, observation{watch.Added, "one"}, observation{watch.Added, "two"})
+	bookmark := framework.NextEvent(t, watcher)
+	if bookmark.Type != watch.Bookmark || bookmark.Object.(*v1beta1.Website).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Fatalf("event = %s %+v, want the bookmark that ends the initial events", bookmark.Type, bookmark.Object)
+	}
+	framework.MustCreate(t, framework.NewWebsite(namespace, "three", framework.Detailed))
+	expectEvents(t, watcher, observation{watch.Added, "three"})
+
+	options.ResourceVersionMatch = ""
+	if _, err := websites.Watch(t.Context(), options); !apierrors.IsInvalid(err) {
+		t.Errorf("initial events without resourceVersionMatch: %v, want Invalid", err)
+	}
+}
+
+// TestWatchFromAResourceVersion misses nothing that has happened since.
+func TestWatchFromAResourceVersion(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	websites := framework.Websites(t, namespace)
+	from := mustList(t, websites, metav1.ListOptions{}).ResourceVersion
+	framework.MustCreate(t, framework.NewWebsite(namespace, "gone", framework.Detailed))
+	if err := websites.Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.MustCreate(t, framework.NewWebsite(namespace, "here", framework.Detailed))
+	expectEvents(t, framework.StartWatch(t, websites, metav1.ListOptions{ResourceVersion: from}),
+		observation{watch.Added, "gone"}, observation{watch.Deleted, "gone"}, observation{watch.Added, "here"})
+}
+
+// TestWatchOfASelection: what leaves a selection is deleted for its watchers.
+func TestWatchOfASelection(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	websites := framework.Websites(t, namespace)
+	byLabel := framework.StartWatch(t, websites, metav1.ListOptions{LabelSelector: "team=blue"})
+	byDeployment := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.deploymentName=one"})
+	byRepository := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.source.repository=https://example.com/site.git"})
+
+	framework.MustCreate(t, framework.NewWebsite(namespace, "one", framework.Detailed))
+	framework.MustCreate(t, framework.NewWebsite(namespace, "two", framework.Detailed, func(w *v1beta1.Website) { w.Labels = map[string]string{"team": "blue"} }))
+	for name, patch := range map[string]string{
+		"one": `{"spec":{"source":{"repository":"https://example.com/other.git"}}}`,
+		"two": `{"metadata":{"labels":{"team":"red"}}}`,
+	} {
+		framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", patch)
+	}
+	if err := websites.Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expectEvents(t, byLabel, observation{watch.Added, "two"}, observation{watch.Deleted, "two"})
+	expectEvents(t, byDeployment, observation{watch.Added, "one"}, observation{watch.Deleted, "one"})
+	expectEvents(t, byRepository, observation{watch.Added, "one"}, observation{watch.Added, "two"}, observation{watch.Deleted, "one"})
+}
+
+// TestKubectlWatches reads what "kubectl get --watch" prints: rows of the table,
+// made on the server.
+func TestKubectlWatches(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	ctx, cancel := context.WithTimeout(t.Context(), framework.WaitTimeout)
+	defer cancel()
+	// Its row shows that kubectl has listed, and so watches what is created from now on.
+	framework.MustCreate(t, framework.NewWebsite(namespace, "earlier", framework.Detailed))
+	command := exec.CommandContext(ctx, framework.Cluster.KubectlPath(), "get", "websites", "-n", namespace, "--watch", "--output-watch-events")
+	command.Env = append(os.Environ(), "KUBECONFIG="+framework.Cluster.Kubeconfig(), "KUBECACHEDIR="+t.TempDir())
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		// It never ends by itself, so that it was killed is all that there is to say.
+		_ = command.Wait()
+	})
+
+	wanted := []*regexp.Regexp{
+		regexp.MustCompile(`^EVENT +NAME +READY +URL +COMMIT +SYNC +PINNED +AGE$`),
+		regexp.MustCompile(`^ADDED +earlier `),
+		regexp.MustCompile(`^ADDED +kubia +0/1 `),
+		regexp.MustCompile(`^MODIFIED +kubia +1/1 +\S*:3\d{4} `),
+		regexp.MustCompile(`^DELETED +kubia `),
+	}
+	var printed []string
+	for lines := bufio.NewScanner(output); len(wanted) > 0 && lines.Scan(); {
+		printed = append(printed, lines.Text())
+		if !wanted[0].MatchString(lines.Text()) {
+			continue
+		}
+		switch wanted = slices.Delete(wanted, 0, 1); len(wanted) {
+		case 3:
+			framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed, func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort }))
+		case 1:
+			framework.Kubectl(t, "delete", "website", "kubia", "-n", namespace)
+		}
+	}
+	if len(wanted) > 0 {
+		t.Errorf("kubectl printed\n%s\nand no line like %s", strings.Join(printed, "\n"), wanted[0])
+	}
+}

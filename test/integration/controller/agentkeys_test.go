@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// TestAgentKeys: the controller keeps the keys of requests to agents in a Secret, and gives
+// the public ones to the agents of each Website. Keys that were deleted or made unreadable are
+// replaced there as well.
+func TestAgentKeys(t *testing.T) {
+	t.Parallel()
+	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
+	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
+	framework.WaitAvailable(t, w, 1)
+	secrets := client.CoreV1().Secrets("website-system")
+	published := func(before string) (keys string) {
+		framework.WaitWithin(t, 3*time.Minute, "the agents get public keys", func(ctx context.Context) error {
+			configMap, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kubia-website-agent", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if keys = configMap.Data[requests.KeysFile]; keys == "" || keys == before {
+				return fmt.Errorf("the keys are %q", keys)
+			}
+			_, err = requests.ParsePublicKeys([]byte(keys))
+			return err
+		})
+		return keys
+	}
+	keys := published("")
+	for what, change := range map[string]func() error{
+		"deleted": func() error { return secrets.Delete(ctx, "website-controller-keys", metav1.DeleteOptions{}) },
+		"unreadable": func() error {
+			secret, err := secrets.Get(ctx, "website-controller-keys", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			secret.Data = map[string][]byte{"keys.json": []byte("nonsense")}
+			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+			return err
+		},
+	} {
+		if err := change(); err != nil {
+			t.Fatal(errors.Join(fmt.Errorf("keys that are %s", what), err))
+		}
+		keys = published(keys)
+	}
+	secret, err := secrets.Get(ctx, "website-controller-keys", metav1.GetOptions{})
+	if err != nil || secret.Type != corev1.SecretTypeOpaque {
+		t.Errorf("the Secret is %+v, %v", secret, err)
+	}
+}

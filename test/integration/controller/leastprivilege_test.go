@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/kubesites/website-apiserver/test/framework"
+	"github.com/kubesites/website-apiserver/test/leastprivilege"
+)
+
+// controllerRoles are what an installation lets the controller do.
+var controllerRoles = framework.Path("artifacts", "rbac", "controller.yaml")
+
+// withoutRequest are the rules of the controller's roles that are authorized as part of
+// another request, so that the audit logs do not show them, and the test that does.
+var withoutRequest = map[string]string{
+	"update websites.mycontroller.nevermosby.io/finalizers": "TestBlockingOwnerDeletionTakesFinalizers",
+	"create configmaps":                  "TestApplyTakesCreate",
+	"create services":                    "TestApplyTakesCreate",
+	"create deployments.apps":            "TestApplyTakesCreate",
+	"create poddisruptionbudgets.policy": "TestApplyTakesCreate",
+}
+
+// TestApplyTakesCreate applies children that do not exist as a user who may patch them.
+func TestApplyTakesCreate(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets"}
+	framework.Allow(t, namespace, user, rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: []string{"", "apps", "policy"}, Resources: resources})
+	const manifests = `
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 80}]}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}
+spec:
+  selector: {matchLabels: {a: a}}
+  template: {metadata: {labels: {a: a}}, spec: {containers: [{name: a, image: a}]}}
+`
+	refused := framework.KubectlRefused(t, manifests, "apply", "--server-side", "--dry-run=server", "--as="+user, "--namespace="+namespace, "--filename=-")
+	for _, resource := range resources {
+		if want := fmt.Sprintf("cannot create resource %q", resource); !strings.Contains(refused, want) {
+			t.Errorf("kubectl apply says %q, want %q in it", refused, want)
+		}
+	}
+}
+
+// checkPermissions compares what the controller's ServiceAccount did while all tests of
+// this package ran with what its roles allow: nothing was forbidden, and everything that is
+// allowed was used or is in withoutRequest. A run of some tests cannot show the latter.
+func checkPermissions() error {
+	used, forbidden, err := leastprivilege.Requests(framework.ControllerUser, auditLogs()...)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, request := range forbidden {
+		problems = append(problems, fmt.Errorf("%s was forbidden to: %s", framework.ControllerUser, request))
+	}
+	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" || flag.Lookup("test.short").Value.String() == "true" {
+		return errors.Join(problems...)
+	}
+	allowed, err := leastprivilege.Rules(controllerRoles)
+	if err != nil {
+		return err
+	}
+	for rule := range allowed {
+		test, exempt := withoutRequest[rule.String()]
+		switch {
+		case used.Has(rule) && exempt:
+			problems = append(problems, fmt.Errorf("%s is used: delete it from withoutRequest (%s)", rule, test))
+		case !used.Has(rule) && !exempt:
+			problems = append(problems, fmt.Errorf("%s is allowed to %s, which no test made it use", framework.ControllerUser, rule))
+		}
+	}
+	fmt.Fprintf(os.Stderr, "least privilege: %d rules, %d of them used by %s, %d authorized without a request, %d requests forbidden\n",
+		allowed.Len(), used.Intersection(allowed).Len(), framework.ControllerUser, len(withoutRequest), len(forbidden))
+	return errors.Join(problems...)
+}
+
+// auditLogs are those of both API servers.
+func auditLogs() []string {
+	return []string{framework.Cluster.AuditLog("kube-apiserver"), framework.Cluster.AuditLog("website-apiserver")}
+}

@@ -1,0 +1,202 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/app"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+var settledWebsites = flag.Int("settled-websites", 200, "number of settled Websites over which the controller is restarted")
+
+var commit = strings.Repeat("a", 40)
+
+// stopController stops the controller of the cluster until the test ends.
+func stopController(t *testing.T) *devcluster.Process {
+	t.Helper()
+	controller := framework.Cluster.Process("website-controller")
+	if err := controller.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if controller.Running() {
+			return
+		}
+		if err := errors.Join(controller.Start(context.Background()), controller.WaitReady(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	return controller
+}
+
+// startProbing starts a controller in the process of the tests, as the ServiceAccount of
+// the controller, that probes pods: answers takes their place.
+func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (*framework.Controller, *framework.Reconciles) {
+	t.Helper()
+	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts", "system:serviceaccounts:website-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconciles := framework.NewReconciles()
+	return framework.StartController(t, app.Instruments{
+		WrapTransport:  answers.Wrap(framework.Admin(t).Kubernetes),
+		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(reconciles)),
+	}, append([]string{"--kubeconfig=" + framework.WriteKubeconfig(t, config), "--secure-port=0", "--commit-observation=PodProxy"}, flags...)...), reconciles
+}
+
+// probed are the pods that have answered.
+type probed struct {
+	mu   sync.Mutex
+	pods sets.Set[string]
+}
+
+func (p *probed) answer(pod *corev1.Pod) map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pods.Insert(pod.Namespace + "/" + pod.Name)
+	return framework.Serving(commit)
+}
+
+func (p *probed) of(namespace string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for name := range p.pods {
+		if strings.HasPrefix(name, namespace+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRestartedControllerWritesNothing restarts a controller over many Websites, of which
+// two in three are served, and whose pods it probes: only its lease may be written.
+func TestRestartedControllerWritesNothing(t *testing.T) {
+	stopController(t)
+	namespace, others := "crowd", framework.NewNamespace(t)
+	first, _ := startProbing(t, (&probed{pods: sets.New[string]()}).answer)
+	pods := createCrowd(t, namespace, *settledWebsites)
+	waitServed(t, others, "before")
+	first.Drain(t)
+
+	kubeAudit, websiteAudit := framework.AuditLength(t, "kube-apiserver"), framework.AuditLength(t, "website-apiserver")
+	restarted, seen := time.Now(), &probed{pods: sets.New[string]()}
+	second, reconciles := startProbing(t, seen.answer)
+	for i := range *settledWebsites {
+		if err := reconciles.Await(t.Context(), crowdName(i), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	framework.WaitFor(t, "every pod has answered a probe", func(context.Context) error {
+		if n := seen.of(namespace); n < pods {
+			return fmt.Errorf("%d of %d have", n, pods)
+		}
+		return nil
+	})
+	t.Logf("%d Websites reconciled and %d pods probed %s after the restart", *settledWebsites, pods, time.Since(restarted).Round(time.Millisecond))
+	// A status that is not urgent is written a little later. By the time that a
+	// Website created now is served, and one created after that, it has been.
+	waitServed(t, others, "last")
+	waitServed(t, others, "very-last")
+	second.Drain(t)
+
+	for _, ref := range controllerWrites(t, kubeAudit, websiteAudit) {
+		lease := ref.Resource == "leases" && ref.Namespace == "website-system" && ref.Name == "website-controller"
+		if !lease && ref.Namespace != others {
+			t.Errorf("%s %s/%s %s was written after a restart, want no writes", ref.Resource, ref.Namespace, ref.Name, ref.Subresource)
+		}
+	}
+}
+
+// waitServed creates a Website and waits until its status has the commit of its pod.
+func waitServed(t *testing.T, namespace, name string) {
+	t.Helper()
+	website := framework.MustCreate(t, framework.NewWebsite(namespace, name))
+	framework.WaitFor(t, fmt.Sprintf("Website %s is served", name), func(context.Context) error {
+		return served(framework.MustGet(t, website))
+	})
+}
+
+// served returns an error until nothing is left to report about a Website.
+func served(w *v1beta1.Website) error {
+	want := ""
+	if *w.Spec.Replicas > 0 {
+		want = commit
+	}
+	if w.Status.ObservedGeneration != w.Generation || w.Status.AvailableReplicas != *w.Spec.Replicas ||
+		w.Status.UpdatedReplicas != *w.Spec.Replicas || w.Status.NodePort == 0 || w.Status.Commit != want ||
+		meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteProgressing) ||
+		*w.Spec.Replicas > 0 && !meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteSynced) {
+		return fmt.Errorf("Website %s with %d replicas: status = %+v", w.Name, *w.Spec.Replicas, w.Status)
+	}
+	return nil
+}
+
+func crowdName(i int) string { return fmt.Sprintf("w%d", i) }
+
+// createCrowd creates n Websites with 0, 1 or 2 replicas, waits until they are served and
+// returns the number of their pods. Their namespace goes away with the cluster: deleting
+// them would keep it busy during other tests.
+func createCrowd(t *testing.T, namespace string, n int) (pods int) {
+	t.Helper()
+	ctx, client := t.Context(), framework.Admin(t)
+	if _, err := client.Kubernetes.CoreV1().Namespaces().Create(ctx, framework.NamespaceCalled(namespace), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	started, websites := time.Now(), client.Websites.WebsiteV1beta1().Websites(namespace)
+	const creators = 8
+	var pool sync.WaitGroup
+	for c := range creators {
+		pool.Go(func() {
+			for i := c; i < n; i += creators {
+				w := framework.NewWebsite(namespace, crowdName(i), framework.WithReplicas(int32(i%3)))
+				if _, err := websites.Create(ctx, w, metav1.CreateOptions{}); err != nil {
+					t.Errorf("creating Website %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	pool.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	// A wait is bounded, whatever the number of Websites.
+	for limit := n - n%100; limit >= 0; limit -= 100 {
+		framework.WaitFor(t, fmt.Sprintf("all but %d Websites are served", limit), func(ctx context.Context) error {
+			list, err := websites.List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			var open []error
+			pods = 0
+			for _, w := range list.Items {
+				pods += int(*w.Spec.Replicas)
+				if err := served(&w); err != nil {
+					open = append(open, err)
+				}
+			}
+			if len(open) > limit {
+				return fmt.Errorf("%d of %d are not: %w", len(open), len(list.Items), open[0])
+			}
+			return nil
+		})
+	}
+	t.Logf("%d Websites with %d pods served after %s", n, pods, time.Since(started).Round(time.Millisecond))
+	return pods
+}

@@ -1,0 +1,226 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// originalChildren creates what the original controller made of a Website: no label
+// says that the controller manages it, git-sync is an ordinary container, and the
+// Service sends requests to a port by its number.
+func originalChildren(t *testing.T, namespace, name string) (*appsv1.Deployment, *corev1.Service) {
+	t.Helper()
+	client, podLabels := framework.Admin(t).Kubernetes, map[string]string{"app": "website-nginx", "controller": name}
+	deployment, err := client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-website", Labels: podLabels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](1),
+			Selector: &metav1.LabelSelector{MatchLabels: podLabels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{
+					{Name: "nginx", Image: "nginx", Ports: []corev1.ContainerPort{{ContainerPort: 80}}},
+					{Name: "git-sync", Image: "git-sync"},
+				}},
+			},
+		},
+	}, metav1.CreateOptions{FieldManager: "original"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-website-npsvc", Labels: map[string]string{"app": "website", "controller": name}},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeNodePort, Selector: podLabels,
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)}},
+		},
+	}, metav1.CreateOptions{FieldManager: "original"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.WaitFor(t, "the original Service reaches a pod", func(ctx context.Context) error {
+		_, err := readyEndpoints(ctx, t, namespace, service.Name)
+		return err
+	})
+	return deployment, service
+}
+
+// own makes a Website the owner of an object.
+func own(t *testing.T, w *v1alpha1.Website, kind, name string) {
+	t.Helper()
+	framework.Kubectl(t, "patch", kind, name, "-n", w.Namespace, "--type=merge", "-p", fmt.Sprintf(
+		`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","name":%q,"uid":%q,"controller":true}]}}`, w.Name, w.UID))
+}
+
+// takeOver makes a Website the owner of what the original controller has made for it.
+func takeOver(t *testing.T, namespace, name string) *v1alpha1.Website {
+	t.Helper()
+	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, name))
+	framework.WaitCondition(t, namespace, name, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
+	own(t, w, "service", name+"-website-npsvc")
+	own(t, w, "deployment", name+"-website")
+	framework.Kubectl(t, "annotate", "website/"+name, "-n", namespace, "example.com/reconcile=now")
+	return w
+}
+
+// requireReadySince fails the test unless a pod has been ready for so long: the Service leads to
+// it only when every observer knows that it is.
+func requireReadySince(t *testing.T, namespace, name string, least time.Duration) {
+	t.Helper()
+	pod, err := framework.Admin(t).Kubernetes.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, condition := range pod.Status.Conditions {
+		if since := time.Since(condition.LastTransitionTime.Time); condition.Type == corev1.PodReady && since < least {
+			t.Errorf("the Service leads to a pod that has been ready for %s, want at least %s", since, least)
+		}
+	}
+}
+
+// TestTakeover has a Website own the children of the original controller: its pods are
+// replaced once, and at every moment the Service reaches a ready pod at a port on which it
+// listens.
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
+	_, service := originalChildren(t, namespace, "kubia")
+	before, err := readyEndpoints(ctx, t, namespace, service.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name}
+	watch, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, ofService)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	takeOver(t, namespace, "kubia")
+
+	for done := false; !done; {
+		event, ok := <-watch.ResultChan()
+		if !ok {
+			t.Fatal("the watch has ended")
+		}
+		slice, ok := event.Object.(*discoveryv1.EndpointSlice)
+		if !ok {
+			continue
+		}
+		ready := readyPods(slice)
+		if len(ready) == 0 {
+			t.Fatalf("the Service reaches no pod: %+v", slice)
+		}
+		for _, pod := range ready {
+			isFormer := slices.Contains(before, pod)
+			if port := *slice.Ports[0].Port; isFormer != (port == 80) {
+				t.Fatalf("requests are sent to port %d of pod %s, a former one: %t", port, pod, isFormer)
+			}
+			done = !isFormer
+			if done {
+				requireReadySince(t, namespace, pod, 4*time.Second)
+			}
+		}
+	}
+
+	framework.WaitFor(t, "the Deployment is taken over", func(ctx context.Context) error {
+		deployment, err := client.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
+		if err == nil && (deployment.Spec.MinReadySeconds != 0 || !rolledOut(deployment)) {
+			err = fmt.Errorf("minReadySeconds %d, status %+v", deployment.Spec.MinReadySeconds, deployment.Status)
+		}
+		return err
+	})
+	framework.WaitSettled(t, namespace, "kubia")
+	deployment, err := client.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &deployment.Spec.Template.Spec
+	if len(pod.InitContainers) != 2 || len(pod.Containers) != 1 || len(pod.Containers[0].Ports) != 2 {
+		t.Errorf("pod template %+v, want that of website-controller alone", pod)
+	}
+	for _, entry := range deployment.ManagedFields {
+		if entry.Manager == "original" {
+			t.Errorf("the original controller still manages %s", entry.FieldsV1)
+		}
+	}
+	replicaSets, err := client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(replicaSets.Items); n != 2 {
+		t.Errorf("there are %d ReplicaSets, want that the pods are replaced once", n)
+	}
+	current, err := client.CoreV1().Services(namespace).Get(ctx, service.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := current.Spec.Ports[0].NodePort, service.Spec.Ports[0].NodePort; got != want || current.UID != service.UID {
+		t.Errorf("the node port was %d, is %d", want, got)
+	}
+	exact := map[string]string{"app": "website-nginx", "controller": "kubia", labelDeployment: "kubia-website"}
+	if port := current.Spec.Ports[0].TargetPort; port != intstr.FromString("http") || !maps.Equal(current.Spec.Selector, exact) {
+		t.Errorf("the Service sends requests to port %s of %v", port.String(), current.Spec.Selector)
+	}
+}
+
+// TestTakeoverWrittenBack has the original controller write the Deployment again after it
+// was taken over: the site is served, and the Website says what is wrong.
+func TestTakeoverWrittenBack(t *testing.T) {
+	t.Parallel()
+	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
+	original, service := originalChildren(t, namespace, "kubia")
+	w := takeOver(t, namespace, "kubia")
+	deployments := client.AppsV1().Deployments(namespace)
+	framework.WaitFor(t, "the Deployment is taken over", func(ctx context.Context) error {
+		deployment, err := deployments.Get(ctx, "kubia-website", metav1.GetOptions{})
+		if err == nil && len(deployment.Spec.Template.Spec.InitContainers) == 0 {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		deployment, err := deployments.Get(ctx, "kubia-website", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		deployment.Labels, deployment.Annotations, deployment.Spec = original.Labels, original.Annotations, original.Spec
+		_, err = deployments.Update(ctx, deployment, metav1.UpdateOptions{FieldManager: "original"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conflict := framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonConflictingManager)
+	if !strings.Contains(conflict.Message, `"original"`) {
+		t.Errorf("message = %q, want the field manager", conflict.Message)
+	}
+	framework.WaitFor(t, "the Service reaches pods of the original controller", func(ctx context.Context) error {
+		current, err := client.CoreV1().Services(namespace).Get(ctx, service.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if port := current.Spec.Ports[0].TargetPort; port != intstr.FromInt32(80) {
+			return fmt.Errorf("it sends requests to port %s", port.String())
+		}
+		_, err = readyEndpoints(ctx, t, namespace, service.Name)
+		return err
+	})
+}
