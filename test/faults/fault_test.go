@@ -17,14 +17,14 @@ import (
 // fault is what happens to one call.
 type fault struct {
 	name string
-	// sent tells that the API server gets the request and acts on it.
+	// sent means that the API server gets the request and acts on it.
 	sent bool
-	// crash tells that the controller does not live to see what becomes of it.
+	// crash means that the controller does not live to see what becomes of it.
 	crash bool
-	// reads tells that reads meet it as well as writes. A read leaves nothing
+	// reads means that reads meet it as well as writes. A read leaves nothing
 	// behind, so what happens after it happens before the next call.
 	reads bool
-	// kind tells that it stands for others that differ in the answer alone.
+	// kind means that it stands for others that differ in the answer alone.
 	kind bool
 	// answer makes what the controller sees instead of the API server's answer.
 	answer func(*http.Request) (*http.Response, error)

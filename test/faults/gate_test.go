@@ -51,7 +51,7 @@ func (g *gate) thaw() {
 }
 
 // expire thaws, but ends the watches with what they held back, and has them begin
-// anew: the informer sees only what came of all that it missed.
+// again: the informer sees only what came of all that it missed.
 func (g *gate) expire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -75,7 +75,7 @@ func (h *history) all(ctx context.Context, t *testing.T, generation int64) []v1b
 
 // flaps checks that a status only ever went forward: no older generation comes
 // after a newer one, and while a generation lasts, Ready becomes true once and
-// then stays so.
+// then stays so, unless pods that were available are lost.
 func flaps(statuses []v1beta1.WebsiteStatus) []string {
 	var problems []string
 	wasReady := map[int64]bool{}
@@ -84,10 +84,11 @@ func flaps(statuses []v1beta1.WebsiteStatus) []string {
 			problems = append(problems, fmt.Sprintf("generation %d comes after %d", status.ObservedGeneration, statuses[i-1].ObservedGeneration))
 		}
 		ready := meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
-		if wasReady[status.ObservedGeneration] && !ready {
+		lost := i > 0 && status.AvailableReplicas < statuses[i-1].AvailableReplicas
+		if wasReady[status.ObservedGeneration] && !ready && !lost {
 			problems = append(problems, fmt.Sprintf("generation %d is no longer Ready: %+v", status.ObservedGeneration, status.Conditions))
 		}
-		wasReady[status.ObservedGeneration] = wasReady[status.ObservedGeneration] || ready
+		wasReady[status.ObservedGeneration] = ready || wasReady[status.ObservedGeneration] && !lost
 	}
 	return problems
 }

@@ -10,10 +10,7 @@
 package faults
 
 import (
-	"context"
 	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -24,20 +21,15 @@ import (
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-const (
-	// startTimeout includes building the Kubernetes programs where they are not
-	// in the cache yet.
-	startTimeout = 30 * time.Minute
-	// waitTimeout bounds every wait. What is waited for takes seconds; the rest
-	// is for small machines under load.
-	waitTimeout = time.Minute
-)
+// waitTimeout bounds every wait. What is waited for takes seconds, or 45 of them for pods of
+// another controller to be replaced; the rest is for small machines under load.
+const waitTimeout = 2 * time.Minute
 
-// The cluster that all tests share, and clients of a user who may do everything.
+// Clients of a user who may do everything.
 var (
-	cluster  *devcluster.Cluster
 	kube     kubernetes.Interface
 	websites versioned.Interface
 	// kubeconfig is that of the controller's ServiceAccount.
@@ -45,55 +37,34 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "fault tests: %v\n", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	flag.Parse()
-	if err := parallel(); err != nil {
-		return 1, err
-	}
 	// Hundreds of controllers log into one stream; what a failed test needs of
 	// them is in its message.
 	klog.SetLogger(logr.Discard())
+	framework.Main(m, framework.Options{
+		Name:    "faults",
+		Cluster: &devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true},
+		Started: started,
+	})
+}
 
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	cluster, err = devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, Progress: os.Stderr})
-	if err != nil {
-		return 1, err
+func started() (err error) {
+	if err := parallel(); err != nil {
+		return err
 	}
-	defer func() {
-		if stopErr := cluster.Stop(context.Background()); stopErr != nil {
-			code, err = 1, fmt.Errorf("stopping the cluster: %w", stopErr)
-		}
-	}()
-	folder, err := os.MkdirTemp("", "faults-")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(folder)
-	kubeconfig = filepath.Join(folder, "kubeconfig")
-	if err := cluster.WriteKubeconfig(kubeconfig, "system:serviceaccount:website-system:website-controller",
+	kubeconfig = filepath.Join(framework.Cluster.Dir(), "controller.kubeconfig")
+	if err := framework.Cluster.WriteKubeconfig(kubeconfig, framework.ControllerUser,
 		"system:serviceaccounts", "system:serviceaccounts:website-system"); err != nil {
-		return 1, err
+		return err
 	}
-	config, err := cluster.AdminConfig()
+	config, err := framework.Cluster.AdminConfig()
 	if err != nil {
-		return 1, err
+		return err
 	}
 	if kube, err = kubernetes.NewForConfig(config); err != nil {
-		return 1, err
+		return err
 	}
-	if websites, err = versioned.NewForConfig(config); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+	websites, err = versioned.NewForConfig(config)
+	return err
 }
 
 // parallel has more tests run at once than there are processors, unless the

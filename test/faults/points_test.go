@@ -18,11 +18,11 @@ var notCalled = map[string]string{
 	"create services":                    "asked for a patch that applies what does not exist",
 	"create deployments.apps":            "asked for a patch that applies what does not exist",
 	"create poddisruptionbudgets.policy": "asked for a patch that applies what does not exist",
-	"get pods/log":                       "asked with commit observation, which takes a real node",
-	"list events.events.k8s.io":          "asked with commit observation, of pods that a real node has evicted",
 	"create leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
 	"get leases.coordination.k8s.io":     "there are as many controllers as points here, so none leads",
 	"update leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
+	"create secrets":                     "the keys are there already: pkg/controller/agentkeys tests this",
+	"update secrets":                     "the keys change once a month: pkg/controller/agentkeys tests this",
 }
 
 // coverage is which faults have met which calls.
@@ -30,19 +30,12 @@ type coverage struct {
 	mu sync.Mutex
 	// struck counts the points by rule and fault.
 	struck map[string]map[string]int
-	// missed are calls of the undisturbed run that were not made again: how
-	// often a status is written depends on what else the cluster is doing.
-	missed []string
 	points int
 }
 
-func (c *coverage) add(s scenario, f *fault, at call, struck bool) {
+func (c *coverage) add(f *fault, at call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !struck {
-		c.missed = append(c.missed, fmt.Sprintf("%s: %s: %s", s.name, at, f.name))
-		return
-	}
 	c.points++
 	if c.struck[at.rule()] == nil {
 		c.struck[at.rule()] = map[string]int{}
@@ -50,8 +43,20 @@ func (c *coverage) add(s scenario, f *fault, at call, struck bool) {
 	c.struck[at.rule()][f.name]++
 }
 
-// TestEveryCall runs every scenario undisturbed, and then once for every call
-// that the controller made and everything that can happen to a call.
+// maxPlays is how often a scenario is played until the controller makes the call that is
+// to meet a fault. repeatedPlays is that for calls that it has made before in the scenario:
+// how often a status is written depends on what else the cluster does.
+const (
+	maxPlays      = 15
+	repeatedPlays = 4
+)
+
+// costlyPlays is how many plays in a row show that a cost is that of the fault.
+const costlyPlays = 3
+
+// TestEveryCall runs every scenario undisturbed, and then for every call that the
+// controller made and everything that can happen to a call, until the fault has met the
+// call.
 func TestEveryCall(t *testing.T) {
 	observer, err := newObserver()
 	if err != nil {
@@ -66,20 +71,19 @@ func TestEveryCall(t *testing.T) {
 		for _, s := range scenarios {
 			t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
 				t.Parallel()
-				want := s.reference(t, observer)
-				undisturbed := s.play(t, observer, nil, call{}, want)
+				undisturbed := s.undisturbed(t, observer)
 				t.Logf("calls: %v", undisturbed.calls)
-				t.Logf("told: %v", undisturbed.told)
+				t.Logf("events: %v", undisturbed.reported)
 				for _, at := range undisturbed.calls {
 					for _, f := range faults {
-						if !f.meets(at.site) || s.listing && at.name != "" || s.again && !f.kind {
+						if !s.exposes(at, f) {
 							continue
 						}
 						t.Run(fmt.Sprintf("%s/%s", at, f.name), func(t *testing.T) {
 							t.Parallel()
-							disturbed := s.play(t, observer, f, at, want)
-							covered.add(s, f, at, disturbed.struck)
-							compare(t, f, at, disturbed, undisturbed)
+							if s.meet(t, observer, f, at, undisturbed) {
+								covered.add(f, at)
+							}
 						})
 					}
 				}
@@ -89,42 +93,94 @@ func TestEveryCall(t *testing.T) {
 	covered.report(t, wanted)
 }
 
-// compare checks that a fault has cost nothing: what was written, and what users
-// were told, is as without it.
-func compare(t *testing.T, f *fault, at call, have, want outcome) {
+// exposes reports whether a call is to meet a fault. One fault of each kind is enough for a
+// call that has met the others in another scenario, or the first time it was made.
+func (s scenario) exposes(at call, f *fault) bool {
+	return f.meets(at.site) && !(s.listing && at.name != "") && (f.kind || !s.again && at.n == 0)
+}
+
+// meet plays a scenario until the fault has met the call, and reports whether that cost
+// nothing. What a fault costs it costs each time; an additional write of a single play
+// answers something else that happened in the cluster, so only costs of several plays in a
+// row are a problem. Without a fault, each play counts.
+func (s scenario) meet(t *testing.T, o *observer, f *fault, at call, want outcome) bool {
 	t.Helper()
-	if difference := have.state.diff(want.state); difference != "" {
-		t.Errorf("in the end:\n%s", difference)
+	struck, plays := 0, maxPlays
+	if at.n > 0 {
+		plays = repeatedPlays
+	}
+	for range plays {
+		have := s.play(t, o, f, at, want.state)
+		if difference := have.state.diff(want.state); difference != "" {
+			t.Errorf("in the end:\n%s", difference)
+			return false
+		}
+		if f != nil && !have.struck {
+			continue
+		}
+		struck++
+		costs := have.costs(f, at, want)
+		if len(costs) == 0 {
+			return true
+		}
+		t.Logf("play %d: %s", struck, strings.Join(costs, "; "))
+		if struck == costlyPlays {
+			t.Errorf("each of %d plays costs:\n%s", struck, strings.Join(costs, "\n"))
+			return false
+		}
+	}
+	if at.n > 0 {
+		// The first call has met the fault, and report checks that calls of all kinds have.
+		t.Logf("the controller repeated this call in %d of %d plays", struck, plays)
+		return false
+	}
+	t.Errorf("the controller made this call in %d of %d plays, so it has met no fault often enough", struck, plays)
+	return false
+}
+
+// costs returns what a fault has cost: writes and events that there are without it less
+// often, and events that are missing.
+func (have outcome) costs(f *fault, at call, want outcome) []string {
+	var costs []string
+	for site, n := range have.settled {
+		costs = append(costs, fmt.Sprintf("a controller that starts over what is settled did %s %d times", site, n))
 	}
 	for site, n := range have.writes {
-		if site.verb == "patch" && n > want.writes[site] {
-			t.Errorf("%s was done %d times, want %d", site, n, want.writes[site])
+		most := want.writes[site]
+		if f != nil && f.sent && site == at.site {
+			most++ // Nothing tells that a write was done whose answer was lost.
+		}
+		if site.resource == "services" {
+			// The API server releases a node port after it has reported the deletion of the
+			// Service: a Service that comes back with it is tried six times.
+			most += 5
+		}
+		if site.verb == "patch" && n > most {
+			costs = append(costs, fmt.Sprintf("%s was done %d times, want %d", site, n, most))
 		}
 	}
-	for about, n := range have.told {
-		if n > want.told[about] {
-			t.Errorf("users were told %q %d times, want %d", about, n, want.told[about])
+	for about, n := range have.reported {
+		if n > want.reported[about] {
+			costs = append(costs, fmt.Sprintf("event %q was reported %d times, want %d", about, n, want.reported[about]))
 		}
 	}
-	if f.sent || f.crash || at.resource == "events.events.k8s.io" {
-		return // Events are news: what died with its process, or was not known to be new, is not told later.
+	if f != nil && (f.sent || f.crash) || at.resource == "events.events.k8s.io" {
+		return costs // An event that was lost with its process, or that a restarted controller cannot know to be due, is not reported later.
 	}
-	for about, n := range want.told {
-		// What was wrong for a moment may be over before anybody notices.
-		if strings.HasPrefix(about, "Normal") && have.told[about] != n {
-			t.Errorf("users were told %q %d times, want %d", about, have.told[about], n)
+	for about, n := range want.due {
+		// A problem may be over before the controller reconciles.
+		if strings.HasPrefix(about, "Normal") && have.reported[about] < n {
+			costs = append(costs, fmt.Sprintf("event %q was reported %d times, want %d", about, have.reported[about], n))
 		}
 	}
+	return costs
 }
 
 // report says what was covered, and fails when a call that the controller may
 // make met no fault, or not all of them.
 func (c *coverage) report(t *testing.T, wanted sets.Set[string]) {
 	t.Helper()
-	t.Logf("%d points covered, %d calls of the undisturbed runs were not made again", c.points, len(c.missed))
-	for _, missed := range c.missed {
-		t.Logf("not made again: %s", missed)
-	}
+	t.Logf("%d points covered", c.points)
 	for rule := range c.struck {
 		wanted.Insert(rule)
 	}

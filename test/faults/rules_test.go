@@ -2,18 +2,18 @@ package faults
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kubesites/website-apiserver/test/framework"
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
 
 // roles is what an installation lets the controller do.
-var roles = filepath.Join("..", "..", "artifacts", "rbac", "controller.yaml")
+var roles = framework.Path("artifacts", "rbac", "controller.yaml")
 
 // rules are the verbs and resources of the controller's roles, as site.rule
 // writes them.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // scenario is something that users do and the controller answers.
@@ -23,7 +24,7 @@ type scenario struct {
 	listing bool
 	// observed has the controllers ask pods which commit they serve.
 	observed bool
-	// again tells that the calls are those of other scenarios, at other moments, so
+	// again means that the calls are those of other scenarios, at other moments, so
 	// that one fault of each kind is enough: before and after a call, with and
 	// without a crash.
 	again bool
@@ -39,23 +40,16 @@ type scenario struct {
 // world is a namespace.
 type world struct {
 	namespace string
-	// remote is the repository that its pods follow; nil where nobody asks them
-	// what they serve.
+	// remote is the repository that its pods follow; nil where pods are not
+	// probed.
 	remote *remote
 }
 
 func (w world) create(ctx context.Context, name string, tweaks ...func(*v1beta1.Website)) error {
-	site := &v1beta1.Website{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1beta1.WebsiteSpec{
-			Replicas: ptr.To[int32](1),
-			Source:   v1beta1.WebsiteSource{Repository: "https://example.com/" + name + ".git"},
-		},
-	}
-	for _, tweak := range tweaks {
-		tweak(site)
-	}
-	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Create(ctx, site, metav1.CreateOptions{})
+	website := framework.NewWebsite(w.namespace, name, append([]func(*v1beta1.Website){
+		framework.WithReplicas(1), framework.WithRepository("https://example.com/" + name + ".git"),
+	}, tweaks...)...)
+	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Create(ctx, website, metav1.CreateOptions{})
 	return err
 }
 
@@ -86,8 +80,13 @@ func (w world) deployment(ctx context.Context, name string) (*appsv1.Deployment,
 	return kube.AppsV1().Deployments(w.namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
+// configMap is the name of the ConfigMap that new pods of kubia mount.
+func (w world) configMap(ctx context.Context) (string, error) {
+	return framework.NginxConfigMap(ctx, kube, w.namespace, kubia)
+}
+
 // settled returns an error until a Website is served by as many pods as it asks
-// for, all of its latest specification, and says so.
+// for, all of its current specification, and reports so.
 func (w world) settled(ctx context.Context, name string) error {
 	site, err := w.get(ctx, name)
 	if err != nil {
@@ -159,15 +158,59 @@ var scenarios = []scenario{
 		until: kubiaSettled,
 	},
 	{
+		// The only revision goes that refers to the configuration before a change.
+		name: "configuration unused",
+		before: func(ctx context.Context, w world) error {
+			if err := servedKubia(ctx, w); err != nil {
+				return err
+			}
+			if err := w.patch(ctx, kubia, `{"spec":{"source":{"path":"public"}}}`); err != nil {
+				return err
+			}
+			return waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) })
+		},
+		do: func(ctx context.Context, w world) error {
+			replicaSets, err := kube.AppsV1().ReplicaSets(w.namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, replicaSet := range replicaSets.Items {
+				if *replicaSet.Spec.Replicas == 0 {
+					err = errors.Join(err, kube.AppsV1().ReplicaSets(w.namespace).Delete(ctx, replicaSet.Name, metav1.DeleteOptions{}))
+				}
+			}
+			return err
+		},
+		until: func(ctx context.Context, w world) error {
+			current, err := w.configMap(ctx)
+			if err != nil {
+				return err
+			}
+			configMaps, err := framework.NginxConfigMaps(ctx, kube, w.namespace, kubia)
+			if err == nil && (len(configMaps) != 1 || configMaps[0] != current) {
+				err = fmt.Errorf("there are the ConfigMaps %q", configMaps)
+			}
+			return errors.Join(err, kubiaSettled(ctx, w))
+		},
+	},
+	{
 		name: "children deleted", again: true, before: servedKubia,
 		do: func(ctx context.Context, w world) error {
+			configMap, err := w.configMap(ctx)
+			if err != nil {
+				return err
+			}
 			return errors.Join(
-				kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, kubia+"-nginx", metav1.DeleteOptions{}),
+				kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, configMap, metav1.DeleteOptions{}),
 				kube.CoreV1().Services(w.namespace).Delete(ctx, kubia+"-npsvc", metav1.DeleteOptions{}),
 				kube.AppsV1().Deployments(w.namespace).Delete(ctx, kubia, metav1.DeleteOptions{}))
 		},
 		until: func(ctx context.Context, w world) error {
-			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Get(ctx, kubia+"-nginx", metav1.GetOptions{})
+			name, err := w.configMap(ctx)
+			if err != nil {
+				return err
+			}
+			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Get(ctx, name, metav1.GetOptions{})
 			_, service := kube.CoreV1().Services(w.namespace).Get(ctx, kubia+"-npsvc", metav1.GetOptions{})
 			return errors.Join(configMap, service, kubiaSettled(ctx, w))
 		},
@@ -176,9 +219,13 @@ var scenarios = []scenario{
 		// What the informers select on is edited as well.
 		name: "children edited", again: true, before: servedKubia,
 		do: func(ctx context.Context, w world) error {
-			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"somebody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
-			_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"controller":"nobody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
-			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Patch(ctx, kubia+"-nginx", types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"somebody"}}}`), metav1.PatchOptions{FieldManager: "somebody"})
+			_, deployment := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/name":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
+			_, service := kube.CoreV1().Services(w.namespace).Patch(ctx, kubia+"-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"controller":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
+			name, err := w.configMap(ctx)
+			if err != nil {
+				return err
+			}
+			_, configMap := kube.CoreV1().ConfigMaps(w.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"another"}}}`), metav1.PatchOptions{FieldManager: "another"})
 			return errors.Join(deployment, service, configMap)
 		},
 		until: kubiaSettled,
@@ -196,19 +243,20 @@ var scenarios = []scenario{
 	{
 		name: "name freed", again: true,
 		before: func(ctx context.Context, w world) error {
-			if err := w.create(ctx, "first", withDeployment("shared")); err != nil {
+			if err := w.create(ctx, "first", framework.WithDeployment("shared")); err != nil {
 				return err
 			}
 			if err := waitUntil(ctx, func(ctx context.Context) error { return w.settled(ctx, "first") }); err != nil {
 				return err
 			}
-			if err := w.create(ctx, "second", withDeployment("shared")); err != nil {
+			second := framework.NewWebsite(w.namespace, "second", framework.WithDeployment("shared"), framework.WithReplicas(1), framework.WithRepository("https://example.com/second.git"))
+			if err := framework.StoreUnchecked(ctx, second); err != nil {
 				return err
 			}
 			return waitUntil(ctx, func(ctx context.Context) error {
 				second, err := w.get(ctx, "second")
 				if err == nil && second.Status.ObservedGeneration != second.Generation {
-					err = fmt.Errorf("the second Website has not been looked at: %+v", second.Status)
+					err = fmt.Errorf("the second Website has not been reconciled: %+v", second.Status)
 				}
 				return err
 			})
@@ -217,6 +265,11 @@ var scenarios = []scenario{
 			return websites.WebsiteV1beta1().Websites(w.namespace).Delete(ctx, "first", metav1.DeleteOptions{})
 		},
 		until: func(ctx context.Context, w world) error { return w.settled(ctx, "second") },
+	},
+	{
+		name: "taken over", again: true, before: originalKubia,
+		do:    ownOriginal,
+		until: takenOver,
 	},
 	{
 		name: "suspend", observed: true, again: true, before: publishedKubia,
@@ -249,8 +302,4 @@ var scenarios = []scenario{
 			return nil
 		},
 	},
-}
-
-func withDeployment(name string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.DeploymentName = name }
 }

@@ -2,12 +2,14 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,15 +54,15 @@ func gated(t *testing.T) (world, *controller, func(string) *gate) {
 	return w, c, wire.gateOf
 }
 
-// touch has a Website looked at n times.
+// touch has a Website reconciled n times.
 func touch(t *testing.T, w world, c *controller, name string, n int) {
 	t.Helper()
 	for i := range n {
-		before, _ := c.passes.of(name)
+		before, _ := c.reconciles.Of(name)
 		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.passes.await(t.Context(), name, before+1); err != nil {
+		if err := c.reconciles.Await(t.Context(), name, before+1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +102,7 @@ func TestChildrenFrozen(t *testing.T) {
 	if err := w.create(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.passes.await(t.Context(), name, 1); err != nil {
+	if err := c.reconciles.Await(t.Context(), name, 1); err != nil {
 		t.Fatal(err)
 	}
 	touch(t, w, c, name, 5)
@@ -113,11 +115,11 @@ func TestChildrenFrozen(t *testing.T) {
 
 	// And a change, there and back: the cache shows what it should be all along.
 	for i, replicas := range []int{2, 1} {
-		before, _ := c.passes.of(name)
+		before, _ := c.reconciles.Of(name)
 		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.passes.await(t.Context(), name, before+1); err != nil {
+		if err := c.reconciles.Await(t.Context(), name, before+1); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%d child writes after change %d", c.childWrites()-created, i+1)
@@ -136,7 +138,7 @@ func TestChildrenFrozen(t *testing.T) {
 	for _, problem := range flaps(h.all(t.Context(), t, 3)) {
 		t.Error(problem)
 	}
-	c.drain(t)
+	c.Drain(t)
 	if writes := w.once(t); len(writes) > 0 {
 		t.Errorf("something was left to do: %v", writes)
 	}
@@ -158,8 +160,8 @@ func TestWebsitesFrozen(t *testing.T) {
 	}
 	// What it sees of the Website still says one pod.
 	for range 3 {
-		before, _ := c.passes.of(kubia)
-		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		before, _ := c.reconciles.Of(kubia)
+		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "another"}); err != nil {
 			t.Fatal(err)
 		}
 		err := waitUntil(ctx, func(ctx context.Context) error {
@@ -172,13 +174,13 @@ func TestWebsitesFrozen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.passes.await(ctx, kubia, before+1); err != nil {
+		if err := c.reconciles.Await(ctx, kubia, before+1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	passes, _ := c.passes.of(kubia)
-	if writes := c.statusWrites(); writes > passes {
-		t.Errorf("%d writes of the status in %d passes", writes, passes)
+	reconciles, _ := c.reconciles.Of(kubia)
+	if writes := c.statusWrites(); writes > reconciles {
+		t.Errorf("%d writes of the status in %d reconciles", writes, reconciles)
 	}
 	if writes := c.childWrites(); writes != 3 {
 		t.Errorf("%d writes of children, want the 3 repairs: %v", writes, c.writes())
@@ -192,7 +194,58 @@ func TestWebsitesFrozen(t *testing.T) {
 	}
 }
 
-// TestWatchesExpire has all watches end while much is going on, and begin anew:
+// TestOlderGeneration has a controller whose cache of Websites lags meet the children
+// that another leader wrote from a later generation: it leaves them as they are.
+func TestOlderGeneration(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w, c, gate := gated(t)
+	gate(watchedWebsites).freeze()
+	leader := start(t, newWire(), w)
+	h := record(t, w, kubia)
+	if err := w.patch(ctx, kubia, `{"spec":{"replicas":3,"serving":{"fallback":"SPA"}}}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) }); err != nil {
+		t.Fatal(err)
+	}
+	leader.Drain(t)
+
+	// The controller that lags leads now. Every child is edited, so that it is
+	// reconciled.
+	later, err := w.deployment(ctx, kubia)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		before, _ := c.reconciles.Of(kubia)
+		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i), metav1.PatchOptions{FieldManager: "user"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.reconciles.Await(ctx, kubia, before+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if writes := c.childWrites(); writes > 0 {
+		t.Errorf("%d writes of children from an older generation: %v", writes, c.writes())
+	}
+	if current, err := w.deployment(ctx, kubia); err != nil || !apiequality.Semantic.DeepEqual(current.Spec, later.Spec) {
+		t.Errorf("the spec of the Deployment was written: %+v, %v", current.Spec, err)
+	}
+	if _, err := kube.PolicyV1().PodDisruptionBudgets(w.namespace).Get(ctx, kubia, metav1.GetOptions{}); err != nil {
+		t.Errorf("the PodDisruptionBudget was deleted: %v", err)
+	}
+	gate(watchedWebsites).thaw()
+	if err := waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range flaps(h.all(ctx, t, 2)) {
+		t.Error(problem)
+	}
+}
+
+// TestWatchesExpire has all watches end during many changes, and start again:
 // a Website that is replaced and children that come and go are seen as one change
 // each, in no particular order.
 func TestWatchesExpire(t *testing.T) {
@@ -208,6 +261,10 @@ func TestWatchesExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	configMap, err := w.configMap(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := api.Delete(ctx, kubia, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +277,7 @@ func TestWatchesExpire(t *testing.T) {
 		}
 	}
 	// Garbage collection may have been first: the owner is gone.
-	if err := kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, kubia+"-nginx", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := kube.CoreV1().ConfigMaps(w.namespace).Delete(ctx, configMap, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -240,7 +297,7 @@ func TestWatchesExpire(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\nits calls: %v", err, c.made())
 	}
-	c.drain(t)
+	c.Drain(t)
 	if writes := w.once(t); len(writes) > 0 {
 		t.Errorf("something was left to do: %v", writes)
 	}
@@ -260,15 +317,20 @@ func TestWatchesOutOfStep(t *testing.T) {
 			}
 			changes := []string{`{"spec":{"replicas":3}}`, `{"spec":{"serving":{"fallback":"SPA"}}}`, `{"spec":{"replicas":1}}`, `{"spec":{"serving":{"fallback":"None"},"replicas":2}}`}
 			for _, change := range changes {
-				before, _ := c.passes.of(kubia)
+				before, _ := c.reconciles.Of(kubia)
 				if err := w.patch(ctx, kubia, change); err != nil {
 					t.Fatal(err)
 				}
-				if err := c.passes.await(ctx, kubia, before+1); err != nil {
+				if err := c.reconciles.Await(ctx, kubia, before+1); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) }); err != nil {
+			err := waitUntil(ctx, func(ctx context.Context) error {
+				// The controller hears late that the PodDisruptionBudget of 3 replicas went with them.
+				_, err := kube.PolicyV1().PodDisruptionBudgets(w.namespace).Get(ctx, kubia, metav1.GetOptions{})
+				return errors.Join(err, kubiaSettled(ctx, w))
+			})
+			if err != nil {
 				t.Fatalf("%v\nits calls: %v", err, c.made())
 			}
 			for _, problem := range flaps(h.all(ctx, t, int64(len(changes)+1))) {
@@ -279,9 +341,9 @@ func TestWatchesOutOfStep(t *testing.T) {
 					t.Errorf("%s was done %d times for %d changes", site, n, len(changes))
 				}
 			}
-			passes, _ := c.passes.of(kubia)
-			t.Logf("%d passes, %d writes of children, %d of the status", passes, c.childWrites(), c.statusWrites())
-			c.drain(t)
+			reconciles, _ := c.reconciles.Of(kubia)
+			t.Logf("%d reconciles, %d writes of children, %d of the status", reconciles, c.childWrites(), c.statusWrites())
+			c.Drain(t)
 			if writes := w.once(t); len(writes) > 0 {
 				t.Errorf("something was left to do: %v", writes)
 			}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,13 +18,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // state is what a controller has made of a namespace, without what differs from
 // one namespace and moment to the next: one entry per object, as JSON.
 type state map[string]string
 
-// diff tells what is different in two states.
+// diff returns what is different in two states.
 func (s state) diff(want state) string {
 	var lines []string
 	for name, content := range want {
@@ -46,7 +49,7 @@ type observer struct {
 }
 
 func newObserver() (*observer, error) {
-	config, err := cluster.AdminConfig()
+	config, err := framework.Cluster.AdminConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +99,16 @@ func (o *observer) read(ctx context.Context, namespace string) (state, error) {
 // normalizer replaces what is unique to a run.
 type normalizer struct {
 	unique *strings.Replacer
-	uids   sets.Set[types.UID]
+	// nodePorts are replaced as whole numbers: one is the beginning of another number.
+	nodePorts map[string]*regexp.Regexp
+	uids      sets.Set[types.UID]
 	// replicaSets counts those seen, by owner and pods.
 	replicaSets map[string]int
 }
 
 func newNormalizer(namespace string, objects []unstructured.Unstructured) *normalizer {
 	pairs, uids := []string{namespace, "<namespace>"}, sets.New[types.UID]()
+	nodePorts := map[string]*regexp.Regexp{}
 	for _, object := range objects {
 		uids.Insert(object.GetUID())
 		pairs = append(pairs, string(object.GetUID()), fmt.Sprintf("<uid of %s %s>", object.GetKind(), object.GetName()))
@@ -112,14 +118,14 @@ func newNormalizer(namespace string, objects []unstructured.Unstructured) *norma
 		ports, _, _ := unstructured.NestedSlice(object.Object, "spec", "ports")
 		for _, port := range ports {
 			if port, ok := port.(map[string]any); ok && port["nodePort"] != nil {
-				pairs = append(pairs, fmt.Sprint(port["nodePort"]), fmt.Sprintf(`"<nodePort of %s>"`, object.GetName()))
+				nodePorts[object.GetName()] = regexp.MustCompile(fmt.Sprintf(`\b%v\b`, port["nodePort"]))
 			}
 		}
 		if ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP"); ip != "" {
 			pairs = append(pairs, ip, "<clusterIP>")
 		}
 	}
-	return &normalizer{unique: strings.NewReplacer(pairs...), uids: uids, replicaSets: map[string]int{}}
+	return &normalizer{unique: strings.NewReplacer(pairs...), nodePorts: nodePorts, uids: uids, replicaSets: map[string]int{}}
 }
 
 // garbage reports whether the owner of an object is gone. Garbage collection will
@@ -152,7 +158,7 @@ func (n *normalizer) entry(object unstructured.Unstructured) (name, content stri
 	case v1beta1Kind:
 		forgetTimes(object.Object)
 	case "ReplicaSet":
-		// How many there are tells about rollouts. Their names depend on what
+		// How many there are shows rollouts. Their names depend on what
 		// was there before.
 		owner := ""
 		for _, reference := range object.GetOwnerReferences() {
@@ -171,39 +177,50 @@ func (n *normalizer) entry(object unstructured.Unstructured) (name, content stri
 	if err != nil {
 		return "", "", err
 	}
-	return name, n.unique.Replace(string(data)), nil
+	content = n.unique.Replace(string(data))
+	for service, port := range n.nodePorts {
+		content = port.ReplaceAllString(content, fmt.Sprintf(`"<nodePort of %s>"`, service))
+	}
+	return name, content, nil
 }
 
 const v1beta1Kind = "Website"
 
-// ours returns what the controller is known to have written to an object.
+// ours returns what the controller is known to have written to an object, but times: of the
+// condition that a Website is created with, it is the owner only if its own write comes in a
+// later second.
 func ours(entries []metav1.ManagedFieldsEntry) []any {
 	var kept []any
 	for _, entry := range entries {
 		if entry.Manager == "website-controller" {
-			kept = append(kept, fmt.Sprintf("%s %s %s", entry.Operation, entry.Subresource, entry.FieldsV1.GetRawString()))
+			fields := strings.ReplaceAll(entry.FieldsV1.GetRawString(), `"f:lastTransitionTime":{},`, "")
+			kept = append(kept, fmt.Sprintf("%s %s %s", entry.Operation, entry.Subresource, fields))
 		}
 	}
 	slices.SortFunc(kept, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return kept
 }
 
-// forgetTimes removes the times from conditions.
+// forgetTimes removes the times from conditions and from the history, and the cause of a
+// release: it is what was remembered when the commit was published, which a fault can delay
+// until the spec has been reconciled.
 func forgetTimes(website map[string]any) {
-	conditions, found, _ := unstructured.NestedSlice(website, "status", "conditions")
-	if !found {
-		return
-	}
-	for _, condition := range conditions {
-		if condition, ok := condition.(map[string]any); ok {
-			delete(condition, "lastTransitionTime")
+	for field, times := range map[string][]string{"conditions": {"lastTransitionTime"}, "history": {"cause", "delayMilliseconds", "publishedTime"}} {
+		entries, found, _ := unstructured.NestedSlice(website, "status", field)
+		if !found {
+			continue
 		}
+		for _, entry := range entries {
+			if entry, ok := entry.(map[string]any); ok {
+				maps.DeleteFunc(entry, func(name string, _ any) bool { return slices.Contains(times, name) })
+			}
+		}
+		_ = unstructured.SetNestedSlice(website, entries, "status", field)
 	}
-	_ = unstructured.SetNestedSlice(website, conditions, "status", "conditions")
 }
 
-// told returns how often users were told what about the Websites of a namespace.
-func (o *observer) told(ctx context.Context, namespace string) (map[string]int, error) {
+// reported returns how often which events were reported about the Websites of a namespace.
+func (o *observer) reported(ctx context.Context, namespace string) (map[string]int, error) {
 	events, err := kube.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err

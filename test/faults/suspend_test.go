@@ -3,22 +3,22 @@ package faults
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 
 // remote is the repository behind the Websites of a world, and answers for the
-// pods, which are simulated: each serves the commit that it is told to, or the
+// pods, which are simulated: each serves the commit that it is set to, or the
 // head of the repository.
 type remote struct {
 	mu   sync.Mutex
@@ -34,28 +34,15 @@ func (r *remote) push(commit string) {
 
 // answer is what a pod says to a request through the pod proxy.
 func (r *remote) answer(request *http.Request) (*http.Response, error) {
-	info, err := requestInfo.NewRequestInfo(request)
-	if err != nil {
-		return nil, err
-	}
-	name, _, _ := strings.Cut(info.Name, ":")
-	pod, err := kube.CoreV1().Pods(info.Namespace).Get(request.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
 	r.mu.Lock()
 	commit := r.head
 	r.mu.Unlock()
-	if kept := workload.CommitOf(&pod.Spec); kept != "" {
-		commit = kept
-	}
-	body := map[string]string{
-		"commit": commit, "startupz": "ok", "metrics": `git_sync_count_total{status="success"} 1`,
-	}[info.Parts[len(info.Parts)-1]] + "\n"
-	return &http.Response{
-		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: request,
-	}, nil
+	return framework.PodAnswers(func(pod *corev1.Pod) map[string]string {
+		if kept := workload.CommitOf(&pod.Spec); kept != "" {
+			return framework.Serving(kept)
+		}
+		return framework.Serving(commit)
+	}).Answer(kube, request)
 }
 
 // publishes returns an error until a Website is served, follows its repository
@@ -65,7 +52,7 @@ func (w world) publishes(ctx context.Context, name, commit string) error {
 }
 
 // serves returns an error until a Website is served and says that its pods serve
-// a commit, for a reason, and its pods are told to stay on a commit if it is not
+// a commit, for a reason, and its pods are set to stay on a commit if it is not
 // empty.
 func (w world) serves(ctx context.Context, name, commit, reason, kept string) error {
 	site, err := w.get(ctx, name)
@@ -81,7 +68,7 @@ func (w world) serves(ctx context.Context, name, commit, reason, kept string) er
 		return err
 	}
 	if got := workload.CommitOf(&deployment.Spec.Template.Spec); got != kept {
-		return fmt.Errorf("the pods of Website %s are told to stay on commit %q, want %q", name, got, kept)
+		return fmt.Errorf("the pods of Website %s are set to stay on commit %q, want %q", name, got, kept)
 	}
 	return w.settled(ctx, name)
 }

@@ -9,7 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // site is where the controller calls the API server: what it does to which
@@ -40,13 +41,9 @@ type call struct {
 
 func (c call) String() string { return fmt.Sprintf("%s #%d", c.site, c.n+1) }
 
-var requestInfo = &request.RequestInfoFactory{
-	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
-}
-
 // siteOf reads from a request what RBAC will.
 func siteOf(r *http.Request) (site, error) {
-	info, err := requestInfo.NewRequestInfo(r)
+	info, err := framework.RequestInfo.NewRequestInfo(r)
 	if err != nil {
 		return site{}, err
 	}
@@ -82,7 +79,7 @@ type wire struct {
 	// Kubernetes 1.34: informers list before they watch.
 	listing bool
 
-	// remote is what pods publish; nil where nobody asks them. It is set before
+	// remote is what pods publish; nil where pods are not probed. It is set before
 	// the first call.
 	remote *remote
 
@@ -104,12 +101,8 @@ func (w *wire) wrap(base http.RoundTripper) http.RoundTripper {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bases = append(w.bases, base)
-	return roundTripper(func(r *http.Request) (*http.Response, error) { return w.roundTrip(base, r) })
+	return framework.RoundTripper(func(r *http.Request) (*http.Response, error) { return w.roundTrip(base, r) })
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	s, err := siteOf(r)

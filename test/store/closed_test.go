@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 const websitesPath = "/apis/mycontroller.nevermosby.io/v1beta1/namespaces/" + namespace + "/websites"
@@ -45,9 +46,8 @@ var closedRequests = []struct{ method, path, contentType, body string }{
 }
 
 // closed waits until the server is closed for a reason, and fails if a request for
-// Websites gets any other answer than 503 before the time is over. It calls
-// halfway in the middle of it.
-func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reason string, duration time.Duration, halfway func()) {
+// Websites gets any other answer than 503 before the time is over.
+func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reason string, duration time.Duration) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(e.config)
 	if err != nil {
@@ -55,10 +55,10 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 	}
 	// A closed server answers at once, also what it was asked before.
 	client.Timeout = 20 * time.Second
-	waitFor(t, "the server is closed because of "+reason, waitTimeout, func(ctx context.Context) error {
+	framework.WaitFor(t, "the server is closed because of "+reason, func(ctx context.Context) error {
 		return e.refused(ctx, t, client, websitesPath, reason)
 	})
-	start, passed := time.Now(), false
+	start := time.Now()
 	for round := 0; time.Since(start) < duration; round++ {
 		for _, r := range closedRequests {
 			request, err := http.NewRequestWithContext(t.Context(), r.method, e.config.Host+r.path, strings.NewReader(r.body))
@@ -75,10 +75,6 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 			if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || !strings.Contains(string(body), reason) {
 				t.Fatalf("%s %s answered %d, Retry-After %q: %s", r.method, r.path, response.StatusCode, response.Header.Get("Retry-After"), body)
 			}
-		}
-		if halfway != nil && !passed && time.Since(start) > duration/2 {
-			passed = true
-			halfway()
 		}
 		// The next round of requests; GC has had its chances in between.
 		select {
@@ -162,7 +158,7 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 	if want := fmt.Sprintf("website_apiserver_store_closed{reason=%q} 1\n", reason); !strings.Contains(string(metrics), want) {
 		t.Errorf("the metrics lack %s", want)
 	}
-	waitFor(t, "there is an event "+reason, waitTimeout, func(ctx context.Context) error {
+	framework.WaitFor(t, "there is an event "+reason, func(ctx context.Context) error {
 		events, err := e.kube.EventsV1().Events("website-system").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
 		if err != nil {
 			return err
@@ -181,14 +177,20 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 	}
 }
 
-// storeCommand runs "website-apiserver store" with the flags of a server.
+// storeCommand runs "website-apiserver store" with the flags of a server and the
+// credentials of the host cluster.
 func (e *environment) storeCommand(ctx context.Context, server *devcluster.Process, command string) (string, error) {
-	args := []string{"store", command, "--kubeconfig=" + e.Kubeconfig()}
+	return e.offlineStoreCommand(ctx, server, command, "--kubeconfig="+e.Kubeconfig())
+}
+
+// offlineStoreCommand runs "website-apiserver store" with the flags by which a server
+// finds its store, and without the host cluster.
+func (e *environment) offlineStoreCommand(ctx context.Context, server *devcluster.Process, args ...string) (string, error) {
 	for _, arg := range server.Args()[1:] {
 		if strings.HasPrefix(arg, "--data-dir=") || strings.HasPrefix(arg, "--etcd-") {
 			args = append(args, arg)
 		}
 	}
-	output, err := exec.CommandContext(ctx, server.Args()[0], args...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, server.Args()[0], append([]string{"store"}, args...)...).CombinedOutput()
 	return string(output), err
 }

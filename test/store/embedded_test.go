@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
@@ -20,78 +19,73 @@ const (
 	all  = 50
 )
 
+// TestEmptyStoreAndARestartedGarbageCollector gives a website-apiserver with an embedded
+// etcd an empty data directory. A garbage collector that starts over knows no owner.
+func TestEmptyStoreAndARestartedGarbageCollector(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t, devcluster.Options{})
+	e.createAndReconcile(t, 0, all)
+	children := e.mustHaveChildren(t)
+	e.replaceData(t, children, func(string) {}, func() {
+		server, url, manager := e.Process("website-apiserver"), e.WebsiteAPIServerURL(), e.Process("kube-controller-manager")
+		e.closed(t, server, url, "StoreEmpty", closedTime)
+		if err := manager.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := manager.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// It waits up to 30 seconds for its caches.
+		e.closed(t, server, url, "StoreEmpty", 2*closedTime)
+	})
+}
+
+// replaceData has website-apiserver started with what prepare makes of an empty data
+// directory, has check prove that it is closed, and brings the right directory back.
+func (e *environment) replaceData(t *testing.T, children map[types.UID]child, prepare func(data string), check func()) {
+	t.Helper()
+	server, dataDir := e.Process("website-apiserver"), e.WebsiteDataDir()
+	mustStop(t, server)
+	restore := replaceDirectory(t, dataDir)
+	data := filepath.Join(dataDir, "etcd", "data")
+	if err := os.MkdirAll(filepath.Dir(data), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	prepare(data)
+	mustStart(t, server)
+	check()
+	e.unharmed(t, children)
+	mustStop(t, server)
+	restore()
+	mustStart(t, server)
+	e.opens(t, all)
+	e.unharmed(t, children)
+}
+
 // TestEmbeddedStoreIsReplaced gives a website-apiserver with an embedded etcd one
 // wrong data directory after the other, under 50 Websites.
 func TestEmbeddedStoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	e := newEnvironment(t, devcluster.Options{})
 	server, url, dataDir := e.Process("website-apiserver"), e.WebsiteAPIServerURL(), e.WebsiteDataDir()
-	stop := func() {
-		t.Helper()
-		if err := server.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 
-	e.create(t, 0, half)
-	stop()
+	e.createAndReconcile(t, 0, half)
+	mustStop(t, server)
 	older := filepath.Join(t.TempDir(), "older")
 	if err := os.CopyFS(older, os.DirFS(filepath.Join(dataDir, "etcd", "data"))); err != nil {
 		t.Fatal(err)
 	}
 	mustStart(t, server)
-	e.create(t, half, all)
+	e.createAndReconcile(t, half, all)
 	children := e.mustHaveChildren(t)
 
-	// replace has the server started with what prepare makes of an empty data
-	// directory, checks that it is closed, and brings the right one back.
-	replace := func(t *testing.T, prepare func(data string), check func()) {
-		t.Helper()
-		stop()
-		right := dataDir + "-right"
-		if err := os.Rename(dataDir, right); err != nil {
-			t.Fatal(err)
-		}
-		data := filepath.Join(dataDir, "etcd", "data")
-		if err := os.MkdirAll(filepath.Dir(data), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		prepare(data)
-		mustStart(t, server)
-		check()
-		e.unharmed(t, children)
-		stop()
-		if err := os.RemoveAll(dataDir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(right, dataDir); err != nil {
-			t.Fatal(err)
-		}
-		mustStart(t, server)
-		e.opens(t, all)
-		e.unharmed(t, children)
-	}
-
-	t.Run("empty, while kube-controller-manager is restarted", func(t *testing.T) {
-		manager := e.Process("kube-controller-manager")
-		replace(t, func(string) {}, func() {
-			e.closed(t, server, url, "StoreEmpty", longClosedTime, func() {
-				if err := manager.Restart(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if err := manager.WaitReady(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			})
-		})
-	})
 	t.Run("older, without half of the Websites", func(t *testing.T) {
-		replace(t, func(data string) {
+		e.replaceData(t, children, func(data string) {
 			if err := os.CopyFS(data, os.DirFS(older)); err != nil {
 				t.Fatal(err)
 			}
 		}, func() {
-			e.closed(t, server, url, "StoreOutdated", closedTime, nil)
+			e.closed(t, server, url, "StoreOutdated", closedTime)
 			output, _ := e.storeCommand(t.Context(), server, "check")
 			want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children), (all-half)*childrenOfEach)
 			if !strings.Contains(output, want) {
@@ -106,22 +100,16 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 	})
 	t.Run("another cluster's, with Websites of the same names", func(t *testing.T) {
 		other := newEnvironment(t, devcluster.Options{WithoutController: true})
-		for i := range all {
-			if _, err := other.websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), newWebsite(websiteName(i)), metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := other.Process("website-apiserver").Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		replace(t, func(data string) {
+		other.create(t, 0, all)
+		mustStop(t, other.Process("website-apiserver"))
+		e.replaceData(t, children, func(data string) {
 			if err := os.CopyFS(data, os.DirFS(filepath.Join(other.WebsiteDataDir(), "etcd", "data"))); err != nil {
 				t.Fatal(err)
 			}
-		}, func() { e.closed(t, server, url, "StoreForeign", closedTime, nil) })
+		}, func() { e.closed(t, server, url, "StoreForeign", closedTime) })
 	})
 	t.Run("another prefix", func(t *testing.T) {
-		stop()
+		mustStop(t, server)
 		misled, otherURL, err := e.StartAPIServer(t.Context(), "apiserver-other-prefix", "--etcd-prefix=/other")
 		if err != nil {
 			t.Fatal(err)
@@ -130,18 +118,16 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.route(t, otherURL)
-		e.closed(t, misled, otherURL, "StoreEmpty", closedTime, nil)
+		e.closed(t, misled, otherURL, "StoreEmpty", closedTime)
 		e.unharmed(t, children)
-		if err := misled.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustStop(t, misled)
 		mustStart(t, server)
 		e.route(t, url)
 		e.opens(t, all)
 		e.unharmed(t, children)
 	})
 	t.Run("older, and accepted", func(t *testing.T) {
-		stop()
+		mustStop(t, server)
 		data := filepath.Join(dataDir, "etcd", "data")
 		if err := os.RemoveAll(data); err != nil {
 			t.Fatal(err)
@@ -150,7 +136,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustStart(t, server)
-		e.closed(t, server, url, "StoreOutdated", 0, nil)
+		e.closed(t, server, url, "StoreOutdated", 0)
 		output, err := e.storeCommand(t.Context(), server, "accept")
 		if err != nil {
 			t.Fatalf("\"store accept\" failed: %v: %s", err, output)

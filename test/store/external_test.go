@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestExternalStoreIsReplaced replaces the etcd behind running servers, which are
@@ -35,7 +36,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 		}
 	}
 
-	e.create(t, 0, half)
+	e.createAndReconcile(t, 0, half)
 	stop()
 	older := t.TempDir() + "/older"
 	if err := os.CopyFS(older, os.DirFS(dataDir)); err != nil {
@@ -43,7 +44,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 	}
 	mustStart(t, etcd)
 	e.opens(t, half)
-	e.create(t, half, all)
+	e.createAndReconcile(t, half, all)
 	children := e.mustHaveChildren(t)
 	servers := map[string]int{server.Name(): server.PID(), second.Name(): second.PID()}
 
@@ -59,24 +60,16 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 			finish := e.observe(t, e.config.Host, all)
 			finishSecond := e.observe(t, secondURL, all)
 			stop()
-			right := dataDir + "-right"
-			if err := os.Rename(dataDir, right); err != nil {
-				t.Fatal(err)
-			}
+			restore := replaceDirectory(t, dataDir)
 			if err := test.prepare(); err != nil {
 				t.Fatal(err)
 			}
 			mustStart(t, etcd)
-			e.closed(t, server, url, test.reason, closedTime, nil)
+			e.closed(t, server, url, test.reason, closedTime)
 			e.unharmed(t, children)
 
 			stop()
-			if err := os.RemoveAll(dataDir); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(right, dataDir); err != nil {
-				t.Fatal(err)
-			}
+			restore()
 			mustStart(t, etcd)
 			e.opens(t, all)
 			e.unharmed(t, children)
@@ -97,7 +90,7 @@ func (e *environment) observe(t *testing.T, host string, count int) (finish func
 	t.Helper()
 	config := *e.config
 	config.Host = host
-	client := newWebsitesClient(t, &config)
+	client := framework.NewClients(t, &config).Websites.WebsiteV1beta1().Websites(namespace)
 	if _, err := client.List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,10 @@
 package store
 
 import (
-	"context"
 	"os"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -20,23 +18,15 @@ import (
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
-	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 const (
-	// startTimeout includes building the Kubernetes programs where they are not in
-	// the cache yet.
-	startTimeout = 30 * time.Minute
-	// waitTimeout bounds every wait. What is waited for takes seconds; the rest is
-	// for small machines under load.
-	waitTimeout = 2 * time.Minute
 	// openTimeout is how long the server may stay closed with the right store back.
 	openTimeout = 5 * time.Second
 	// closedTime is three times what the garbage collector takes from an owner that
 	// is not found to the last deleted child.
 	closedTime = 30 * time.Second
-	// longClosedTime leaves room for a restart of kube-controller-manager.
-	longClosedTime = 3 * time.Minute
 )
 
 // environment is a cluster of one test, with clients of a user who may do
@@ -52,29 +42,14 @@ type environment struct {
 
 func newEnvironment(t *testing.T, options devcluster.Options) *environment {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	options.Node, options.Progress = devcluster.NodeSimulated, os.Stderr
-	cluster, err := devcluster.Up(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	e := &environment{Cluster: cluster}
-	if e.config, err = cluster.AdminConfig(); err != nil {
+	e := &environment{Cluster: framework.StartCluster(t, options)}
+	var err error
+	if e.config, err = e.AdminConfig(); err != nil {
 		t.Fatal(err)
 	}
 	e.config.QPS = -1
-	if e.kube, err = kubernetes.NewForConfig(e.config); err != nil {
-		t.Fatal(err)
-	}
-	if e.websites, err = versioned.NewForConfig(e.config); err != nil {
-		t.Fatal(err)
-	}
+	clients := framework.NewClients(t, e.config)
+	e.kube, e.websites = clients.Kubernetes, clients.Websites
 	if e.metadata, err = metadata.NewForConfig(e.config); err != nil {
 		t.Fatal(err)
 	}
@@ -95,25 +70,27 @@ func mustStart(t *testing.T, p *devcluster.Process) {
 	}
 }
 
-// waitFor waits until done returns no error.
-func waitFor(t *testing.T, what string, timeout time.Duration, done func(context.Context) error) {
+func mustStop(t *testing.T, p *devcluster.Process) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		last = done(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting until %s: %v: %v", what, err, last)
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// newWebsitesClient is one of the server that config names.
-func newWebsitesClient(t *testing.T, config *rest.Config) websitev1beta1.WebsiteInterface {
+// replaceDirectory moves a directory away until the returned function brings it back.
+func replaceDirectory(t *testing.T, dir string) (restore func()) {
 	t.Helper()
-	client, err := versioned.NewForConfig(config)
-	if err != nil {
+	right := dir + "-right"
+	if err := os.Rename(dir, right); err != nil {
 		t.Fatal(err)
 	}
-	return client.WebsiteV1beta1().Websites(namespace)
+	return func() {
+		t.Helper()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(right, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // route has kube-apiserver send requests for Websites to the server at address.
@@ -30,7 +32,7 @@ func (e *environment) route(t *testing.T, address string) {
 		if _, err := client.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, name+" leads to "+address, waitTimeout, func(ctx context.Context) error {
+		framework.WaitFor(t, name+" leads to "+address, func(ctx context.Context) error {
 			service, err := client.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err

@@ -9,38 +9,48 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 const namespace = metav1.NamespaceDefault
 
-// childrenOfEach is how many children a Website with one replica has: Deployment,
-// Service and ConfigMap.
-const childrenOfEach = 3
+// childrenOfEach is how many children a Website with one replica has: Deployment, Service,
+// and the ConfigMaps of nginx and of the agent.
+const childrenOfEach = 4
 
 func websiteName(i int) string { return fmt.Sprintf("w%d", i) }
 
-func newWebsite(name string) *v1beta1.Website {
-	return &v1beta1.Website{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Spec:       v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Repository: "https://example.com/" + name + ".git"}},
+// create creates the Websites from, from+1, ... to-1.
+func (e *environment) create(t *testing.T, from, to int) {
+	t.Helper()
+	client := e.websites.WebsiteV1beta1().Websites(namespace)
+	for i := from; i < to; i++ {
+		// kube-apiserver refuses requests for the group after a restart of
+		// website-apiserver, until it has checked the APIService once more.
+		framework.WaitFor(t, "Website "+websiteName(i)+" is created", func(ctx context.Context) error {
+			_, err := client.Create(ctx, framework.NewWebsite(namespace, websiteName(i)), metav1.CreateOptions{})
+			switch {
+			case apierrors.IsAlreadyExists(err):
+				return nil
+			case err != nil && !apierrors.IsServiceUnavailable(err):
+				t.Fatal(err)
+			}
+			return err
+		})
 	}
 }
 
-// create creates the Websites from, from+1, ... to-1, and waits for their children.
-func (e *environment) create(t *testing.T, from, to int) {
+// createAndReconcile creates Websites as create does, and waits for the children of all.
+func (e *environment) createAndReconcile(t *testing.T, from, to int) {
 	t.Helper()
-	for i := from; i < to; i++ {
-		if _, err := e.websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), newWebsite(websiteName(i)), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	waitFor(t, "the Websites have their children", waitTimeout, func(ctx context.Context) error {
+	e.create(t, from, to)
+	framework.WaitFor(t, "the Websites have their children", func(ctx context.Context) error {
 		children, err := e.children(ctx)
 		if err == nil && len(children) != to*childrenOfEach {
 			err = fmt.Errorf("%d children of %d Websites", len(children), to)
@@ -119,7 +129,7 @@ func (e *environment) opens(t *testing.T, count int) {
 	t.Helper()
 	start := time.Now()
 	client := e.websites.WebsiteV1beta1().Websites(namespace)
-	waitFor(t, "a Website can be written again", openTimeout, func(ctx context.Context) error {
+	framework.WaitWithin(t, openTimeout, "a Website can be written again", func(ctx context.Context) error {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"written-at":"%d"}}}`, time.Now().UnixNano())
 		_, err := client.Patch(ctx, websiteName(0), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
@@ -143,7 +153,7 @@ func (e *environment) opens(t *testing.T, count int) {
 // haveChildren waits until the children are these.
 func (e *environment) haveChildren(t *testing.T, want map[types.UID]child) {
 	t.Helper()
-	waitFor(t, "the children are those expected", waitTimeout, func(ctx context.Context) error {
+	framework.WaitFor(t, "the children are those expected", func(ctx context.Context) error {
 		got, err := e.children(ctx)
 		if err == nil && !maps.Equal(got, want) {
 			err = fmt.Errorf("%d children, want %d", len(got), len(want))

@@ -1,0 +1,2 @@
+// Package kustomize tests the shipped kustomize components with kustomize's library.
+package kustomize

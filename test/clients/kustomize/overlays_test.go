@@ -1,0 +1,266 @@
+package kustomize
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes/scheme"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/images"
+)
+
+// artifacts is the directory of the manifests.
+var artifacts = filepath.Join("..", "..", "..", "artifacts")
+
+// overlays are what administrators install: directories of artifacts, and an own
+// kustomization with each component.
+func overlays(t *testing.T) map[string][]byte {
+	t.Helper()
+	built := map[string][]byte{}
+	for _, name := range []string{"default", "ha", "network-policies"} {
+		built[name] = buildDirectory(t, filepath.Join(artifacts, name))
+	}
+	components, err := os.ReadDir(filepath.Join(artifacts, "components"))
+	if err != nil || len(components) == 0 {
+		t.Fatalf("components: %v, %v", components, err)
+	}
+	for _, component := range components {
+		for _, name := range []string{"default", "ha"} {
+			built[name+" with "+component.Name()] = buildWith(t, name, component.Name())
+		}
+	}
+	return built
+}
+
+// buildWith builds a kustomization of an overlay with a component.
+func buildWith(t *testing.T, overlay, component string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	relative := func(elements ...string) string {
+		absolute, err := filepath.Abs(filepath.Join(append([]string{artifacts}, elements...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := filepath.Rel(dir, absolute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	kustomization := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative(overlay), relative("components", component))
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return buildDirectory(t, dir)
+}
+
+func buildDirectory(t *testing.T, dir string) []byte {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatalf("building %s: %v", dir, err)
+	}
+	manifests, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifests
+}
+
+// foreign are the groups of others that components use. kube-apiserver checks these objects in
+// test/install, with the definitions of test/crds.
+var foreign = []string{"cert-manager.io", "monitoring.coreos.com"}
+
+// decode decodes manifests strictly: an unknown field is an error.
+func decode(t *testing.T, manifests []byte) []runtime.Object {
+	t.Helper()
+	var objects []runtime.Object
+	for _, document := range bytes.Split(manifests, []byte("\n---\n")) {
+		var meta metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &meta); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(foreign, meta.GroupVersionKind().Group) {
+			continue
+		}
+		object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		if err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		if err := yaml.UnmarshalStrict(document, object); err != nil {
+			t.Errorf("%s: %v", kind.Kind, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func TestOverlays(t *testing.T) {
+	for name, manifests := range overlays(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, forbidden := range []string{"insecureSkipTLSVerify", "cluster-admin", ":latest"} {
+				if bytes.Contains(manifests, []byte(forbidden)) {
+					t.Errorf("the manifests have %s", forbidden)
+				}
+			}
+			for _, object := range decode(t, manifests) {
+				switch o := object.(type) {
+				case *appsv1.Deployment:
+					checkPod(t, o.Name, o.Spec.Template, strings.HasSuffix(name, " host-network"))
+				case *appsv1.StatefulSet:
+					checkPod(t, o.Name, o.Spec.Template, strings.HasSuffix(name, " host-network"))
+				case *rbacv1.ClusterRole:
+					checkRules(t, o.Name, o.Rules)
+				case *rbacv1.Role:
+					checkRules(t, o.Name, o.Rules)
+				case *corev1.Secret:
+					t.Errorf("Secret %s is in the manifests", o.Name)
+				}
+			}
+		})
+	}
+}
+
+// checkPod checks what every pod of the installation has. Only website-apiserver may be in the
+// network of its node, if that is what the component is for.
+func checkPod(t *testing.T, name string, template corev1.PodTemplateSpec, hostNetwork bool) {
+	t.Helper()
+	if hostNetwork && name == "website-apiserver" {
+		if !template.Spec.HostNetwork {
+			t.Errorf("%s is not in the network of its node", name)
+		}
+		template.Spec.HostNetwork = false
+	}
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	for _, result := range evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec) {
+		if !result.Allowed {
+			t.Errorf("%s: restricted: %s: %s", name, result.ForbiddenReason, result.ForbiddenDetail)
+		}
+	}
+	spec := template.Spec
+	if spec.ServiceAccountName != name || spec.PriorityClassName != "website-system" || spec.TerminationGracePeriodSeconds == nil {
+		t.Errorf("%s: ServiceAccount %q, priority class %q, grace period %v", name, spec.ServiceAccountName, spec.PriorityClassName, spec.TerminationGracePeriodSeconds)
+	}
+	for _, container := range spec.Containers {
+		if _, tag, ok := strings.Cut(container.Image, ":"); !ok || !strings.HasPrefix(tag, "v") {
+			t.Errorf("%s: image %s has no version", name, container.Image)
+		}
+		if c := container.SecurityContext; c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the root file system can be written", name)
+		}
+		// What serves nothing has nothing to probe.
+		if len(container.Ports) > 0 && (container.LivenessProbe == nil || container.ReadinessProbe == nil || container.StartupProbe == nil) {
+			t.Errorf("%s: a probe is missing", name)
+		}
+		requests, limit := container.Resources.Requests, container.Resources.Limits.Memory()
+		if requests.Cpu().IsZero() || requests.Memory().IsZero() || limit.IsZero() {
+			t.Errorf("%s: resources are %+v", name, container.Resources)
+		}
+		checkGoMemory(t, name, container.Env, limit)
+	}
+}
+
+// checkGoMemory checks that Go collects garbage before the limit of memory is reached.
+func checkGoMemory(t *testing.T, name string, env []corev1.EnvVar, limit *resource.Quantity) {
+	t.Helper()
+	i := slices.IndexFunc(env, func(v corev1.EnvVar) bool { return v.Name == "GOMEMLIMIT" })
+	if i < 0 {
+		t.Errorf("%s: GOMEMLIMIT is not set", name)
+		return
+	}
+	memory, err := resource.ParseQuantity(strings.TrimSuffix(env[i].Value, "B"))
+	if err != nil || memory.Cmp(*limit) >= 0 || memory.Value()*2 < limit.Value() {
+		t.Errorf("%s: GOMEMLIMIT is %s, %v, and the limit %s", name, env[i].Value, err, limit)
+	}
+}
+
+// checkRules checks that roles name what they permit, and Secrets by name.
+func checkRules(t *testing.T, name string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	for _, rule := range rules {
+		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
+			if slices.Contains(list, "*") {
+				t.Errorf("role %s has a wildcard: %+v", name, rule)
+			}
+		}
+		if slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 && !slices.Equal(rule.Verbs, []string{"create"}) {
+			t.Errorf("role %s permits %v of all Secrets", name, rule.Verbs)
+		}
+	}
+}
+
+// Images are replaced in one place, those of the pods of Websites included.
+func TestImages(t *testing.T) {
+	product := sets.New(images.APIServer, images.Controller, images.Agent, images.GitSync, images.Nginx)
+	if got := imagesOf(t, buildDirectory(t, filepath.Join(artifacts, "default"))); !got.Equal(product) {
+		t.Errorf("images are %v, want %v", sets.List(got), sets.List(product))
+	}
+	private := sets.New[string]()
+	for image := range product {
+		private.Insert("registry.example.com/kubesites/" + image[strings.LastIndex(image, "/")+1:])
+	}
+	manifests := buildWith(t, "default", "registry")
+	if got := imagesOf(t, manifests); !got.Equal(private) {
+		t.Errorf("with the component, images are %v, want %v", sets.List(got), sets.List(private))
+	}
+	accounts := map[string][]corev1.LocalObjectReference{}
+	for _, object := range decode(t, manifests) {
+		if account, ok := object.(*corev1.ServiceAccount); ok {
+			accounts[account.Name] = account.ImagePullSecrets
+		}
+	}
+	want := []corev1.LocalObjectReference{{Name: "registry-credentials"}}
+	if !maps.EqualFunc(accounts, map[string][]corev1.LocalObjectReference{"website-apiserver": want, "website-controller": want},
+		func(a, b []corev1.LocalObjectReference) bool { return slices.Equal(a, b) }) {
+		t.Errorf("pull secrets of ServiceAccounts are %v", accounts)
+	}
+}
+
+// imagesOf are the images of containers and those in variables of website-controller.
+func imagesOf(t *testing.T, manifests []byte) sets.Set[string] {
+	t.Helper()
+	found := sets.New[string]()
+	for _, object := range decode(t, manifests) {
+		var spec corev1.PodSpec
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			spec = o.Spec.Template.Spec
+		case *appsv1.StatefulSet:
+			spec = o.Spec.Template.Spec
+		}
+		for _, container := range spec.Containers {
+			found.Insert(container.Image)
+			for _, v := range container.Env {
+				if strings.HasSuffix(v.Name, "_IMAGE") {
+					found.Insert(v.Value)
+					if flag := "-image=$(" + v.Name + ")"; !slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasSuffix(arg, flag) }) {
+						t.Errorf("no flag of %s has the value of %s", container.Name, v.Name)
+					}
+				}
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,284 @@
+package outage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// answerTime is twice the time within which a client gets its 503, for slow machines.
+const answerTime = 6 * time.Second
+
+// faults are the ways in which etcd is away.
+var faults = []struct {
+	name string
+	// prepare comes before anything else, if there is one.
+	prepare    func(t *testing.T, etcd *devcluster.Process)
+	begin, end func(t *testing.T, etcd *devcluster.Process)
+}{
+	{
+		name:  "hangs",
+		begin: func(t *testing.T, etcd *devcluster.Process) { signal(t, etcd, syscall.SIGSTOP) },
+		end:   func(t *testing.T, etcd *devcluster.Process) { signal(t, etcd, syscall.SIGCONT) },
+	},
+	{
+		name: "is killed",
+		begin: func(t *testing.T, etcd *devcluster.Process) {
+			if err := etcd.Kill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		end: func(t *testing.T, etcd *devcluster.Process) {
+			if err := etcd.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	},
+	{name: "has a full disk", prepare: moveToSmallDisk, begin: fillDisk, end: emptyDisk},
+}
+
+func signal(t *testing.T, p *devcluster.Process, s syscall.Signal) {
+	t.Helper()
+	if err := p.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOutage takes the etcd of Websites away, and has everything else in the cluster used
+// meanwhile.
+func TestOutage(t *testing.T) {
+	framework.RequireCluster(t)
+	etcd := framework.Cluster.Process("website-etcd")
+	for _, fault := range faults {
+		t.Run(fault.name, func(t *testing.T) {
+			if fault.prepare != nil {
+				fault.prepare(t, etcd)
+			}
+			namespace := framework.NewNamespace(t)
+			website := framework.MustCreate(t, framework.NewWebsite(namespace, "site"))
+			framework.WaitFor(t, "the watch cache has the Website", func(ctx context.Context) error {
+				_, err := framework.Websites(t, namespace).Get(ctx, website.Name, metav1.GetOptions{ResourceVersion: "0"})
+				return err
+			})
+			framework.WaitFor(t, "the Website has its Deployment", func(ctx context.Context) error {
+				_, err := framework.Admin(t).Kubernetes.AppsV1().Deployments(namespace).Get(ctx, website.Name, metav1.GetOptions{})
+				return err
+			})
+			second, secondURL, err := framework.Cluster.StartAPIServer(t.Context(), "second-"+strings.ReplaceAll(fault.name, " ", "-"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := second.Stop(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := second.WaitReady(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			lines := logLines(t)
+
+			fault.begin(t, etcd)
+			ended := false
+			t.Cleanup(func() {
+				if !ended {
+					fault.end(t, etcd)
+				}
+			})
+			begun := time.Now()
+			websitesAreUnavailable(t, namespace)
+			restartsWithoutEtcd(t, second, secondURL)
+			deleted := deleteNamespace(t)
+			for round := 0; round == 0 || time.Since(begun) < *outageTime; round++ {
+				othersWork(t, namespace, round)
+				cachedReads(t, namespace)
+			}
+			if *outageTime >= time.Minute {
+				controllerManagerRestarts(t, namespace)
+			}
+			stillThere(t, deleted)
+			t.Logf("etcd was away for %s; kube-apiserver has logged %d lines about Websites", time.Since(begun), logLines(t)-lines)
+
+			ended = true
+			fault.end(t, etcd)
+			back := time.Now()
+			framework.WaitFor(t, "Websites can be written again", func(ctx context.Context) error {
+				_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, "after"), metav1.CreateOptions{})
+				return err
+			})
+			t.Logf("Websites can be written %s after etcd is back", time.Since(back))
+			opens(t, secondURL)
+			gone(t, deleted)
+			t.Logf("the namespace is gone %s after etcd is back", time.Since(back))
+		})
+	}
+}
+
+// websitesAreUnavailable: all requests that need etcd are answered with 503, in time.
+func websitesAreUnavailable(t *testing.T, namespace string) {
+	t.Helper()
+	websites := framework.Websites(t, namespace)
+	requests := map[string]func(ctx context.Context) error{
+		"get":  func(ctx context.Context) error { _, err := websites.Get(ctx, "site", metav1.GetOptions{}); return err },
+		"list": func(ctx context.Context) error { _, err := websites.List(ctx, metav1.ListOptions{}); return err },
+		"page": func(ctx context.Context) error {
+			_, err := websites.List(ctx, metav1.ListOptions{Limit: 1})
+			return err
+		},
+		"delete": func(ctx context.Context) error { return websites.Delete(ctx, "site", metav1.DeleteOptions{}) },
+		"create": func(ctx context.Context) error {
+			_, err := websites.Create(ctx, framework.NewWebsite(namespace, "new"), metav1.CreateOptions{DryRun: nil})
+			return err
+		},
+	}
+	// The first ones run into the timeout, the others do not.
+	for _, when := range []string{"first", "later"} {
+		var parallel sync.WaitGroup
+		for name, request := range requests {
+			if when == "first" && (name == "delete" || name == "create") {
+				continue // An etcd that hangs would carry them out later.
+			}
+			parallel.Go(func() {
+				start := time.Now()
+				err := request(t.Context())
+				took := time.Since(start)
+				t.Logf("%s %s: %v after %s", when, name, err, took)
+				if !apierrors.IsServiceUnavailable(err) || took > answerTime {
+					t.Errorf("%s without etcd = %v after %s, want 503 within 3s", name, err, took)
+				}
+			})
+		}
+		parallel.Wait()
+		if when == "first" {
+			framework.WaitFor(t, "the outage is known", func(ctx context.Context) error {
+				code, metrics, err := framework.SecureGet(ctx, t, framework.Cluster.WebsiteAPIServerURL()+"/metrics", true)
+				if err == nil && !strings.Contains(metrics, "website_apiserver_store_reachable 0") {
+					err = fmt.Errorf("GET /metrics = %d without website_apiserver_store_reachable 0", code)
+				}
+				return err
+			})
+		}
+	}
+	framework.WaitFor(t, "there is an event", func(ctx context.Context) error {
+		events, err := framework.Admin(t).Kubernetes.EventsV1().Events("website-system").List(ctx, metav1.ListOptions{FieldSelector: "reason=StoreUnreachable"})
+		if err == nil && len(events.Items) == 0 {
+			err = errors.New("no event StoreUnreachable")
+		}
+		return err
+	})
+}
+
+// cachedReads: reads at resourceVersion 0 are answered from the watch cache.
+func cachedReads(t *testing.T, namespace string) {
+	t.Helper()
+	websites := framework.Websites(t, namespace)
+	if _, err := websites.Get(t.Context(), "site", metav1.GetOptions{ResourceVersion: "0"}); err != nil {
+		t.Errorf("get at resourceVersion 0: %v", err)
+	}
+	if list, err := websites.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}); err != nil || len(list.Items) != 1 {
+		t.Errorf("list at resourceVersion 0 = %v, %v; want the Website", list, err)
+	}
+}
+
+// restartsWithoutEtcd ends a server by SIGTERM, promptly, and starts it: it is ready,
+// serves discovery, and says why it does not serve Websites.
+func restartsWithoutEtcd(t *testing.T, server *devcluster.Process, url string) {
+	t.Helper()
+	start := time.Now()
+	if err := server.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := server.Wait(t.Context())
+	t.Logf("SIGTERM: %+v (%v) after %s", exit, err, time.Since(start))
+	if err != nil || exit.Code != 0 || time.Since(start) > 15*time.Second {
+		t.Errorf("SIGTERM without etcd: %+v (%v) after %s, want exit code 0 at once", exit, err, time.Since(start))
+	}
+	start = time.Now()
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ready %s after its start", time.Since(start))
+	for path, want := range map[string]struct {
+		code int
+		body string
+	}{
+		"/apis/mycontroller.nevermosby.io/v1beta1": {http.StatusOK, `"websites"`},
+		"/openapi/v2": {http.StatusOK, "mycontroller"},
+		"/livez":      {http.StatusOK, "ok"},
+		"/apis/mycontroller.nevermosby.io/v1beta1/websites": {http.StatusServiceUnavailable, "StoreUnverified"},
+	} {
+		if code, body, err := framework.SecureGet(t.Context(), t, url+path, true); err != nil || code != want.code || !strings.Contains(body, want.body) {
+			t.Errorf("GET %s of a server that has started without etcd = %d (%v) %.200s, want %d with %q", path, code, err, body, want.code, want.body)
+		}
+	}
+}
+
+func opens(t *testing.T, url string) {
+	t.Helper()
+	framework.WaitFor(t, "the server that was restarted opens", func(ctx context.Context) error {
+		code, body, err := framework.SecureGet(ctx, t, url+"/apis/mycontroller.nevermosby.io/v1beta1/websites", true)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+}
+
+// deleteNamespace deletes one that has no Websites.
+func deleteNamespace(t *testing.T) string {
+	t.Helper()
+	name := framework.NewNamespace(t)
+	if err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// stillThere: whether there are Websites in the namespace is unknown.
+func stillThere(t *testing.T, namespace string) {
+	t.Helper()
+	if _, err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
+		t.Errorf("a namespace was deleted although its Websites could not be listed: %v", err)
+	}
+}
+
+func gone(t *testing.T, namespace string) {
+	t.Helper()
+	framework.WaitFor(t, "the namespace is gone", func(ctx context.Context) error {
+		_, err := framework.Admin(t).Kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err == nil:
+			return errors.New("it is there")
+		default:
+			return err
+		}
+	})
+}
+
+// logLines counts what kube-apiserver has logged about Websites.
+func logLines(t *testing.T) int {
+	t.Helper()
+	data, err := os.ReadFile(framework.Cluster.Process("kube-apiserver").LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(data), "mycontroller.nevermosby.io")
+}

@@ -1,0 +1,72 @@
+package install
+
+import (
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+var withHelm = flag.Bool("helm", false, "install the chart with helm as well, after the kustomize manifests")
+
+// chartValues are those of the charts that kube-apiserver checks.
+var chartValues = map[string]string{
+	"chart":            "ha=false",
+	"chart of ha":      "ha=true",
+	"chart, all of it": "ha=true,certManager=true,monitoring=true,networkPolicies=true",
+}
+
+// buildHelm builds helm from its Go module.
+func buildHelm(t *testing.T) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "helm")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "helm.sh/helm/v4/cmd/helm")
+	cmd.Dir = framework.Path("test", "clients", "wait")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building helm: %v\n%s", err, out)
+	}
+	return program
+}
+
+// helm runs a command of helm in the namespace of the installation, and returns what it printed.
+func helm(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, append(args, "--namespace="+systemNamespace, "--kubeconfig="+framework.Cluster.Kubeconfig())...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	// Helm's own directories, so that nothing is left in those of the user.
+	home := t.TempDir()
+	cmd.Env = append(cmd.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	stdout, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr.String())
+	}
+	return string(stdout)
+}
+
+// testChart replaces the installation by one with the chart, tests it as its users do, and
+// removes it.
+func testChart(t *testing.T, program, sites string, before map[string]string) {
+	t.Helper()
+	framework.KubectlRefused(t, "", "delete", "--wait=false", "-k", framework.Path("artifacts", "default"))
+	waitRemoved(t)
+
+	helm(t, program, "install", "website", framework.Path("artifacts", "chart"))
+	waitServed(t)
+	framework.WaitReady(t, sites, "first")
+	said := helm(t, program, "test", "website", "--logs")
+	if !strings.Contains(said, "mycontroller.nevermosby.io/v1beta1 is served") {
+		t.Errorf("helm test printed: %s", said)
+	}
+	requireSame(t, sites, before)
+	publish(t, sites, "third")
+	waitPage(t, sites, "third")
+
+	helm(t, program, "uninstall", "website")
+	waitRemoved(t)
+	requireKept(t)
+	waitPage(t, sites, "first")
+}

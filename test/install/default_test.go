@@ -1,0 +1,133 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// TestDefault installs artifacts/default in an empty cluster, removes it and installs it
+// again. Sites keep serving, and nothing of them is deleted.
+func TestDefault(t *testing.T) {
+	framework.RequireCluster(t)
+	keepSystem(t)
+	importImages(t)
+	provideVolumes(t, 1)
+	sites := framework.NewNamespace(t, func(namespace *corev1.Namespace) {
+		namespace.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+	})
+
+	start := time.Now()
+	apply(t, "default")
+	waitServed(t)
+	t.Logf("%s from kubectl apply to a served API", time.Since(start).Round(time.Second))
+	publish(t, sites, "first")
+	waitPage(t, sites, "first")
+	t.Logf("%s from kubectl apply to a served page", time.Since(start).Round(time.Second))
+	framework.WaitReady(t, sites, "first")
+	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, "deployment/website-controller")
+
+	t.Run("the controller writes only what Websites own", func(t *testing.T) {
+		for _, args := range [][]string{
+			{"create", "configmap", "stolen", "--namespace=" + sites},
+			{"annotate", "service", "website-apiserver", "stolen=yes", "--namespace=" + systemNamespace},
+		} {
+			said := framework.KubectlRefused(t, "", append(args, "--as=system:serviceaccount:website-system:website-controller")...)
+			if !strings.Contains(said, "only objects that a Website controls") {
+				t.Errorf("kubectl %s as website-controller: %s", strings.Join(args, " "), said)
+			}
+		}
+	})
+
+	program := buildHelm(t)
+	t.Run("kube-apiserver accepts every overlay", func(t *testing.T) { testDryRun(t, program) })
+
+	before := children(t, sites)
+	said := framework.Kubectl(t, "exec", "--namespace="+systemNamespace, "website-apiserver-0", "--", "/website-apiserver", "uninstall")
+	if !strings.Contains(said, "deleted APIService v1beta1.mycontroller.nevermosby.io") {
+		t.Errorf("uninstall said: %s", said)
+	}
+	reinstall(t, sites, before)
+	// Without that command, the API is unavailable in between, and not unknown.
+	reinstall(t, sites, before)
+
+	publish(t, sites, "second")
+	waitPage(t, sites, "second")
+	framework.WaitReady(t, sites, "second")
+
+	if *withHelm {
+		testChart(t, program, sites, children(t, sites))
+	}
+}
+
+// reinstall removes and installs everything, and checks what is left of it in between.
+func reinstall(t *testing.T, sites string, before map[string]string) {
+	t.Helper()
+	said := framework.KubectlRefused(t, "", "delete", "--wait=false", "-k", framework.Path("artifacts", "default"))
+	if errors := complaints(said); len(errors) != 1 || !strings.Contains(errors[0], "the namespace is kept") {
+		t.Errorf("kubectl delete said: %s", said)
+	}
+	waitRemoved(t)
+	requireKept(t)
+	waitPage(t, sites, "first")
+	requireSame(t, sites, before)
+
+	apply(t, "default")
+	waitServed(t)
+	framework.WaitReady(t, sites, "first")
+	waitPage(t, sites, "first")
+	requireSame(t, sites, before)
+}
+
+// component writes an overlay with a component, and returns its directory.
+func component(t *testing.T, overlay, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	resource, err := filepath.Rel(dir, framework.Path("artifacts", overlay))
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), []byte("resources: ["+resource+"]\ncomponents: ["+
+		filepath.Join(resource, "..", "components", name)+"]\n"))
+	return dir
+}
+
+// hostNetworkWarning is that of Pod Security in a namespace that enforces "restricted".
+const hostNetworkWarning = `Warning: would violate PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`
+
+// testDryRun has kube-apiserver check what artifacts has, without a warning.
+func testDryRun(t *testing.T, program string) {
+	installDefinitions(t)
+	overlays := map[string]string{"network-policies": framework.Path("artifacts", "network-policies"), "ha": framework.Path("artifacts", "ha")}
+	components, err := os.ReadDir(framework.Path("artifacts", "components"))
+	if err != nil || len(components) == 0 {
+		t.Fatalf("components: %v, %v", components, err)
+	}
+	for _, entry := range components {
+		for _, name := range []string{"default", "ha"} {
+			overlays[name+" with "+entry.Name()] = component(t, name, entry.Name())
+		}
+	}
+	for name, values := range chartValues {
+		dir := t.TempDir()
+		framework.WriteFile(t, filepath.Join(dir, "chart.yaml"), []byte(helm(t, program, "template", "website", framework.Path("artifacts", "chart"), "--no-hooks", "--set="+values)))
+		framework.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), []byte("resources: [chart.yaml]\n"))
+		overlays[name] = dir
+	}
+	for name, dir := range overlays {
+		_, stderr, err := framework.Cluster.Kubectl(t.Context(), "apply", "--dry-run=server", "-k", dir)
+		if strings.HasSuffix(name, " host-network") {
+			// A dry run does not change what the namespace permits.
+			stderr = strings.ReplaceAll(stderr, hostNetworkWarning, "")
+		}
+		if err != nil || len(complaints(stderr)) > 0 {
+			t.Errorf("%s: %v: %s", name, err, stderr)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package install
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/etcdcert"
+	"github.com/kubesites/website-apiserver/test/framework"
+	"github.com/kubesites/website-apiserver/test/robustness/check"
+	"github.com/kubesites/website-apiserver/test/robustness/history"
+	"github.com/kubesites/website-apiserver/test/robustness/load"
+)
+
+var withHA = flag.Bool("ha", false, "run TestHA, which installs artifacts/ha and kills each of its pods")
+
+const (
+	// readOutage bounds the time in which reads fail because a pod is killed.
+	readOutage = 2 * time.Second
+	// wantedWrites is how many writes per second are acknowledged meanwhile.
+	wantedWrites = 100
+	// calmTime is how long the load runs before and after a kill.
+	calmTime = 4 * time.Second
+)
+
+// TestHA installs artifacts/ha on a real node and kills each pod, twice: its process, and the
+// pod itself. Clients write and read Websites through kube-apiserver all the time. The history
+// of etcd has every write that was acknowledged, and reads fail for moments only.
+func TestHA(t *testing.T) {
+	if !*withHA {
+		t.Skip("-ha is not set: \"make test-ha\" takes minutes")
+	}
+	makeArtifacts(t)
+	c := installHA(t)
+	keepHA(t, c)
+	before := children(t, c.sites)
+	for _, program := range slices.Sorted(maps.Keys(haPods)) {
+		for i := range haPods[program] {
+			t.Run(fmt.Sprintf("%s %d", program, i), func(t *testing.T) { c.testKills(t, program, i) })
+		}
+	}
+	t.Run("rotation of the CA of etcd", c.testRotation)
+	publish(t, c.sites, "second")
+	waitPage(t, c.sites, "second")
+	waitPage(t, c.sites, "first")
+	after := children(t, c.sites)
+	for name, uid := range before {
+		if after[name] != uid {
+			t.Errorf("%s was %s, is %q", name, uid, after[name])
+		}
+	}
+}
+
+// testKills kills a pod in both ways under load.
+func (c *haCluster) testKills(t *testing.T, program string, i int) {
+	etcd := c.etcd(t)
+	recorder, namespace := history.NewRecorder(), framework.NewNamespace(t)
+	connecting, cancel := context.WithTimeout(t.Context(), framework.WaitTimeout)
+	defer cancel()
+	follower, err := load.NewFollower(connecting, etcd, "/registry/mycontroller.nevermosby.io/websites/"+namespace+"/", recorder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower.Start()
+	running, err := load.Start(context.WithoutCancel(t.Context()), load.Options{
+		Targets: map[string]*rest.Config{history.Balanced: framework.AdminConfig(t)}, Namespace: namespace, Recorder: recorder,
+		// A loaded machine makes fewer. Readers get about a seventh.
+		Rate: 2 * wantedWrites, Writers: 30, WritesPerRead: 10, Websites: 60,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(running.Stop)
+	calm(t)
+	type event struct {
+		name       string
+		start, end int64
+	}
+	var events []event
+	for _, kill := range []struct {
+		name string
+		kill func(*testing.T, corev1.Pod)
+	}{{"its process is killed", c.crash}, {"it is deleted", c.remove}} {
+		pods, err := c.list(t.Context(), program)
+		if err != nil || len(pods) != haPods[program] {
+			t.Fatalf("there are %d pods of %s, %v", len(pods), program, err)
+		}
+		name := kill.name
+		if program == "website-etcd" && leads(t, etcd, i) {
+			name += ", as the leader"
+		}
+		start := recorder.Now()
+		kill.kill(t, pods[i])
+		c.waitReady(t)
+		calm(t)
+		events = append(events, event{name, start, recorder.Now()})
+	}
+	last, err := running.Finish(t.Context())
+	if err != nil {
+		t.Errorf("the load has stalled: %v", err)
+	}
+	framework.WaitFor(t, "etcd has reported all changes", func(context.Context) error {
+		if !recorder.HasChange(last) {
+			return fmt.Errorf("revision %d is missing", last)
+		}
+		return nil
+	})
+	if err := follower.Stop(); err != nil {
+		t.Error(err)
+	}
+	h := recorder.History()
+	for _, violation := range check.Run(h) {
+		t.Errorf("%s", violation)
+	}
+	calmRate := writeRate(h, 0, events[0].start)
+	if calmRate < wantedWrites {
+		t.Logf("this machine makes fewer than %d writes per second: %.0f before the first kill", wantedWrites, calmRate)
+	}
+	for _, e := range events {
+		// The end of the load cuts writes off.
+		e.end -= int64(calmTime / 2)
+		reads, failedReads := outage(h, e.start, e.end, func(o *history.Operation) bool { return !o.Verb.Writes() })
+		writesFor, failedWrites := outage(h, e.start, e.end, func(o *history.Operation) bool { return o.Verb.Writes() })
+		t.Logf("%s %d, %s: %.0f writes per second (%.0f before); %d reads failed within %s, %d writes within %s; ready again after %s",
+			program, i, e.name, writeRate(h, e.start, e.end), calmRate, failedReads, reads.Round(time.Millisecond),
+			failedWrites, writesFor.Round(time.Millisecond), (time.Duration(e.end-e.start) - calmTime/2).Round(100*time.Millisecond))
+		if reads >= readOutage {
+			t.Errorf("%s: reads failed for %s, want less than %s: %v", e.name, reads, readOutage, messages(h, e.start, e.end))
+		}
+	}
+}
+
+// testRotation has the CA of etcd replaced, which restarts its members and the servers twice.
+func (c *haCluster) testRotation(t *testing.T) {
+	secrets := c.client.CoreV1().Secrets(systemNamespace)
+	before, err := secrets.Get(t.Context(), "website-etcd-ca", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, listed, start := startWrites(t, c.sites, map[string]string{"first": ""}), startLists(t), time.Now()
+	framework.Kubectl(t, "annotate", "secret", "--namespace="+systemNamespace, "website-etcd-ca", etcdcert.AnnotationRotate+"=now")
+	framework.WaitWithin(t, 10*time.Minute, "the former CA is trusted no more", func(ctx context.Context) error {
+		now, err := secrets.Get(ctx, "website-etcd-ca", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		trusted, err := cert.ParseCertsPEM(now.Data["ca.crt"])
+		if err == nil && (len(trusted) != 1 || bytes.Equal(now.Data["ca.crt"], before.Data["ca.crt"])) {
+			err = fmt.Errorf("%d CAs are trusted", len(trusted))
+		}
+		return err
+	})
+	c.waitRolledOut(t)
+	written.check(t)
+	lists, failed, outage := listed.finish()
+	t.Logf("the CA of etcd was rotated within %s: %d of %d lists failed, within %s; %d writes were acknowledged, %d failed",
+		time.Since(start).Round(time.Second), failed, lists, outage.Round(time.Millisecond), written.acknowledged.Load(), written.failed.Load())
+	if outage >= readOutage {
+		t.Errorf("lists failed for %s, want less than %s", outage, readOutage)
+	}
+}
+
+// waitRolledOut waits until the last step of the rotation is over: the pod templates have the
+// identity of the same bundle, and all pods are of these templates.
+func (c *haCluster) waitRolledOut(t *testing.T) {
+	t.Helper()
+	framework.WaitFor(t, "both workloads trust one bundle", func(ctx context.Context) error {
+		stateful, err := c.client.AppsV1().StatefulSets(systemNamespace).Get(ctx, "website-etcd", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		deployment, err := c.client.AppsV1().Deployments(systemNamespace).Get(ctx, "website-apiserver", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		const annotation = "website-system.kubesites.io/etcd-trust"
+		etcd, servers := stateful.Spec.Template.Annotations[annotation], deployment.Spec.Template.Annotations[annotation]
+		if stateful.Generation < 3 || etcd != servers {
+			return fmt.Errorf("etcd trusts %s in generation %d, the servers %s", etcd, stateful.Generation, servers)
+		}
+		return nil
+	})
+	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, "statefulset/website-etcd")
+	framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, "deployment/website-apiserver")
+	c.waitReady(t)
+}
+
+// calm lets the load run.
+func calm(t *testing.T) {
+	t.Helper()
+	select {
+	case <-time.After(calmTime):
+	case <-t.Context().Done():
+		t.Fatal(context.Cause(t.Context()))
+	}
+}
+
+// writeRate is how many writes per second were acknowledged.
+func writeRate(h *history.History, from, to int64) float64 {
+	n := 0
+	for i := range h.Operations {
+		if o := &h.Operations[i]; o.Verb.Writes() && o.Outcome == history.OK && o.Return >= from && o.Return < to {
+			n++
+		}
+	}
+	return float64(n) / time.Duration(to-from).Seconds()
+}
+
+// outage returns the longest time in which operations failed, from the first request to the
+// last error, without a second between two of them, and how many failed.
+func outage(h *history.History, from, to int64, selected func(*history.Operation) bool) (longest time.Duration, failed int) {
+	operations := slices.SortedFunc(func(yield func(*history.Operation) bool) {
+		for i := range h.Operations {
+			if o := &h.Operations[i]; o.Outcome == history.Unknown && o.Call >= from && o.Call <= to && selected(o) && !yield(o) {
+				return
+			}
+		}
+	}, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var first, last int64
+	for i, o := range operations {
+		if i == 0 || o.Call-last > int64(time.Second) {
+			first = o.Call
+		}
+		last = max(last, o.Return)
+		longest = max(longest, time.Duration(last-first))
+	}
+	return longest, len(operations)
+}
+
+// messages are those of the requests that failed.
+func messages(h *history.History, from, to int64) map[string]int {
+	found := map[string]int{}
+	for i := range h.Operations {
+		if o := &h.Operations[i]; o.Outcome == history.Unknown && o.Call >= from && o.Call <= to {
+			found[o.Error]++
+		}
+	}
+	return found
+}

@@ -1,0 +1,89 @@
+package robustness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubesites/website-apiserver/test/framework"
+	"github.com/kubesites/website-apiserver/test/robustness/check"
+	"github.com/kubesites/website-apiserver/test/robustness/history"
+	"github.com/kubesites/website-apiserver/test/robustness/load"
+	"github.com/kubesites/website-apiserver/test/robustness/seeded"
+)
+
+const (
+	// seededTime is how long a proxy is broken.
+	seededTime = 4 * time.Second
+	// seededAttempts is how often that is repeated if nothing is noticed: a slow machine
+	// makes too few requests for a bug that shows when clients meet.
+	seededAttempts = 5
+)
+
+// TestSeededBugs puts a proxy with a bug between the load and the servers. Each bug is
+// noticed by the check that is made for it, and none without a bug.
+func TestSeededBugs(t *testing.T) {
+	tests := map[seeded.Bug]string{
+		seeded.None:            "",
+		seeded.StaleRead:       check.Linearizability,
+		seeded.LostUpdate:      check.LostUpdate,
+		seeded.LostWrite:       check.AcknowledgedWrite,
+		seeded.SkippedEvent:    check.WatchGap,
+		seeded.DuplicatedEvent: check.WatchDuplicate,
+		seeded.BookmarkTooNew:  check.WatchBookmark,
+		seeded.ResumeTooLate:   check.WatchResume,
+	}
+	for bug, want := range tests {
+		t.Run(string(bug), func(t *testing.T) {
+			t.Parallel()
+			var violations []check.Violation
+			counts := map[string]int{}
+			for attempt := 0; attempt == 0 || bug != seeded.None && counts[want] == 0 && attempt < seededAttempts; attempt++ {
+				violations = breakPromises(t, bug)
+				for _, v := range violations {
+					counts[v.Check]++
+				}
+			}
+			if bug == seeded.None && len(violations) > 0 {
+				t.Errorf("without a bug there are violations: %v", violations)
+			}
+			if bug != seeded.None && counts[want] == 0 {
+				t.Errorf("%s was not noticed by %s, but by %v", bug, want, counts)
+			}
+			if len(violations) > 0 {
+				t.Logf("%s was noticed by %s; for example: %s", bug, summarize(counts), violations[0])
+			}
+		})
+	}
+}
+
+// breakPromises runs load through a proxy with a bug, and returns what the checks find.
+func breakPromises(t *testing.T, bug seeded.Bug) []check.Violation {
+	t.Helper()
+	proxy, err := seeded.NewProxy(framework.AdminConfig(t), bug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	e := newEnvironment(t, func(o *load.Options) {
+		o.Targets = map[string]*rest.Config{history.Balanced: proxy.Config()}
+		// Watches resume often, and writers meet.
+		o.WatchTime, o.Websites, o.Rate = time.Second, 4, float32(*loadRate)/4
+	})
+	r := &run{environment: e}
+	r.calm(seededTime)
+	proxy.Heal()
+	return check.Run(e.finish())
+}
+
+func summarize(counts map[string]int) string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		text += fmt.Sprintf("%s (%d) ", name, counts[name])
+	}
+	return text
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// counter is the annotation that writes of the test change.
+const counter = "example.com/counter"
+
+// importCommand returns "website-apiserver import" with the flags and permissions of the server.
+func (o *original) importCommand(ctx context.Context, command string) *exec.Cmd {
+	args := []string{"import", command, "--propagation-delay=3s"}
+	for _, arg := range o.server.Args()[1:] {
+		for _, prefix := range []string{"--data-dir=", "--kubeconfig="} {
+			if strings.HasPrefix(arg, prefix) {
+				args = append(args, arg)
+			}
+		}
+	}
+	return exec.CommandContext(ctx, o.server.Args()[0], args...)
+}
+
+// mustImport runs a command, and returns what it prints.
+func (o *original) mustImport(t *testing.T, command string) string {
+	t.Helper()
+	output, err := o.importCommand(t.Context(), command).CombinedOutput()
+	if err != nil {
+		t.Fatalf("import %s: %v: %s", command, err, output)
+	}
+	t.Logf("import %s:\n%s", command, output)
+	return string(output)
+}
+
+// runUntil kills "import run" as soon as it prints a line that begins so.
+func (o *original) runUntil(t *testing.T, prefix string) {
+	t.Helper()
+	cmd := o.importCommand(t.Context(), "run")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		t.Logf("import run: %s", lines.Text())
+		if strings.HasPrefix(lines.Text(), prefix) {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			return
+		}
+	}
+	t.Fatalf("import run has not printed %q: %v: %s", prefix, cmd.Wait(), stderr.String())
+}
+
+// writer writes to a Website all the time.
+type writer struct {
+	// acknowledged is the last number that was, refused how many writes were.
+	acknowledged, refused atomic.Int64
+	stop                  func()
+}
+
+func (o *original) write(t *testing.T, name string) *writer {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &writer{}
+	var writes sync.WaitGroup
+	w.stop = func() {
+		cancel()
+		writes.Wait()
+	}
+	t.Cleanup(w.stop)
+	writes.Go(func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for i := int64(1); ctx.Err() == nil; i++ {
+			<-ticker.C
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, counter, i)
+			switch _, err := o.dynamic.Resource(originalResource).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); {
+			case err == nil:
+				w.acknowledged.Store(i)
+			case apierrors.IsNotFound(err):
+				t.Errorf("write %d: %v", i, err)
+			case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "being moved to website-apiserver"):
+				w.refused.Add(1)
+			}
+		}
+	})
+	return w
+}
+
+// requireWritten fails the test unless the last acknowledged write is there.
+func (o *original) requireWritten(t *testing.T, w *writer, name string) {
+	t.Helper()
+	acknowledged := w.acknowledged.Load()
+	got, err := o.dynamic.Resource(originalResource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written, _ := strconv.ParseInt(got.GetAnnotations()[counter], 10, 64); acknowledged == 0 || written < acknowledged {
+		t.Errorf("write %d was acknowledged, and the Website has %v", acknowledged, got.GetAnnotations())
+	}
+	t.Logf("%d writes acknowledged at last, %d refused", acknowledged, w.refused.Load())
+}
+
+// TestImport moves Websites of the original CustomResourceDefinition to website-apiserver. The
+// command is killed at each line that it prints, kube-controller-manager is restarted in the
+// middle, and users write all the time. No child and no pod is deleted, and no write lost.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	o := newOriginal(t)
+	ctx := t.Context()
+	manager := o.Process("kube-controller-manager")
+
+	t.Run("what cannot be imported is listed", func(t *testing.T) {
+		invalid := newOriginalWebsite("invalid", "file:///etc")
+		client := o.dynamic.Resource(originalResource).Namespace(namespace)
+		if _, err := client.Create(ctx, invalid, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"plan", "run"} {
+			output, err := o.importCommand(ctx, command).CombinedOutput()
+			if err == nil || !strings.Contains(string(output), "default/invalid is not valid in website-apiserver") {
+				t.Errorf("import %s with an invalid Website: %v: %s", command, err, output)
+			}
+		}
+		if _, err := o.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "website-import", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("writes are refused: %v", err)
+		}
+		if err := client.Delete(ctx, "invalid", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if out := o.mustImport(t, "plan"); !strings.Contains(out, "has 5 Websites") {
+			t.Errorf("plan printed %s", out)
+		}
+	})
+
+	t.Run("back", func(t *testing.T) {
+		children := o.mustHaveChildren(t)
+		o.runUntil(t, "detach: done")
+		o.mustImport(t, "back")
+		o.unharmed(t, children)
+		// What is written from now on is imported the next time.
+		o.deleteWithChildren(t, 4)
+		o.publish(t, 5)
+	})
+
+	children, uids, running := o.mustHaveChildren(t), o.uids(t, "v1alpha1"), o.running(t)
+	writes := o.write(t, websiteName(0))
+	framework.WaitFor(t, "a write is acknowledged", func(context.Context) error {
+		if writes.acknowledged.Load() == 0 {
+			return errors.New("none is")
+		}
+		return nil
+	})
+	for _, line := range []string{
+		"freeze: refuse", "freeze: done", "copy: copy", "copy: the definition", "copy: done", "hand over: have", "hand over: done",
+		"detach: end", "detach: done", "remove: delete", "remove: done", "finish: register",
+	} {
+		o.runUntil(t, line)
+		switch line {
+		// Not between the handover and the removal: the garbage collector is to watch the storage
+		// of the definition from here on.
+		case "copy: done":
+			o.restart(t, manager)
+		case "hand over: done":
+			o.requireWritten(t, writes, websiteName(0))
+		}
+	}
+	o.mustImport(t, "run")
+	before := writes.acknowledged.Load()
+	framework.WaitFor(t, "writes are permitted", func(context.Context) error {
+		if writes.acknowledged.Load() == before {
+			return errors.New("they are refused")
+		}
+		return nil
+	})
+	writes.stop()
+	o.requireWritten(t, writes, websiteName(0))
+	if writes.refused.Load() == 0 {
+		t.Error("no write was refused")
+	}
+
+	if !o.definitionGone(ctx) {
+		t.Error("the definition is there")
+	}
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		if got := o.uids(t, version); !maps.Equal(got, uids) {
+			t.Errorf("%s has %v, want %v", version, got, uids)
+		}
+	}
+	website, err := o.websites.WebsiteV1beta1().Websites(namespace).Get(ctx, websiteName(0), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if website.Labels["team"] != "a" || website.Spec.Source.Repository != "https://example.com/w0.git" {
+		t.Errorf("the Website has the labels %v and %v", website.Labels, website.Spec)
+	}
+	output, err := o.importCommand(ctx, "run").CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "nothing is to be imported") {
+		t.Errorf("import run afterwards: %v: %s", err, output)
+	}
+
+	// The garbage collector knows the new API: it deletes what it should, and nothing else.
+	o.delete(t, 1)
+	maps.DeleteFunc(children, func(_ types.UID, c child) bool { return c.website == websiteName(1) })
+	o.restart(t, manager)
+	o.unharmed(t, children)
+	after := o.running(t)
+	for name, was := range running {
+		if got := after[name]; got != was && !strings.HasPrefix(name, websiteName(1)) {
+			t.Errorf("%s was %s and is %s", name, was, got)
+		}
+	}
+}
+
+// restart kills kube-controller-manager, and waits until its successor collects garbage.
+func (o *original) restart(t *testing.T, manager *devcluster.Process) {
+	t.Helper()
+	if err := manager.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustStart(t, manager)
+	o.waitCollected(t)
+}
+
+// waitCollected waits until the garbage collector runs, and has deleted the child of an owner
+// that does not exist.
+func (o *original) waitCollected(t *testing.T) {
+	t.Helper()
+	client := o.kube.CoreV1().ConfigMaps(namespace)
+	canary := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
+	canary.OwnerReferences = []metav1.OwnerReference{{APIVersion: "mycontroller.nevermosby.io/v1alpha1", Kind: "Website", Name: "gone", UID: "0b6ef1b1-7fd2-4d5b-9ae3-c0bd8a0c0f0d"}}
+	if _, err := client.Create(t.Context(), canary, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	framework.WaitFor(t, "the canary is collected", func(ctx context.Context) error {
+		_, err := client.Get(ctx, "canary", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+	t.Logf("the garbage collector has deleted the canary after %s", time.Since(start).Round(100*time.Millisecond))
+}
