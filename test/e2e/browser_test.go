@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // browserTimeout is for a browser's first start on a small machine.
@@ -35,7 +37,7 @@ func TestBrowser(t *testing.T) {
 	chromium := browser(t)
 	r := newRepository(t, "", namespace, "main")
 	files := map[string]string{"words.mjs": "export const words = [\"modules\", \"work\"];\n"}
-	example := filepath.Join("..", "..", "artifacts", "examples", "site")
+	example := framework.Path("artifacts", "examples", "site")
 	entries, err := os.ReadDir(example)
 	if err != nil {
 		t.Fatal(err)

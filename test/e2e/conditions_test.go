@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // waitCondition waits until a condition of the site says this.
 func (s *site) waitCondition(t *testing.T, kind string, status metav1.ConditionStatus, reason string) {
 	t.Helper()
-	websites := websiteClient(t).WebsiteV1beta1().Websites(s.namespace)
-	waitFor(t, fmt.Sprintf("condition %s is %s, %s", kind, status, reason), func(ctx context.Context) error {
+	websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace)
+	framework.WaitFor(t, fmt.Sprintf("condition %s is %s, %s", kind, status, reason), func(ctx context.Context) error {
 		w, err := websites.Get(ctx, s.name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -28,8 +29,8 @@ func (s *site) waitCondition(t *testing.T, kind string, status metav1.ConditionS
 // served.
 func (s *site) waitReported(t *testing.T, commit string) {
 	t.Helper()
-	websites := websiteClient(t).WebsiteV1beta1().Websites(s.namespace)
-	waitFor(t, "the status says that "+commit+" is served", func(ctx context.Context) error {
+	websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace)
+	framework.WaitFor(t, "the status says that "+commit+" is served", func(ctx context.Context) error {
 		w, err := websites.Get(ctx, s.name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -31,14 +31,14 @@ type host struct {
 	others []string
 }
 
-// places are where the programs of a node leave files unless they are told
+// places are where the programs of a node leave files unless they are configured
 // otherwise.
 var places = []string{
 	"/etc/cni", "/opt/cni", "/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/containerd",
 	"/var/lib/kubelet", "/var/lib/kube-proxy", "/var/log/containers", "/var/log/pods",
 }
 
-// observeHost looks at this machine.
+// observeHost reads the state of this machine.
 func observeHost() (*host, error) {
 	pattern := "/sys/fs/cgroup/*"
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
@@ -70,7 +70,7 @@ func (h *host) cluster(dir string) error {
 	return nil
 }
 
-// recordedPID is the process that a state folder says a component has.
+// recordedPID is the process that a state directory says a component has.
 func recordedPID(dir, name string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "run", name+".json"))
 	if err != nil {
@@ -84,7 +84,7 @@ func recordedPID(dir, name string) (int, error) {
 }
 
 // restored returns an error unless everything is as it was. The kernel takes a
-// moment to clear what nobody uses any more.
+// moment to clear what is no longer used.
 func (h *host) restored(ctx context.Context) error {
 	var different map[string][]string
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (done bool, err error) {
@@ -144,7 +144,7 @@ func (h *host) look() (map[string]map[string]bool, error) {
 	return seen, errors.Join(failures...)
 }
 
-// processes are those that name the cluster's folder, or are in the namespaces
+// processes are those that name the cluster's directory, or are in the namespaces
 // of its node.
 func (h *host) processes() ([]string, error) {
 	if h.dir == "" {

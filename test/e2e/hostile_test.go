@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestHostileLinks publishes a repository whose links lead out of it: none of
-// them shows a byte of the pod.
+// them shows a byte of the pod. One that leads to a page is served.
 func TestHostileLinks(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -22,7 +23,7 @@ func TestHostileLinks(t *testing.T) {
 	for name, target := range map[string]string{
 		"passwd": "/etc/passwd", "etc": "/etc", "root": "/", "environ": "/proc/self/environ", "config": "/etc/website/nginx.conf",
 		"up": "../../../../../etc/passwd", "above": "../..", "repository": ".git", "secret.txt": ".hidden",
-		"folder.html": "/etc/passwd", "loop": "loop",
+		"folder.html": "/etc/passwd", "loop": "loop", "inside.html": "index.html",
 	} {
 		if err := os.Symlink(target, filepath.Join(r.clone, name)); err != nil {
 			t.Fatal(err)
@@ -39,17 +40,17 @@ func TestHostileLinks(t *testing.T) {
 		if a := get(t.Context(), visitor, url+path); a.err != nil || a.status < 400 || a.status >= 500 {
 			t.Errorf("GET %s is %v, want a refusal", path, a)
 		} else if strings.Contains(a.body, "root:") || strings.Contains(a.body, "PATH=") || strings.Contains(a.body, "secret") || strings.Contains(a.body, "[core]") {
-			t.Errorf("GET %s tells %v", path, a)
+			t.Errorf("GET %s answers %v", path, a)
 		}
 	}
-	for path, want := range map[string]string{"/": "a page\n", "/.well-known/security.txt": "a contact\n"} {
+	for path, want := range map[string]string{"/": "a page\n", "/inside": "a page\n", "/.well-known/security.txt": "a contact\n"} {
 		if a := get(t.Context(), visitor, url+path); a.status != http.StatusOK || a.body != want {
 			t.Errorf("GET %s is %v, want %q", path, a, want)
 		}
 	}
 }
 
-// hostileModules would run a program or copy a folder of the pod if git did
+// hostileModules would run a program or copy a directory of the pod if git did
 // what it says.
 const hostileModules = `[submodule "program"]
 	path = program
@@ -67,7 +68,7 @@ const hostileModules = `[submodule "program"]
 `
 
 // TestHostileSubmodules pushes a .gitmodules that runs programs. Without
-// submodules nobody reads it; with them git refuses it, and what was published
+// submodules it is not read; with them git refuses it, and what was published
 // before stays.
 func TestHostileSubmodules(t *testing.T) {
 	t.Parallel()
@@ -86,7 +87,7 @@ func TestHostileSubmodules(t *testing.T) {
 			r.markers[second] = "release-2"
 			published := second
 			if policy == v1beta1.SubmodulesRecursive {
-				waitFor(t, "git-sync has refused", syncFailed(t, s))
+				framework.WaitFor(t, "git-sync has refused", syncFailed(t, s))
 				published = first
 			}
 			s.waitLive(t, published)
@@ -109,7 +110,7 @@ func TestHostileSubmodules(t *testing.T) {
 // filesOfPod are files of that name in the volumes of the site's only pod.
 func filesOfPod(t *testing.T, s *site, name string) []string {
 	t.Helper()
-	volumes := filepath.Join(cluster.Dir(), "kubelet", "pods", string(s.pod(t).UID), "volumes")
+	volumes := filepath.Join(framework.Cluster.Dir(), "kubelet", "pods", string(s.pod(t).UID), "volumes")
 	var found []string
 	seen := 0
 	err := filepath.WalkDir(volumes, func(path string, entry fs.DirEntry, err error) error {

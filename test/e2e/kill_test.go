@@ -1,13 +1,20 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestKilledKubelet is not parallel: no other test could start a pod meanwhile.
 func TestKilledKubelet(t *testing.T) {
-	s := newSite(t, withReplicas(2))
-	kubelet := cluster.Process("kubelet")
+	s := newSite(t, framework.WithReplicas(2))
+	kubelet := framework.Cluster.Process("kubelet")
 	visitors := startTraffic(t, s)
 	if err := kubelet.Kill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -30,9 +37,9 @@ func TestKilledKubelet(t *testing.T) {
 // again, so that it takes another one for visitors not to notice.
 func TestKilledGitSync(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withReplicas(2))
+	s := newSite(t, framework.WithReplicas(2))
 	visitors := startTraffic(t, s)
-	pods, err := s.pods(t.Context(), kubernetesClient(t))
+	pods, err := s.pods(t.Context(), framework.Admin(t).Kubernetes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +48,45 @@ func TestKilledGitSync(t *testing.T) {
 	visitors.finish(t)
 }
 
+// TestKilledGitSyncProcess kills git-sync and not its parent: nothing of it is to be seen,
+// also with one replica, and the next commit is published.
+func TestKilledGitSyncProcess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	visitors, pod := startTraffic(t, s), s.pod(t)
+	status, ok := container(pod, "git-sync")
+	_, id, found := strings.Cut(status.ContainerID, "://")
+	if !ok || !found {
+		t.Fatalf("git-sync does not run: %+v", status)
+	}
+	killed := 0
+	for _, pid := range framework.ContainerProcesses(t, id) {
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(name)) == "git-sync" {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			killed++
+		}
+	}
+	if killed != 1 {
+		t.Fatalf("%d processes are git-sync", killed)
+	}
+	framework.WaitFor(t, "the agent has restarted it", func(ctx context.Context) error {
+		a := adminGet(ctx, pod, adminPort, "/status")
+		if a.err != nil || !strings.Contains(a.body, `"gitSyncRestarts":1`) {
+			return fmt.Errorf("/status: %v", a)
+		}
+		return nil
+	})
+	s.waitLive(t, s.repository.release(t, "release-2"))
+	visitors.finish(t)
+	if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
+		t.Errorf("pod %s with %d restarts serves the site, want %s as it was", now.Name, restarts(now), pod.Name)
+	}
+}
+
 // TestKilledNginx kills what serves: it comes back by itself, with the commit
-// it had, and goes on to follow the repository.
+// it had, and keeps following the repository.
 func TestKilledNginx(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestTooLarge pushes more than a pod may keep, in few bytes. The kubelet evicts
@@ -22,16 +23,16 @@ import (
 // and the site recovers when the repository does.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	requireDisk(t, 10<<30)
+	requireDisk(t, 2<<30)
 	other := newSite(t)
-	s := newSite(t)
+	s := newSite(t, withDisk("256Mi"))
 	visitors := startTraffic(t, other)
 	r, first := s.repository, s.repository.git(t, "rev-parse", "HEAD")
 	before := s.pod(t)
 
 	// Equal files are one object: little to push, and plenty to check out. Of
 	// zeros git would make holes, which take no room.
-	const size, count = 16 << 20, 150
+	const size, count = 16 << 20, 24
 	random := make([]byte, size)
 	if _, err := rand.Read(random); err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestTooLarge(t *testing.T) {
 	s.waitLive(t, r.release(t, "release-2", "--force"))
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	visitors.finish(t)
-	node, err := kubernetesClient(t).CoreV1().Nodes().Get(t.Context(), before.Spec.NodeName, metav1.GetOptions{})
+	node, err := framework.Admin(t).Kubernetes.CoreV1().Nodes().Get(t.Context(), before.Spec.NodeName, metav1.GetOptions{})
 	if err != nil || len(node.Spec.Taints) > 0 {
 		t.Errorf("the node has taints %v (%v), want none: it takes no pods", node.Spec.Taints, err)
 	}
@@ -120,9 +121,9 @@ func TestLargeFile(t *testing.T) {
 // requireDisk skips a test where the disk of the pods has too little room.
 func requireDisk(t *testing.T, bytes uint64) {
 	t.Helper()
-	requireCluster(t)
+	framework.RequireCluster(t)
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(cluster.Dir(), &disk); err != nil {
+	if err := syscall.Statfs(framework.Cluster.Dir(), &disk); err != nil {
 		t.Fatal(err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < bytes {

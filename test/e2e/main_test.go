@@ -3,7 +3,7 @@
 // repository, pods or node, no visitor sees an error that could be avoided or
 // a page made of two commits.
 //
-// Where a machine cannot offer a real node, every test is skipped with the
+// On a machine that cannot run a real node, every test is skipped with the
 // reason. Tests that stop a part of the node run one after the other; all
 // others run in parallel afterwards, each in a namespace of its own in which
 // the restricted Pod Security Standard is enforced.
@@ -11,108 +11,38 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
-)
-
-const (
-	// startTimeout includes building the Kubernetes programs and the images
-	// where they are not in the cache yet.
-	startTimeout = 30 * time.Minute
-	stopTimeout  = 10 * time.Minute
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // artifacts is what a run leaves for a reader: screenshots, and logs of
 // failures.
-var artifacts = filepath.Join("..", "..", "_artifacts", "e2e")
+var artifacts = framework.Path("_artifacts", "e2e")
 
-var (
-	// cluster is the one that all tests share, or nil if this machine cannot
-	// offer it.
-	cluster *devcluster.Cluster
-	// unsuitable is what this machine lacks.
-	unsuitable error
-)
+// nodeDisk is what all pods together may request of the disk. It is small, so that requests
+// that are not counted, or too large, show.
+const nodeDisk = 32 << 30
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "end-to-end tests: %v\n", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	if err := os.RemoveAll(artifacts); err != nil {
-		return 1, err
-	}
-	// A folder of our own: what a start that failed has left goes as well.
-	dir, err := os.MkdirTemp("", "website-e2e-")
-	if err != nil {
-		return 1, err
-	}
 	before, err := observeHost()
 	if err != nil {
-		return 1, err
+		fmt.Fprintf(os.Stderr, "end-to-end tests: %v\n", err)
+		os.Exit(1)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	cluster, err = devcluster.Up(ctx, devcluster.Options{Dir: dir, Node: devcluster.NodeReal, Progress: os.Stderr})
-	switch {
-	case errors.Is(err, devcluster.ErrUnsuitable):
-		unsuitable = err
-		fmt.Fprintf(os.Stderr, "end-to-end tests are skipped: %v\n", err)
-	case err == nil:
-		err = before.cluster(dir)
-	}
-	if err != nil && unsuitable == nil {
-		return 1, errors.Join(err, keepProcessLogs(dir), remove(dir))
-	}
-	code = m.Run()
-	if cluster != nil && code != 0 {
-		if err := keepProcessLogs(dir); err != nil {
-			fmt.Fprintf(os.Stderr, "keeping the components' logs: %v\n", err)
-		}
-	}
-	if err := remove(dir); err != nil {
-		return 1, err
-	}
-	if cluster == nil {
-		return code, nil
-	}
-	// With all the pods that tests had, and had lost, nothing may be left.
-	if err := before.restored(context.Background()); err != nil {
-		return 1, fmt.Errorf("the cluster has left something behind: %w", err)
-	}
-	return code, nil
-}
-
-// remove stops the cluster whose state is in dir, if any, and removes the state.
-func remove(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	if cluster != nil {
-		if err := cluster.Stop(ctx); err != nil {
-			return err
-		}
-	}
-	if err := devcluster.Down(ctx, dir, func(string, ...any) {}); err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
-}
-
-// requireCluster skips a test where there is none.
-func requireCluster(t *testing.T) {
-	t.Helper()
-	if unsuitable != nil {
-		t.Skip(unsuitable)
-	}
+	framework.Main(m, framework.Options{
+		Name:    "e2e",
+		Cluster: &devcluster.Options{Node: devcluster.NodeReal, NodeDisk: nodeDisk},
+		Started: func() error { return before.cluster(framework.Cluster.Dir()) },
+		// With all the pods that tests had, and had lost, nothing may be left.
+		Stopped: func() error {
+			if err := before.restored(context.Background()); err != nil {
+				return fmt.Errorf("the cluster has left something behind: %w", err)
+			}
+			return nil
+		},
+	})
 }

@@ -15,17 +15,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // makeTimeout is for one run of make; Kubernetes and images are built by then.
 const makeTimeout = 10 * time.Minute
 
-var printedURL = regexp.MustCompile(`The example's page, on this machine: (http://\S+/)`)
+var printedURL = regexp.MustCompile(`Page of the example: (http://\S+/)`)
 
 // TestMakeUpAndDown is what a newcomer does. It is not parallel: it looks at
 // the whole machine before and after.
 func TestMakeUpAndDown(t *testing.T) {
-	requireCluster(t)
+	framework.RequireCluster(t)
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skipf("no make: install it from your system's packages: %v", err)
 	}
@@ -63,13 +65,13 @@ func TestMakeUpAndDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	output = runMake(t.Context(), t, "up", arguments...)
-	if !strings.Contains(output, "kubelet: has ended since the last time") {
+	if !strings.Contains(output, "kubelet: has ended since the last run") {
 		t.Errorf("make up did not notice that the kubelet had ended:\n%s", output)
 	}
 	if again := checkExample(t, output); again != page {
 		t.Errorf("the example has moved from %s to %s", page, again)
 	}
-	waitFor(t, "kubectl exec, which takes a kubelet, works", func(ctx context.Context) error {
+	framework.WaitFor(t, "kubectl exec, which takes a kubelet, works", func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", "kubectl"), "--kubeconfig="+filepath.Join(dir, "kubeconfig"),
 			"exec", "deployment/example-website", "--container=nginx", "--", "nginx", "-v")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "nginx version") {
@@ -97,7 +99,7 @@ func checkExample(t *testing.T, output string) (url string) {
 	if printed == nil {
 		t.Fatalf("make up printed no URL:\n%s", output)
 	}
-	want, err := os.ReadFile(filepath.Join("..", "..", "artifacts", "examples", "site", "index.html"))
+	want, err := os.ReadFile(framework.Path("artifacts", "examples", "site", "index.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func runMake(ctx context.Context, t *testing.T, target string, arguments ...stri
 	ctx, cancel := context.WithTimeout(ctx, makeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", target}, arguments...)...)
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir = framework.Path()
 	// Variables of the caller, who may run these tests by make too.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -130,7 +132,7 @@ func runMake(ctx context.Context, t *testing.T, target string, arguments ...stri
 	return string(out)
 }
 
-// freePorts finds consecutive ports that nobody listens on, below those from
+// freePorts finds consecutive ports that are free, below those from
 // which the clusters of other tests choose theirs.
 func freePorts(t *testing.T, count int) int {
 	t.Helper()

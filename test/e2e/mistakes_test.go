@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestMistakes creates Websites that cannot be published as they are: nothing
@@ -22,9 +23,8 @@ func TestMistakes(t *testing.T) {
 		tweak func(*v1beta1.Website)
 		// prepare makes the repository before the Website is created.
 		prepare func(t *testing.T, r *repository)
-		// says is what /startupz of the pod answers meanwhile, and reason what
-		// the Website says.
-		says, reason string
+		// reason is what the Website says meanwhile.
+		reason string
 		// mend makes the repository what the Website asks for, and returns the
 		// commit that is to be published.
 		mend func(t *testing.T, r *repository) string
@@ -34,7 +34,6 @@ func TestMistakes(t *testing.T) {
 				w.Spec.Source.Repository = strings.Replace(w.Spec.Source.Repository, ".git", "-2.git", 1)
 			},
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
-			says:    "no commit\n",
 			reason:  v1beta1.WebsiteReasonRepositoryNotFound,
 			mend: func(t *testing.T, r *repository) string {
 				r.git(t, "clone", "--quiet", "--bare", r.path, strings.Replace(r.path, ".git", "-2.git", 1))
@@ -43,14 +42,12 @@ func TestMistakes(t *testing.T) {
 		},
 		"empty repository": {
 			prepare: func(*testing.T, *repository) {},
-			says:    "no commit\n",
 			reason:  v1beta1.WebsiteReasonRefNotFound,
 			mend:    func(t *testing.T, r *repository) string { return r.release(t, "release-1") },
 		},
 		"no branch": {
 			tweak:   withBranch("later"),
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
-			says:    "no commit\n",
 			reason:  v1beta1.WebsiteReasonRefNotFound,
 			mend: func(t *testing.T, r *repository) string {
 				r.branch = "later"
@@ -60,11 +57,10 @@ func TestMistakes(t *testing.T) {
 		"no path": {
 			tweak:   withPath("public"),
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
-			says:    "path not found\n",
 			reason:  v1beta1.WebsiteReasonPathNotFound,
 			mend: func(t *testing.T, r *repository) string {
 				r.write(t, map[string]string{"public/index.html": "at last\n"})
-				return r.push(t, "Add the folder")
+				return r.push(t, "Add the directory")
 			},
 		},
 	} {
@@ -79,18 +75,18 @@ func TestMistakes(t *testing.T) {
 			}
 			s := applySite(t, w, r)
 			pod := s.pod(t)
-			waitFor(t, "the pod knows that it has nothing to serve", func(ctx context.Context) error {
-				if a := adminGet(ctx, pod, adminPort, "/startupz"); a.status != http.StatusServiceUnavailable || a.body != test.says {
-					return fmt.Errorf("/startupz: %v", a)
+			framework.WaitFor(t, "the pod knows that it has nothing to serve", func(ctx context.Context) error {
+				if a := adminGet(ctx, pod, adminPort, "/readyz"); a.status != http.StatusServiceUnavailable || a.body != "no commit\n" {
+					return fmt.Errorf("/readyz: %v", a)
 				}
 				return nil
 			})
-			if test.says != "path not found\n" {
-				waitFor(t, "git-sync has tried", syncFailed(t, s))
+			if test.reason != v1beta1.WebsiteReasonPathNotFound {
+				framework.WaitFor(t, "git-sync has tried", syncFailed(t, s))
 			}
 			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 			if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
-				t.Errorf("the NodePort answers %v, want nobody behind it", a)
+				t.Errorf("the NodePort answers %v, want no answer", a)
 			}
 			commit := test.mend(t, r)
 			s.waitLive(t, commit)
@@ -102,14 +98,16 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestPathDeleted deletes the published folder: visitors are told so, by pods
-// that go on, and see it again when it is back.
+// TestPathDeleted deletes the published directory: visitors see what was there before, also
+// when nginx is restarted, the Website reports it, and a commit with the directory is
+// published again. The repository has SHA-256 objects.
 func TestPathDeleted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	r := newRepository(t, "", namespace, "main")
+	r.useSHA256(t)
 	r.write(t, map[string]string{"public/index.html": "here\n", "elsewhere.txt": "not published\n"})
-	first := r.push(t, "Add the folder")
+	first := r.push(t, "Add the directory")
 	s := applySite(t, newWebsite(namespace, r, withPath("public")), r)
 	s.waitLive(t, first)
 	url := s.url(t)
@@ -121,19 +119,25 @@ func TestPathDeleted(t *testing.T) {
 	}
 
 	r.write(t, map[string]string{"elsewhere.txt": "not published\n"})
-	r.push(t, "Delete the folder")
-	waitFor(t, "the page is gone", func(ctx context.Context) error {
-		if a := get(ctx, visitor, url); a.status != http.StatusNotFound {
+	r.push(t, "Delete the directory")
+	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonPathNotFound)
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	s.waitLive(t, first)
+	pod := s.pod(t)
+	killContainer(t, s, pod, "nginx")
+	framework.WaitFor(t, "nginx is restarted and serves the page", func(ctx context.Context) error {
+		now := s.pod(t)
+		if nginx, _ := container(now, "nginx"); nginx.RestartCount == 0 || !ready(now) {
+			return fmt.Errorf("ready %t: %+v", ready(now), nginx)
+		}
+		if a := get(ctx, visitor, url); a.status != http.StatusOK || a.body != "here\n" {
 			return fmt.Errorf("the page is %v", a)
 		}
 		return nil
 	})
-	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonPathNotFound)
 	r.write(t, map[string]string{"public/index.html": "again\n"})
-	s.waitLive(t, r.push(t, "Add the folder again"))
-	if pod := s.pod(t); restarts(pod) != 0 {
-		t.Errorf("pod %s has restarted: %+v", pod.Name, containers(pod))
-	}
+	s.waitLive(t, r.push(t, "Add the directory again"))
+	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonCommitPublished)
 }
 
 // TestRefused types what no repository may be: the API says what is wrong with
@@ -152,7 +156,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			manifest := fmt.Sprintf(`{"apiVersion":%q,"kind":"Website","metadata":{"name":"refused","namespace":%q},"spec":{"source":%s}}`,
 				v1beta1.SchemeGroupVersion, namespace, source)
-			stderr := kubectlRefused(t, manifest, "apply", "-f", "-")
+			stderr := framework.KubectlRefused(t, manifest, "apply", "-f", "-")
 			if !strings.Contains(stderr, "spec.source.") {
 				t.Errorf("kubectl printed %q, want the field", stderr)
 			}
@@ -166,7 +170,7 @@ func TestPodSecurity(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	manifest := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"root","namespace":%q},"spec":{"containers":[{"name":"root","image":"localhost/none:1"}]}}`, namespace)
-	if stderr := kubectlRefused(t, manifest, "apply", "-f", "-"); !strings.Contains(stderr, `violates PodSecurity "restricted:latest"`) {
+	if stderr := framework.KubectlRefused(t, manifest, "apply", "-f", "-"); !strings.Contains(stderr, `violates PodSecurity "restricted:latest"`) {
 		t.Errorf("kubectl printed %q, want a refusal by Pod Security", stderr)
 	}
 	s := newSite(t)

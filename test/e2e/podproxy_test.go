@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestPodProxy reads the commit by the other of the two ways to a pod, that of a
@@ -23,22 +23,22 @@ func TestPodProxy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	pod := s.pod(t)
-	config, err := cluster.UserConfig("system:serviceaccount:website-system:website-controller",
+	config, err := framework.Cluster.UserConfig("system:serviceaccount:website-system:website-controller",
 		"system:serviceaccounts", "system:serviceaccounts:website-system")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := podprobe.NewClient(podprobe.PodProxy, config, kubernetesClient(t))
+	pods, err := podprobe.NewClient(podprobe.PodProxy, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, body, err := pods.Get(t.Context(), &pod, adminPort, "/commit"); err != nil || code != http.StatusForbidden {
-		t.Errorf("/commit through the API server without a right to it: %d %q, %v, want it refused", code, body, err)
+	if code, body, err := pods.Get(t.Context(), &pod, podprobe.Request{Port: adminPort, Path: "/commit"}); err != nil || code != http.StatusForbidden {
+		t.Errorf("/commit through the API server without permission: %d %q, %v, want 403", code, body, err)
 	}
 
 	const name = "pods-proxy"
 	object := metav1.ObjectMeta{Namespace: s.namespace, Name: name}
-	rbac := kubernetesClient(t).RbacV1()
+	rbac := framework.Admin(t).Kubernetes.RbacV1()
 	if _, err := rbac.Roles(s.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: object, Rules: documentedRules(t, "pods/proxy")}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +49,13 @@ func TestPodProxy(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	commit := s.repository.git(t, "rev-parse", "HEAD") + "\n"
+	commit := s.repository.git(t, "rev-parse", "HEAD")
 	// Everything that the controller asks.
-	for _, question := range []struct {
-		port int32
-		path string
-		want string
-	}{{adminPort, "/commit", commit}, {adminPort, "/startupz", "ok\n"}, {metricsPort, "/metrics", "git_sync_count_total"}} {
-		waitFor(t, question.path+" is answered through the API server", func(ctx context.Context) error {
-			code, body, err := pods.Get(ctx, &pod, question.port, question.path)
-			if err != nil || code != http.StatusOK || !strings.Contains(string(body), question.want) {
-				return fmt.Errorf("%d %q, %w, want %q", code, body, err, question.want)
+	for path, want := range map[string]string{"/status": fmt.Sprintf("%q", commit), "/commit": commit + "\n"} {
+		framework.WaitFor(t, path+" is answered through the API server", func(ctx context.Context) error {
+			code, body, err := pods.Get(ctx, &pod, podprobe.Request{Port: adminPort, Path: path})
+			if err != nil || code != http.StatusOK || !strings.Contains(string(body), want) {
+				return fmt.Errorf("%d %q, %w, want %q", code, body, err, want)
 			}
 			return nil
 		})
@@ -70,7 +66,7 @@ func TestPodProxy(t *testing.T) {
 // resource.
 func documentedRules(t *testing.T, resource string) []rbacv1.PolicyRule {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "controller.md"))
+	page, err := os.ReadFile(framework.Path("docs", "controller.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

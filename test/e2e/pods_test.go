@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 var failedSyncs = regexp.MustCompile(`(?m)^git_sync_count_total\{status="error"\} ([0-9.e+]+)$`)
@@ -64,7 +64,7 @@ func killContainer(t *testing.T, s *site, pod corev1.Pod, name string) {
 		t.Fatalf("pod %s has no container %s that runs: %+v", pod.Name, name, status)
 	}
 	killed := 0
-	for _, pid := range processesOf(t, id) {
+	for _, pid := range framework.ContainerProcesses(t, id) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
 			killed++
 		}
@@ -72,14 +72,14 @@ func killContainer(t *testing.T, s *site, pod corev1.Pod, name string) {
 	if killed == 0 {
 		t.Fatalf("container %s has no processes", id)
 	}
-	client := kubernetesClient(t)
-	waitFor(t, "the container runs again", func(ctx context.Context) error {
+	client := framework.Admin(t).Kubernetes
+	framework.WaitFor(t, "the container runs again", func(ctx context.Context) error {
 		now, err := client.CoreV1().Pods(s.namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		after, _ := container(*now, name)
-		if after.RestartCount <= status.RestartCount || after.State.Running == nil || !ready(*now) {
+		if after.RestartCount <= status.RestartCount || after.State.Running == nil {
 			return fmt.Errorf("it is %+v", after)
 		}
 		return nil
@@ -93,26 +93,4 @@ func container(pod corev1.Pod, name string) (corev1.ContainerStatus, bool) {
 		}
 	}
 	return corev1.ContainerStatus{}, false
-}
-
-// processesOf are the processes in the cgroup of a container.
-func processesOf(t *testing.T, container string) []int {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(data), container) {
-			continue // ended, or not ours
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	return pids
 }

@@ -2,17 +2,19 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestOriginalExample applies the example as it was when the first version of
@@ -23,7 +25,7 @@ func TestOriginalExample(t *testing.T) {
 	namespace := newNamespace(t)
 	r := newRepository(t, "", namespace, "trunk")
 	commit := r.release(t, "release-1")
-	example, err := os.ReadFile(filepath.Join("..", "..", "artifacts", "examples", "kubia.yaml"))
+	example, err := os.ReadFile(framework.Path("artifacts", "examples", "kubia.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func TestOriginalExample(t *testing.T) {
 		t.Fatalf("the example does not name %s:\n%s", original, example)
 	}
 	manifest := strings.ReplaceAll(string(example), original, r.url)
-	kubectlWith(t, devcluster.KubectlOptions{Stdin: strings.NewReader(manifest)}, "apply", "--namespace="+namespace, "-f", "-")
+	framework.KubectlWith(t, framework.Stdin(manifest), "apply", "--namespace="+namespace, "-f", "-")
 	s := &site{namespace: namespace, name: "kubia", deployment: "kubia-website", repository: r}
 	s.waitLive(t, commit)
 
@@ -52,8 +54,8 @@ func TestOriginalExample(t *testing.T) {
 		t.Errorf("kubectl get all printed\n%s", got)
 	}
 	s.kubectl(t, "delete", "website", "kubia")
-	waitFor(t, "nobody serves the deleted site", func(ctx context.Context) error {
-		pods, err := s.pods(ctx, kubernetesClient(t))
+	framework.WaitFor(t, "no pod serves the deleted site", func(ctx context.Context) error {
+		pods, err := s.pods(ctx, framework.Admin(t).Kubernetes)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("there are %d pods", len(pods))
 		}
@@ -66,7 +68,7 @@ func TestOriginalExample(t *testing.T) {
 // next, and never an error.
 func TestPush(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, withReplicas(3))
+	s := newSite(t, framework.WithReplicas(3))
 	first := s.repository.git(t, "rev-parse", "HEAD")
 	visitors := startTraffic(t, s)
 	visitors.waitServed(t, first)
@@ -83,16 +85,64 @@ func TestPush(t *testing.T) {
 
 	s.repository.branch = "next"
 	next := s.repository.release(t, "release-3")
+	reported := s.reportedAt(t, next)
 	s.repository.setHead(t, "next")
 	s.waitLiveWithin(t, syncPeriod+syncMargin, next)
 	visitors.waitServed(t, next)
 
 	s.waitReported(t, next)
+	s.logPublished(t, <-reported)
 	visitors.finish(t)
 }
 
-// TestRemoteGone takes the repository away and brings it back: the site goes on
-// as if nothing had happened.
+// reportedAt sends when a commit is first seen in the status.
+func (s *site) reportedAt(t *testing.T, commit string) <-chan time.Time {
+	t.Helper()
+	reported := make(chan time.Time, 1)
+	watch, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(reported)
+		defer watch.Stop()
+		for event := range watch.ResultChan() {
+			if website, ok := event.Object.(*v1beta1.Website); ok && website.Status.Commit == commit {
+				reported <- time.Now()
+				return
+			}
+		}
+	}()
+	return reported
+}
+
+// logPublished logs how far apart the replicas have published what they serve, and how long
+// after the last it was in the status.
+func (s *site) logPublished(t *testing.T, reported time.Time) {
+	t.Helper()
+	pods, err := s.pods(t.Context(), framework.Admin(t).Kubernetes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, last time.Time
+	for _, pod := range pods {
+		var status agent.Status
+		answer := adminGet(t.Context(), pod, adminPort, "/status")
+		if err := json.Unmarshal([]byte(answer.body), &status); err != nil || status.PublishedAt == nil {
+			t.Fatalf("/status of pod %s: %v, %v", pod.Name, answer, err)
+		}
+		if at := *status.PublishedAt; first.IsZero() || at.Before(first) {
+			first = at
+		}
+		if at := *status.PublishedAt; at.After(last) {
+			last = at
+		}
+	}
+	t.Logf("%d replicas published within %v; the commit was in the status %v later", len(pods), last.Sub(first), reported.Sub(last))
+}
+
+// TestRemoteGone takes the repository away and brings it back: the site is served
+// meanwhile, and follows it afterwards.
 func TestRemoteGone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -102,7 +152,7 @@ func TestRemoteGone(t *testing.T) {
 	if err := os.Rename(s.repository.path, away); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "git-sync has noticed", syncFailed(t, s))
+	framework.WaitFor(t, "git-sync has noticed", syncFailed(t, s))
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonRepositoryNotFound)
 	// What is served does not depend on the repository.
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)

@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // repository is a git repository on the cluster's server, with a clone that
@@ -19,7 +22,7 @@ type repository struct {
 	clone string
 	// branch is the one that is worked on.
 	branch string
-	// markers tell for each commit what its files say, see release.
+	// markers are what the files of each commit say, see release.
 	markers map[string]string
 }
 
@@ -27,18 +30,30 @@ type repository struct {
 // is that of the namespace of the test, after an area such as "private/".
 func newRepository(t *testing.T, area, namespace, branch string) *repository {
 	t.Helper()
-	path, err := cluster.CreateRepository(t.Context(), area+namespace)
+	path, err := framework.Cluster.CreateRepository(t.Context(), area+namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &repository{
-		url: cluster.GitServerURL() + "/" + area + namespace + ".git", path: path,
+		url: framework.Cluster.GitServerURL() + "/" + area + namespace + ".git", path: path,
 		clone: t.TempDir(), branch: branch, markers: map[string]string{},
 	}
 	r.git(t, "init", "--quiet", "--template=", "--initial-branch="+branch)
 	r.git(t, "remote", "add", "origin", path)
 	r.setHead(t, branch)
 	return r
+}
+
+// useSHA256 makes the repository one with SHA-256 objects. There must be no commit yet.
+func (r *repository) useSHA256(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(r.path), os.RemoveAll(filepath.Join(r.clone, ".git"))); err != nil {
+		t.Fatal(err)
+	}
+	format := []string{"init", "--quiet", "--template=", "--object-format=sha256", "--initial-branch=" + r.branch}
+	r.git(t, format...)
+	r.git(t, append(format, "--bare", r.path)...)
+	r.git(t, "remote", "add", "origin", r.path)
 }
 
 // setHead makes a branch the default one.
@@ -99,4 +114,16 @@ func (r *repository) release(t *testing.T, marker string, args ...string) string
 	r.markers[commit] = marker
 	r.git(t, append([]string{"push", "--quiet", "origin", "HEAD:refs/heads/" + r.branch}, args...)...)
 	return commit
+}
+
+// away takes the repository away, until the function that it returns is called.
+func (r *repository) away(t *testing.T) (back func()) {
+	t.Helper()
+	move := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(r.path, r.path+".away")
+	return func() { move(r.path+".away", r.path) }
 }

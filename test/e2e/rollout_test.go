@@ -2,12 +2,17 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestScale goes up, to nothing and back.
@@ -22,10 +27,10 @@ func TestScale(t *testing.T) {
 	}
 	scale(3)
 	s.waitLive(t, commit)
-	// With nobody to serve it, status.readyReplicas is not there at all.
+	// Without a pod, status.readyReplicas is not there at all.
 	s.kubectl(t, "scale", "website", s.name, "--replicas=0")
-	waitFor(t, "nobody serves the site", func(ctx context.Context) error {
-		pods, err := s.pods(ctx, kubernetesClient(t))
+	framework.WaitFor(t, "no pod serves the site", func(ctx context.Context) error {
+		pods, err := s.pods(ctx, framework.Admin(t).Kubernetes)
 		if err != nil {
 			return err
 		}
@@ -47,10 +52,10 @@ func TestRollingChange(t *testing.T) {
 	for name, replicas := range map[string]int32{"one replica": 1, "two replicas": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, withReplicas(replicas))
+			s := newSite(t, framework.WithReplicas(replicas))
 			visitors := startTraffic(t, s)
 			s.patch(t, `{"spec":{"serving":{"headers":[{"name":"X-Robots-Tag","value":"noindex"}]}}}`)
-			waitFor(t, "all pods send the header", func(ctx context.Context) error {
+			framework.WaitFor(t, "all pods send the header", func(ctx context.Context) error {
 				return s.everyPod(ctx, t, func(a answer) error {
 					if got := a.header.Get("X-Robots-Tag"); a.status != http.StatusOK || got != "noindex" {
 						return fmt.Errorf("X-Robots-Tag %q: %v", got, a)
@@ -59,8 +64,8 @@ func TestRollingChange(t *testing.T) {
 				})
 			})
 			s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, kubectlTimeout)
-			waitFor(t, "the pods that were replaced have ended", func(ctx context.Context) error {
-				list, err := kubernetesClient(t).CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
+			framework.WaitFor(t, "the pods that were replaced have ended", func(ctx context.Context) error {
+				list, err := framework.Admin(t).Kubernetes.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 				if err == nil && len(list.Items) != int(replicas) {
 					err = fmt.Errorf("there are %d pods", len(list.Items))
 				}
@@ -71,23 +76,31 @@ func TestRollingChange(t *testing.T) {
 	}
 }
 
-// TestBadChange asks for what does not exist, of a site that is served: what
-// is served stays, and the site recovers when the change is taken back.
+// TestBadChange asks for what does not exist, of a site that is served: what is served
+// stays, and the site recovers when the change is taken back, also if nginx of the old pod
+// was killed meanwhile, or the old pod was deleted.
 func TestBadChange(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]string{
-		"repository": `{"spec":{"source":{"repository":"http://127.0.0.1:9/nothing.git"}}}`,
-		"branch":     `{"spec":{"source":{"ref":{"branch":"no-such-branch"}}}}`,
-		"path":       `{"spec":{"source":{"path":"no/such/folder"}}}`,
+	for name, test := range map[string]struct {
+		change string
+		// restarted and deleted are what happens to the old pod before the change is taken
+		// back.
+		restarted, deleted bool
+	}{
+		"repository":                {`{"spec":{"source":{"repository":"http://127.0.0.1:9/nothing.git"}}}`, true, false},
+		"branch":                    {`{"spec":{"source":{"ref":{"branch":"no-such-branch"}}}}`, true, false},
+		"path":                      {`{"spec":{"source":{"path":"no/such/folder"}}}`, false, false},
+		"path, and a restart":       {`{"spec":{"source":{"path":"no/such/folder"}}}`, true, false},
+		"path, and the pod deleted": {`{"spec":{"source":{"path":"no/such/folder"}}}`, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			visitors, old := startTraffic(t, s), s.pod(t)
-			good := s.get(t).Spec.Source
-			s.patch(t, change)
-			client := kubernetesClient(t)
-			waitFor(t, "a new pod has tried", func(ctx context.Context) error {
+			good, revision := s.get(t).Spec.Source, old.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+			s.patch(t, test.change)
+			client := framework.Admin(t).Kubernetes
+			framework.WaitFor(t, "a new pod has tried", func(ctx context.Context) error {
 				pods, err := s.pods(ctx, client)
 				if err != nil {
 					return err
@@ -96,11 +109,46 @@ func TestBadChange(t *testing.T) {
 					return fmt.Errorf("there are %d pods", len(pods))
 				}
 				// It runs, and knows that it has nothing to serve.
-				if a := adminGet(ctx, pods[1], adminPort, "/startupz"); a.status != http.StatusServiceUnavailable {
-					return fmt.Errorf("/startupz of the new pod: %v", a)
+				if a := adminGet(ctx, pods[1], adminPort, "/readyz"); a.status != http.StatusServiceUnavailable {
+					return fmt.Errorf("/readyz of the new pod: %v", a)
 				}
 				return nil
 			})
+			if test.restarted || test.deleted {
+				visitors.finish(t)
+				if test.deleted {
+					if err := client.CoreV1().Pods(s.namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					killContainer(t, s, old, "nginx")
+				}
+				framework.WaitFor(t, "visitors reach a pod of the previous revision", func(ctx context.Context) error {
+					// A pod that is being deleted answers until nodes know the one that replaces it.
+					if _, err := client.CoreV1().Pods(s.namespace).Get(ctx, old.Name, metav1.GetOptions{}); test.deleted && !apierrors.IsNotFound(err) {
+						return fmt.Errorf("pod %s is there: %w", old.Name, err)
+					}
+					pods, err := s.pods(ctx, client)
+					if err != nil {
+						return err
+					}
+					for _, pod := range pods {
+						if pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != revision || (pod.UID == old.UID) == test.deleted {
+							continue
+						}
+						if nginx, _ := container(pod, "nginx"); test.restarted && nginx.RestartCount == 0 {
+							return errors.New("the kubelet has not noticed the restart")
+						}
+						if page := get(ctx, visitor, s.url(t)); !ready(pod) || page.status != http.StatusOK {
+							return fmt.Errorf("ready %t: %v", ready(pod), page)
+						}
+						old = pod
+						return nil
+					}
+					return errors.New("there is none")
+				})
+				visitors = startTraffic(t, s)
+			}
 			s.repository.release(t, "release-2")
 			s.patch(t, fmt.Sprintf(`{"spec":{"source":{"repository":%q,"path":null,"ref":null}}}`, good.Repository))
 			s.waitLive(t, s.repository.git(t, "rev-parse", "HEAD"))
@@ -115,7 +163,7 @@ func TestBadChange(t *testing.T) {
 // everyPod asks every pod of the site for its page.
 func (s *site) everyPod(ctx context.Context, t *testing.T, check func(answer) error) error {
 	t.Helper()
-	pods, err := s.pods(ctx, kubernetesClient(t))
+	pods, err := s.pods(ctx, framework.Admin(t).Kubernetes)
 	if err != nil {
 		return err
 	}

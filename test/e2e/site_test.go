@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 const (
@@ -47,22 +48,10 @@ type site struct {
 // newWebsite is a Website of a repository that looks for changes as often as
 // possible.
 func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
-	w := &v1beta1.Website{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: siteName},
-		Spec: v1beta1.WebsiteSpec{
-			Source: v1beta1.WebsiteSource{Repository: r.url},
-			Sync:   v1beta1.WebsiteSync{PeriodSeconds: int32(syncPeriod / time.Second)},
-		},
-	}
-	for _, tweak := range tweaks {
-		tweak(w)
-	}
-	return w
-}
-
-func withReplicas(n int32) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Replicas = ptr.To(n) }
+	return framework.NewWebsite(namespace, siteName, append([]func(*v1beta1.Website){func(w *v1beta1.Website) {
+		w.Spec.Source.Repository = r.url
+		w.Spec.Sync.PeriodSeconds = int32(syncPeriod / time.Second)
+	}}, tweaks...)...)
 }
 
 func withPath(path string) func(*v1beta1.Website) {
@@ -103,7 +92,7 @@ func applySite(t *testing.T, w *v1beta1.Website, r *repository) *site {
 // kubectl runs kubectl in the site's namespace.
 func (s *site) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	return kubectl(t, append([]string{"--namespace=" + s.namespace}, args...)...)
+	return framework.Kubectl(t, append([]string{"--namespace=" + s.namespace}, args...)...)
 }
 
 // patch changes the spec as users do with kubectl.
@@ -114,7 +103,7 @@ func (s *site) patch(t *testing.T, patch string) {
 
 func (s *site) get(t *testing.T) *v1beta1.Website {
 	t.Helper()
-	w, err := websiteClient(t).WebsiteV1beta1().Websites(s.namespace).Get(t.Context(), s.name, metav1.GetOptions{})
+	w, err := framework.Admin(t).Websites.WebsiteV1beta1().Websites(s.namespace).Get(t.Context(), s.name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +114,8 @@ func (s *site) get(t *testing.T) *v1beta1.Website {
 func (s *site) url(t *testing.T) string {
 	t.Helper()
 	var url string
-	waitFor(t, "the site has a NodePort", func(ctx context.Context) (err error) {
-		url, err = cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")
+	framework.WaitFor(t, "the site has a NodePort", func(ctx context.Context) (err error) {
+		url, err = framework.Cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")
 		return err
 	})
 	return strings.TrimSuffix(url, "/")
@@ -149,8 +138,8 @@ func (s *site) pods(ctx context.Context, client kubernetes.Interface) ([]corev1.
 func (s *site) pod(t *testing.T) corev1.Pod {
 	t.Helper()
 	var pod corev1.Pod
-	client := kubernetesClient(t)
-	waitFor(t, "there is one pod with an address", func(ctx context.Context) error {
+	client := framework.Admin(t).Kubernetes
+	framework.WaitFor(t, "there is one pod with an address", func(ctx context.Context) error {
 		pods, err := s.pods(ctx, client)
 		if err != nil {
 			return err
@@ -167,16 +156,16 @@ func (s *site) pod(t *testing.T) corev1.Pod {
 // waitLive waits until visitors see the commit.
 func (s *site) waitLive(t *testing.T, commit string) {
 	t.Helper()
-	s.waitLiveWithin(t, waitTimeout, commit)
+	s.waitLiveWithin(t, framework.WaitTimeout, commit)
 }
 
 // waitLiveWithin waits until all replicas that the Website asks for are ready
 // and serve the commit, which the NodePort serves as well.
 func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string) {
 	t.Helper()
-	client, websites := kubernetesClient(t), websiteClient(t)
+	client, websites := framework.Admin(t).Kubernetes, framework.Admin(t).Websites
 	begin := time.Now()
-	waitWithin(t, timeout, "commit "+commit+" is live", func(ctx context.Context) error {
+	framework.WaitWithin(t, timeout, "commit "+commit+" is live", func(ctx context.Context) error {
 		w, err := websites.WebsiteV1beta1().Websites(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -196,7 +185,7 @@ func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string
 				return fmt.Errorf("pod %s serves %q: %d %w", pod.Name, got.body, got.status, got.err)
 			}
 		}
-		url, err := cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")
+		url, err := framework.Cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc")
 		if err != nil {
 			return err
 		}
@@ -208,11 +197,7 @@ func (s *site) waitLiveWithin(t *testing.T, timeout time.Duration, commit string
 	t.Logf("%s is live after %s", commit[:8], time.Since(begin).Round(100*time.Millisecond))
 }
 
-func ready(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
+func ready(pod corev1.Pod) bool { return framework.PodReady(pod) }
 
 // visitor makes a connection of its own for each request, as different
 // visitors do, and follows no redirects.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/gitserver"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestRepositoryOverSSH publishes what takes a key to fetch, from a host that
@@ -41,8 +42,8 @@ func TestRepositoryOverSSH(t *testing.T) {
 		})
 	}
 	s := applySite(t, newWebsite(namespace, r, withSecret("wrong")), r)
-	waitFor(t, "git-sync has refused the host", syncFailed(t, s))
-	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonAuthenticationFailed)
+	framework.WaitFor(t, "git-sync has refused the host", syncFailed(t, s))
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonHostKeyMismatch)
 	s.patch(t, `{"spec":{"source":{"secretRef":{"name":"right"}}}}`)
 	s.waitLive(t, commit)
 	s.waitReported(t, commit)

@@ -8,8 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestURLs reads in the status where the site is.
@@ -17,7 +19,7 @@ func TestURLs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	want := s.url(t)
-	waitFor(t, "the status has the URL", func(context.Context) error {
+	framework.WaitFor(t, "the status has the URL", func(context.Context) error {
 		if urls := s.get(t).Status.Urls; len(urls) == 0 || urls[0] != want {
 			return fmt.Errorf("urls = %q, want %s first", urls, want)
 		}
@@ -36,8 +38,9 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		"host": {func(w *v1beta1.Website) { w.Spec.Source.Repository = "http://nowhere.invalid/site.git" },
 			v1beta1.WebsiteReasonRepositoryUnreachable},
 		"Secret":           {withUnusedSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
-		"key of a Secret":  {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonContainerConfigError},
+		"key of a Secret":  {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonPodNotStarting},
 		"node":             {func(w *v1beta1.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"is": "nowhere"} }, v1beta1.WebsiteReasonUnschedulable},
+		"disk of a node":   {withDisk(fmt.Sprint(9 * nodeDisk)), v1beta1.WebsiteReasonUnschedulable},
 		"memory to run in": {withServerMemory("1Mi"), v1beta1.WebsiteReasonContainerFailing},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +48,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 			namespace := newNamespace(t)
 			r := newRepository(t, "", namespace, "main")
 			r.release(t, "release-1")
-			kubectl(t, "create", "secret", "generic", "incomplete", "--namespace="+namespace, "--from-literal=password=only")
+			framework.Kubectl(t, "create", "secret", "generic", "incomplete", "--namespace="+namespace, "--from-literal=password=only")
 			s := applySite(t, newWebsite(namespace, r, test.tweak), r)
 			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 		})
@@ -58,6 +61,11 @@ func withUnusedSecret(name string) func(*v1beta1.Website) {
 		w.Spec.Source.Repository = "https://nowhere.invalid/site.git"
 		withSecret(name)(w)
 	}
+}
+
+// withDisk limits the volume of a pod, of which the scheduler reserves a part.
+func withDisk(size string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Resources.Disk = ptr.To(resource.MustParse(size)) }
 }
 
 // withServerMemory limits the memory of nginx.

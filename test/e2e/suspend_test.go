@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // TestSuspend holds a site on the commit that it serves, pods that start later
@@ -25,15 +26,15 @@ func TestSuspend(t *testing.T) {
 	s.kubectl(t, "rollout", "status", "deployment/"+s.deployment, kubectlTimeout)
 	second := s.repository.release(t, "release-2")
 	s.kubectl(t, "scale", "website", s.name, "--replicas=3")
-	// The new pods have the choice, and what runs has not looked at the branch.
+	// The new pods have the choice, and what runs has not fetched the branch.
 	s.waitLive(t, first)
 	deployment := s.kubectl(t, "get", "deployment", s.deployment, "--output=yaml")
 	if !strings.Contains(deployment, "--ref="+first) {
 		t.Errorf("a pod of the suspended site could follow a branch:\n%s", deployment)
 	}
-	// Whoever edits the Deployment does not move the site either.
+	// An edit of the Deployment does not move the site either.
 	s.kubectl(t, "patch", "deployment", s.deployment, "--type=strategic", "--patch", `{"spec":{"template":{"spec":{"initContainers":[{"name":"git-sync","args":["--ref=`+second+`"]}]}}}}`)
-	waitFor(t, "the edit is repaired", func(context.Context) error {
+	framework.WaitFor(t, "the edit is repaired", func(context.Context) error {
 		if deployment := s.kubectl(t, "get", "deployment", s.deployment, "--output=yaml"); !strings.Contains(deployment, "--ref="+first) {
 			return errors.New(deployment)
 		}

@@ -15,13 +15,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/gitserver"
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 // overTLS has a repository fetched over https, without which there are no
 // credentials, and the pods of a namespace trust its server.
 func (r *repository) overTLS(t *testing.T, namespace string) {
 	t.Helper()
-	user, password, err := cluster.GitCredentials()
+	user, password, err := framework.Cluster.GitCredentials()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func (r *repository) overTLS(t *testing.T, namespace string) {
 	trust(t, namespace, server.CA)
 }
 
-// trustInPods adds an authority to git in the pods of Websites, as administrators do
+// trustInPods adds a CA to git in the pods of Websites, as administrators do
 // for one of their own.
 const trustInPods = `Object{spec: Object.spec{
   volumes: [Object.spec.volumes{name: "git-ca", configMap: Object.spec.volumes.configMap{name: "git-ca"}}],
@@ -55,10 +56,10 @@ const trustInPods = `Object{spec: Object.spec{
   }]
 }}`
 
-// trust has git in the pods of a namespace trust an authority.
+// trust has git in the pods of a namespace trust a CA.
 func trust(t *testing.T, namespace string, ca []byte) {
 	t.Helper()
-	ctx, client := t.Context(), kubernetesClient(t)
+	ctx, client := t.Context(), framework.Admin(t).Kubernetes
 	if _, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "git-ca"}, Data: map[string]string{"ca.crt": string(ca)},
 	}, metav1.CreateOptions{}); err != nil {
@@ -108,7 +109,7 @@ func trust(t *testing.T, namespace string, ca []byte) {
 			t.Error(err)
 		}
 	})
-	waitFor(t, "pods trust the git server", func(ctx context.Context) error {
+	framework.WaitFor(t, "pods trust the git server", func(ctx context.Context) error {
 		pod, err := client.CoreV1().Pods(namespace).Create(ctx, untrusting(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && len(pod.Spec.InitContainers[0].Env) == 0 {
 			err = errors.New("a new pod is as it was sent")

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 const (
@@ -52,7 +54,7 @@ func startTraffic(t *testing.T, s *site) *traffic {
 		cancel()
 		<-v.over
 	})
-	waitFor(t, "there is traffic", func(context.Context) error {
+	framework.WaitFor(t, "there is traffic", func(context.Context) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if v.requests < len(releasePaths) {
@@ -123,7 +125,7 @@ func (v *traffic) note(path string, a answer) {
 // waitServed waits until visitors have seen a commit.
 func (v *traffic) waitServed(t *testing.T, commit string) {
 	t.Helper()
-	waitFor(t, "visitors see commit "+commit, func(context.Context) error {
+	framework.WaitFor(t, "visitors see commit "+commit, func(context.Context) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if v.served[commit] == 0 {

@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+var pushes = flag.Int("pushes", 0, "how many commits are pushed, one every 10 seconds, while browsers make 200 requests per second; 0: three, one after the other")
+
+const (
+	browsers = 8
+	// requestRate is that of all browsers in the long form, per second.
+	requestRate = 200
+	// chunks are the scripts that a page loads, one of them later.
+	chunks = 4
+)
+
+// bundle is a site as bundlers make it: all that a page loads has a hash of its content in
+// its name, except for one script.
+func bundle(marker string) map[string]string {
+	files := map[string]string{"plain.js": marker}
+	page := strings.Builder{}
+	fmt.Fprintf(&page, "%s <script src=\"plain.js\"></script>", marker)
+	for i := range chunks {
+		content := fmt.Sprintf("%s %d", marker, i)
+		name := fmt.Sprintf("assets/chunk%d.h%.4x.js", i, sha256.Sum256([]byte(content)))
+		files[name] = content
+		fmt.Fprintf(&page, " <script src=\"%s\"></script>", name)
+	}
+	files["index.html"] = page.String()
+	return files
+}
+
+var script = regexp.MustCompile(`src="([^"]+)"`)
+
+// pageLoads counts what browsers load.
+type pageLoads struct {
+	mu       sync.Mutex
+	requests int
+	// missing are hashed scripts of a page that were not found, mixed are plain ones of
+	// another commit than their page.
+	missing, mixed int
+	failures       []string
+}
+
+func (l *pageLoads) note(missing, mixed int, failure string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests++
+	l.missing += missing
+	l.mixed += mixed
+	if failure != "" {
+		l.failures = append(l.failures, failure)
+	}
+}
+
+// load loads a page and its scripts, each over a connection of its own: any replica may
+// answer.
+func (l *pageLoads) load(ctx context.Context, url string, pace func()) {
+	pace()
+	page := get(ctx, visitor, url+"/")
+	marker, _, _ := strings.Cut(page.body, " ")
+	if page.status != http.StatusOK || !strings.HasPrefix(marker, "bundle-") {
+		l.note(0, 0, fmt.Sprintf("%s GET /: %v", time.Now().UTC().Format(time.TimeOnly), page))
+		return
+	}
+	l.note(0, 0, "")
+	for _, match := range script.FindAllStringSubmatch(page.body, -1) {
+		pace()
+		path := match[1]
+		a := get(ctx, visitor, url+"/"+path)
+		switch got, _, _ := strings.Cut(a.body, " "); {
+		case path == "plain.js" && a.status == http.StatusOK && got != marker:
+			l.note(0, 1, "")
+		case path != "plain.js" && a.status == http.StatusNotFound:
+			l.note(1, 0, "")
+		case a.status != http.StatusOK || got != marker:
+			l.note(0, 0, fmt.Sprintf("%s GET %s of %s: %v", time.Now().UTC().Format(time.TimeOnly), path, marker, a))
+		default:
+			l.note(0, 0, "")
+		}
+	}
+}
+
+// TestBrowsersDuringPushes has browsers load pages and what these refer to while commits are
+// pushed: no request fails, and no page misses a script of its own with a hash in its name,
+// whichever replica answers.
+func TestBrowsersDuringPushes(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	r := newRepository(t, "", namespace, "main")
+	push := func(i int) string {
+		marker := fmt.Sprintf("bundle-%d", i)
+		r.write(t, bundle(marker))
+		return r.push(t, marker)
+	}
+	first := push(0)
+	s := applySite(t, newWebsite(namespace, r, framework.WithReplicas(3)), r)
+	s.waitLive(t, first)
+
+	idle, loaded := memory{}, memory{}
+	if *pushes > 0 {
+		idle.observe(t, s)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	loads, url, interval := &pageLoads{}, s.url(t), browsers*trafficInterval
+	if *pushes > 0 {
+		interval = browsers * time.Second / requestRate
+	}
+	var running sync.WaitGroup
+	for range browsers {
+		running.Go(func() {
+			tick := time.NewTicker(interval)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				// A page that has begun to load may end, also when the browsers do.
+				loads.load(context.WithoutCancel(ctx), url, func() { <-tick.C })
+			}
+		})
+	}
+	t.Cleanup(func() { stop(); running.Wait() })
+
+	begun := time.Now()
+	if *pushes == 0 {
+		for i := range 3 {
+			s.waitLive(t, push(i+1))
+		}
+	} else {
+		tick := time.NewTicker(10 * time.Second)
+		defer tick.Stop()
+		last := first
+		for i := range *pushes {
+			last = push(i + 1)
+			loaded.observe(t, s)
+			<-tick.C
+		}
+		s.waitLive(t, last)
+	}
+	stop()
+	running.Wait()
+	t.Logf("%d requests, %.0f per second: %d failed, %d scripts with a hash in their names were missing, %d without one were of another commit",
+		loads.requests, float64(loads.requests)/time.Since(begun).Seconds(), len(loads.failures), loads.missing, loads.mixed)
+	if n := len(loads.failures); n > 0 {
+		t.Errorf("%d requests failed:\n%s", n, strings.Join(loads.failures[:min(n, shownFailures)], "\n"))
+	}
+	if *pushes > 0 {
+		t.Logf("memory before: %v; the most under load: %v", idle, loaded)
+	}
+	// On a machine that runs all tests, a replica may need longer than releases are held.
+	if loads.missing > 0 && *pushes > 0 {
+		t.Errorf("pages missed %d scripts of their own", loads.missing)
+	}
+	s.waitCondition(t, v1beta1.WebsiteReady, "True", v1beta1.WebsiteReasonServing)
+}
