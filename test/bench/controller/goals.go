@@ -1,0 +1,52 @@
+package controller
+
+// Limits of the goals.
+const (
+	maxOverFloor      = 1.1
+	maxReportedMillis = 2000
+	maxOfScaffold     = 0.5
+	maxHeapBytes      = 15 << 10
+	maxRestartSeconds = 10
+)
+
+// Goal is what a measurement is compared with.
+type Goal struct {
+	Name string `json:"name"`
+	// Value may be at most Limit.
+	Value float64 `json:"value"`
+	Limit float64 `json:"limit"`
+	Held  bool    `json:"held"`
+}
+
+// goals are those whose measurements are in the report.
+func goals(r *Report) []Goal {
+	var all []Goal
+	add := func(name string, value, limit float64) {
+		all = append(all, Goal{Name: name, Value: value, Limit: limit, Held: value <= limit})
+	}
+	if ours, bare := r.find(create, product), r.find(create, floor); ours != nil && bare != nil {
+		add("create: time until all are Ready, of the floor", ours.Seconds/bare.Seconds, maxOverFloor)
+	}
+	for _, scenario := range []string{create, flood} {
+		if ours := r.find(scenario, product); ours != nil {
+			add(scenario+": milliseconds from the available Deployment to Ready, p99", ours.ReportedMillis.P99, maxReportedMillis)
+		}
+	}
+	for _, other := range []string{scaffold, tuned} {
+		ours, theirs := r.find(create, product), r.find(create, other)
+		if ours == nil || theirs == nil {
+			continue
+		}
+		add("create: requests, of "+other, ours.allCalls()/theirs.allCalls(), maxOfScaffold)
+		add("create: CPU time of the controller, of "+other, ours.CPUSeconds[controllerProcess]/theirs.CPUSeconds[controllerProcess], maxOfScaffold)
+		add("create: time until all are Ready, of "+other, ours.Seconds/theirs.Seconds, maxOfScaffold)
+	}
+	if ours := r.find(create, product); ours != nil {
+		add("create: bytes on the heap per Website", ours.HeapBytes, maxHeapBytes)
+	}
+	if ours := r.find(restart, product); ours != nil {
+		add("restart: seconds until all are reconciled", ours.Seconds, maxRestartSeconds)
+		add("restart: writes", ours.allWrites(), 0)
+	}
+	return all
+}

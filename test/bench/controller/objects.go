@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/images"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// newWebsite is the Website of all contenders. Its Service takes no node port, of which a
+// cluster has 2,768.
+func newWebsite(namespace, name string, replicas int) *v1beta1.Website {
+	w := &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1beta1.WebsiteSpec{
+			DeploymentName: name,
+			Replicas:       ptr.To(int32(replicas)),
+			Source:         v1beta1.WebsiteSource{Repository: "https://git.example.com/site.git"},
+			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
+		},
+	}
+	v1beta1.SetObjectDefaults_Website(w)
+	return w
+}
+
+// manifest is what a user writes of newWebsite: the server sets the defaults.
+func manifest(apiVersion string, w *v1beta1.Website) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"apiVersion": apiVersion, "kind": resources.Kind,
+		"metadata": map[string]any{"name": w.Name},
+		"spec": map[string]any{
+			"deploymentName": w.Spec.DeploymentName, "replicas": w.Spec.Replicas,
+			"source":  map[string]any{"repository": w.Spec.Source.Repository},
+			"service": map[string]any{"type": w.Spec.Service.Type},
+		},
+	})
+}
+
+func websitesPath(apiVersion, namespace string) string {
+	return "/apis/" + apiVersion + "/namespaces/" + namespace + "/websites"
+}
+
+// createWebsite creates a Website.
+func (t *trial) createWebsite(ctx context.Context, name string) error {
+	body, err := manifest(t.contender.apiVersion, newWebsite(t.namespace, name, t.options.Replicas))
+	if err != nil {
+		return fmt.Errorf("encoding a Website: %w", err)
+	}
+	_, err = t.client.do(ctx, http.MethodPost, t.websites, jsonType, body)
+	return err
+}
+
+// createChildren creates what a controller creates for a Website, in the same order.
+func (t *trial) createChildren(ctx context.Context, name string) error {
+	w := newWebsite(t.namespace, name, t.options.Replicas)
+	config, err := resources.NginxConfig(w)
+	if err != nil {
+		return fmt.Errorf("rendering the nginx configuration: %w", err)
+	}
+	deployment, err := resources.Deployment(w, resources.Installation{Nginx: images.Nginx, GitSync: images.GitSync, Agent: images.Agent}, config)
+	if err != nil {
+		return fmt.Errorf("building the Deployment: %w", err)
+	}
+	nginx, agent, service := resources.ConfigMap(w, config), resources.AgentConfigMap(w, "", nil), resources.Service(w)
+	// Garbage collection would delete what belongs to a Website that does not exist.
+	for _, meta := range []*metav1ac.ObjectMetaApplyConfiguration{
+		nginx.ObjectMetaApplyConfiguration, agent.ObjectMetaApplyConfiguration,
+		deployment.ObjectMetaApplyConfiguration, service.ObjectMetaApplyConfiguration,
+	} {
+		meta.OwnerReferences = nil
+	}
+	for _, child := range []struct {
+		group, resource string
+		manifest        any
+	}{
+		{"/api/v1", "configmaps", nginx}, {"/api/v1", "configmaps", agent},
+		{"/apis/apps/v1", "deployments", deployment}, {"/api/v1", "services", service},
+	} {
+		body, err := json.Marshal(child.manifest)
+		if err != nil {
+			return fmt.Errorf("encoding a child: %w", err)
+		}
+		if _, err := t.client.do(ctx, http.MethodPost, child.group+"/namespaces/"+t.namespace+"/"+child.resource, jsonType, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patchPin changes spec.pin, which replaces no pod: a controller writes a ConfigMap and the
+// status. It returns the new generation.
+func (t *trial) patchPin(ctx context.Context, name string, i int) (int64, error) {
+	body := fmt.Appendf(nil, `{"spec":{"pin":"%040x"}}`, i+1)
+	data, err := t.client.do(ctx, http.MethodPatch, t.websites+"/"+name, mergePatch, body)
+	if err != nil {
+		return 0, err
+	}
+	var changed website
+	if err := json.Unmarshal(data, &changed); err != nil {
+		return 0, fmt.Errorf("decoding a Website: %w", err)
+	}
+	return changed.Metadata.Generation, nil
+}
+
+// createNamespace creates the namespace of a contender.
+func createNamespace(ctx context.Context, c *client, name string) error {
+	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	_, err := c.do(ctx, http.MethodPost, "/api/v1/namespaces", jsonType, body)
+	return err
+}
+
+// deleteNamespace deletes a namespace and waits until all of it is gone.
+func (t *trial) deleteNamespace(ctx context.Context) error {
+	path := "/api/v1/namespaces/" + t.namespace
+	if _, err := t.client.do(ctx, http.MethodDelete, path, "", nil); err != nil {
+		return err
+	}
+	return await(ctx, "the namespace is deleted", t.patience(), func() error {
+		list, err := t.client.do(ctx, http.MethodGet, "/api/v1/namespaces?fieldSelector=metadata.name%3D"+t.namespace, "", nil)
+		if err != nil {
+			return err
+		}
+		var found struct {
+			Items []json.RawMessage `json:"items"`
+		}
+		if err := json.Unmarshal(list, &found); err != nil {
+			return fmt.Errorf("decoding namespaces: %w", err)
+		}
+		if len(found.Items) > 0 {
+			return fmt.Errorf("namespace %s is still there", t.namespace)
+		}
+		return nil
+	})
+}
+
+// await polls until there is no error.
+func await(ctx context.Context, what string, timeout time.Duration, check func() error) error {
+	var last error
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
+		if last = check(); last == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollPeriod):
+		}
+	}
+	return fmt.Errorf("waiting until %s took longer than %s: %w", what, timeout, last)
+}

@@ -1,0 +1,175 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+const (
+	startTimeout = 2 * time.Minute
+	// stopTimeout is longer than a controller takes to finish what is in flight.
+	stopTimeout = time.Minute
+	pollPeriod  = 100 * time.Millisecond
+)
+
+// program is a running controller.
+type program struct {
+	contender *contender
+	client    *client
+	ports     [2]string
+	command   *exec.Cmd
+	// ended is closed when the process has ended, with exit.
+	ended chan struct{}
+	exit  error
+}
+
+// start starts the controller of a contender. Its output is appended to a file.
+func start(c *contender, repoDir, kubeconfig, output string, scraper *client) (*program, error) {
+	p := &program{contender: c, client: scraper, ended: make(chan struct{})}
+	for i := range p.ports {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		p.ports[i] = port
+	}
+	log, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", c.program, err)
+	}
+	defer func() { _ = log.Close() }()
+	p.command = exec.Command(c.path(repoDir), c.flags(kubeconfig, p.ports)...)
+	p.command.Stdout, p.command.Stderr = log, log
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.program, err)
+	}
+	go func() {
+		defer close(p.ended)
+		p.exit = p.command.Wait()
+	}()
+	return p, nil
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
+}
+
+// stop ends the controller as a Deployment does.
+func (p *program) stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping %s: %w", p.contender.program, err)
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("%s has not ended %s after SIGTERM", p.contender.program, stopTimeout), p.command.Process.Kill())
+	}
+}
+
+func (p *program) pid() int { return p.command.Process.Pid }
+
+// queue is the state of the work queue.
+type queue struct {
+	// leads is true once the controller holds its lease.
+	leads bool
+	// waiting and running are keys in the queue and with workers, done is how many were
+	// reconciled.
+	waiting, running, done float64
+}
+
+func (q queue) isEmpty() bool { return q.leads && q.waiting == 0 && q.running == 0 }
+
+func (p *program) queue(ctx context.Context) (queue, error) {
+	body, err := p.client.fetch(ctx, http.MethodGet, p.contender.metrics(p.ports)+"/metrics", "", nil)
+	if err != nil {
+		return queue{}, err
+	}
+	return parseQueue(string(body), p.contender.queue), nil
+}
+
+// parseQueue reads the metrics that client-go and controller-runtime have in common.
+func parseQueue(metrics, name string) queue {
+	var q queue
+	for line := range strings.Lines(metrics) {
+		metric, labels, found := strings.Cut(line, "{")
+		labels, value, hasLabels := strings.Cut(labels, "} ")
+		if !found || !hasLabels {
+			continue
+		}
+		number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil {
+			continue
+		}
+		ours := strings.Contains(","+labels, `,name="`+name+`"`)
+		switch {
+		case metric == "leader_election_master_status":
+			q.leads = q.leads || number == 1
+		case metric == "workqueue_depth" && ours:
+			q.waiting += number
+		case metric == "workqueue_unfinished_work_seconds" && ours:
+			q.running += number
+		case metric == "workqueue_work_duration_seconds_count" && ours:
+			q.done += number
+		}
+	}
+	return q
+}
+
+// await waits until the controller leads, its queue is empty, and it has reconciled so many
+// keys since its start.
+func (p *program) await(ctx context.Context, reconciled int, timeout time.Duration) error {
+	var last error
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
+		q, err := p.queue(ctx)
+		if err == nil && q.isEmpty() && q.done >= float64(reconciled) {
+			return nil
+		}
+		if last = err; err == nil {
+			last = fmt.Errorf("its queue is %+v", q)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-p.ended:
+			return fmt.Errorf("%s has ended: %w", p.contender.program, p.exit)
+		case <-time.After(pollPeriod):
+		}
+	}
+	return fmt.Errorf("%s has not reconciled %d Websites after %s: %w", p.contender.program, reconciled, timeout, last)
+}
+
+// memory is what a controller takes, in bytes.
+type memory struct{ heap, resident int64 }
+
+// memory collects garbage before it reads the heap.
+func (p *program) memory(ctx context.Context) (memory, error) {
+	var m memory
+	profile, err := p.client.fetch(ctx, http.MethodGet, p.contender.profiles(p.ports)+"/debug/pprof/heap?gc=1&debug=1", "", nil)
+	if err != nil {
+		return m, err
+	}
+	if m.heap, err = measure.LiveHeap(profile); err != nil {
+		return m, err
+	}
+	resident, _, err := measure.Processes{p.contender.program: p.pid()}.Memory()
+	m.resident = resident[p.contender.program]
+	return m, err
+}

@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+// scenarios measures in the order in which one needs what the other leaves.
+func (t *trial) scenarios(ctx context.Context) error {
+	if err := t.create(ctx, create, t.options.Websites); err != nil {
+		return err
+	}
+	if t.options.measures(flood) && t.options.Flood > 0 {
+		if err := t.create(ctx, flood, t.options.Flood); err != nil {
+			return err
+		}
+	}
+	if !t.contender.hasController() {
+		return nil
+	}
+	if t.options.measures(changes) {
+		if err := t.change(ctx, changes, t.options.ChangesPerSecond, t.names); err != nil {
+			return err
+		}
+	}
+	if t.options.measures(hot) {
+		if err := t.change(ctx, hot, t.options.HotPerSecond, t.names[:1]); err != nil {
+			return err
+		}
+	}
+	if t.options.measures(restart) {
+		return t.restart(ctx)
+	}
+	return nil
+}
+
+// create creates Websites, or their children, all at once.
+func (t *trial) create(ctx context.Context, scenario string, n int) error {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("site-%d", len(t.names)+i)
+	}
+	t.names = append(t.names, names...)
+	before, err := t.memory(ctx)
+	if err != nil {
+		return err
+	}
+	err = t.measure(ctx, scenario, func(s *sample) error {
+		createOne := t.createWebsite
+		if !t.contender.hasController() {
+			createOne = t.createChildren
+		}
+		begins := newTimes()
+		if err := concurrently(t.options.Creators, names, func(_ int, name string) error {
+			begins.set(name, time.Now())
+			return createOne(ctx, name)
+		}); err != nil {
+			return err
+		}
+		s.changes = n
+		return t.awaitCreated(ctx, s, begins)
+	})
+	if err != nil {
+		return err
+	}
+	after, err := t.memory(ctx)
+	if err != nil {
+		return err
+	}
+	s := &t.samples[len(t.samples)-1]
+	s.heap, s.resident = float64(after.heap-before.heap)/float64(n), float64(after.resident-before.resident)/float64(n)
+	return nil
+}
+
+// awaitCreated waits until all new Websites are Ready, or all Deployments available.
+func (t *trial) awaitCreated(ctx context.Context, s *sample, begins *times) error {
+	var first, last time.Time
+	err := await(ctx, "all Websites are Ready", t.patience(), func() error {
+		*s = sample{scenario: s.scenario, changes: s.changes}
+		first, last = time.Now(), time.Time{}
+		for name, begin := range begins.all() {
+			available, known := t.observer.availableAt(name)
+			end := available
+			if known && t.contender.hasController() {
+				end, known = t.observer.readyAt(name, 1)
+				s.reported = append(s.reported, measure.Milliseconds(max(0, end.Sub(available))))
+			}
+			if !known {
+				return fmt.Errorf("%s is not Ready", name)
+			}
+			s.ready = append(s.ready, measure.Milliseconds(end.Sub(begin)))
+			if begin.Before(first) {
+				first = begin
+			}
+			if end.After(last) {
+				last = end
+			}
+		}
+		return nil
+	})
+	s.seconds = last.Sub(first).Seconds()
+	return err
+}
+
+// change changes Websites in turn at a constant rate, and measures until each change is
+// observed. A change that was followed by another is observed with that one.
+func (t *trial) change(ctx context.Context, scenario string, rate int, names []string) error {
+	return t.measure(ctx, scenario, func(s *sample) error {
+		type made struct {
+			name       string
+			generation int64
+			at         time.Time
+		}
+		n := int(float64(rate) * t.options.Duration.Seconds())
+		done := make([]made, n)
+		indexes := make([]string, n)
+		for i := range indexes {
+			indexes[i] = names[i%len(names)]
+		}
+		begin := time.Now()
+		// Each has its time, so that a slow server does not slow down the load.
+		err := concurrently(t.options.Creators, indexes, func(i int, name string) error {
+			due := begin.Add(time.Duration(i) * time.Second / time.Duration(rate))
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(time.Until(due)):
+			}
+			generation, err := t.patchPin(ctx, name, i)
+			done[i] = made{name, generation, due}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.changes = n
+		return await(ctx, "all changes are observed", t.patience(), func() error {
+			s.ready = nil
+			var last time.Time
+			for _, change := range done {
+				at, seen := t.observer.readyAt(change.name, change.generation)
+				if !seen {
+					return fmt.Errorf("generation %d of %s is not observed", change.generation, change.name)
+				}
+				s.ready = append(s.ready, measure.Milliseconds(at.Sub(change.at)))
+				if at.After(last) {
+					last = at
+				}
+			}
+			s.seconds = last.Sub(begin).Seconds()
+			return nil
+		})
+	})
+}
+
+// restart measures from the start of a new controller until it has reconciled all Websites.
+func (t *trial) restart(ctx context.Context) error {
+	if err := t.program.stop(); err != nil {
+		return err
+	}
+	t.program = nil
+	return t.measure(ctx, restart, func(s *sample) error {
+		begin := time.Now()
+		if err := t.startController(ctx, len(t.names)); err != nil {
+			return err
+		}
+		s.seconds = time.Since(begin).Seconds()
+		return nil
+	})
+}
+
+// memory is that of the controller, if there is one.
+func (t *trial) memory(ctx context.Context) (memory, error) {
+	if t.program == nil {
+		return memory{}, nil
+	}
+	return t.program.memory(ctx)
+}
+
+// times are safe for concurrent use.
+type times struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func newTimes() *times { return &times{at: map[string]time.Time{}} }
+
+func (t *times) set(name string, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at[name] = at
+}
+
+// all is for the time when nothing is set any more.
+func (t *times) all() map[string]time.Time { return t.at }
+
+// concurrently calls a function with each name, in this order, from several goroutines. It
+// returns the first error, after which it begins no more.
+func concurrently(workers int, names []string, do func(i int, name string) error) error {
+	var mu sync.Mutex
+	var next int
+	var failed error
+	take := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= len(names) && failed == nil
+	}
+	var pool sync.WaitGroup
+	for range workers {
+		pool.Go(func() {
+			for i, ok := take(); ok; i, ok = take() {
+				if err := do(i, names[i]); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	pool.Wait()
+	return failed
+}

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Range is what a ratio of two measurements of a quick run may be. Ranges are wide, because
+// few requests on a busy machine scatter.
+type Range struct {
+	Operation string `json:"operation"`
+	// Metric is time (median), firstByte, cpu or bytes (of the body).
+	Metric  string `json:"metric"`
+	Target  string `json:"target"`
+	Against string `json:"against"`
+	// Min and Max are the lowest and highest ratio of Target to Against.
+	Min float64 `json:"min"`
+	Max float64 `json:"max"`
+}
+
+// Verdict says where a ratio is.
+type Verdict string
+
+const (
+	// Within means that nothing has changed.
+	Within Verdict = "within"
+	// Worse means that the ratio is above the range, or was not measured.
+	Worse Verdict = "worse"
+	// Better means that the ratio is below the range, which can be lowered.
+	Better Verdict = "better"
+)
+
+// Comparison is the result of a Range.
+type Comparison struct {
+	Range
+	Ratio   float64 `json:"ratio"`
+	Verdict Verdict `json:"verdict"`
+}
+
+//go:embed ranges.json
+var committedRanges []byte
+
+// Ranges are the committed ranges, for the sizes of Quick.
+func Ranges() ([]Range, error) {
+	var ranges []Range
+	if err := json.Unmarshal(committedRanges, &ranges); err != nil {
+		return nil, fmt.Errorf("decoding ranges.json: %w", err)
+	}
+	return ranges, nil
+}
+
+// value returns a metric of a measurement; 0 if there is none.
+func (m *Measurement) value(metric string) float64 {
+	if m == nil {
+		return 0
+	}
+	return map[string]float64{"time": m.MedianMillis, "firstByte": m.FirstByteMillis, "cpu": m.CPUMillis, "bytes": m.BodyBytes}[metric]
+}
+
+// Compare compares ratios with ranges, and returns the number of those that are worse.
+func (r *Report) Compare(ranges []Range) (worse int) {
+	r.Comparisons = nil
+	for _, allowed := range ranges {
+		c := Comparison{Range: allowed, Verdict: Worse}
+		value, base := r.find(allowed.Operation, allowed.Target).value(allowed.Metric), r.find(allowed.Operation, allowed.Against).value(allowed.Metric)
+		if value > 0 && base > 0 {
+			c.Ratio = value / base
+			switch {
+			case c.Ratio < allowed.Min:
+				c.Verdict = Better
+			case c.Ratio <= allowed.Max:
+				c.Verdict = Within
+			}
+		}
+		if c.Verdict == Worse {
+			worse++
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+	return worse
+}
+
+// String names what was compared.
+func (c Comparison) String() string {
+	if c.Ratio == 0 {
+		return fmt.Sprintf("%s of %q: %s was not measured beside %s", c.Metric, c.Operation, c.Target, c.Against)
+	}
+	return fmt.Sprintf("%s of %q: %s takes %.2f of %s, the range is %.2f to %.2f", c.Metric, c.Operation, c.Target, c.Ratio, c.Against, c.Min, c.Max)
+}
+
+func (r *Report) comparisonTable(w io.Writer) {
+	if len(r.Comparisons) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n## Ratios and their ranges\n\n| operation | metric | target | against | ratio | range | |\n|---|---|---|---|--:|---|---|\n")
+	for _, c := range r.Comparisons {
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %.2f | %.2f–%.2f | %s |\n", c.Operation, c.Metric, c.Target, c.Against, c.Ratio, c.Min, c.Max, c.Verdict)
+	}
+}

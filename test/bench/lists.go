@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// pageSize is that of client-go's pager and of kubectl.
+const pageSize = 500
+
+// listForm is one way to list objects.
+type listForm struct {
+	name string
+	// namespace is empty for all namespaces.
+	namespace string
+	table     bool
+	gzip      bool
+	query     url.Values
+}
+
+func listForms(o Options) []listForm {
+	cached, consistent := url.Values{"resourceVersion": {"0"}}, url.Values{}
+	one, all := strconv.Itoa(o.Objects), strconv.Itoa(o.Objects*len(dataNamespaces))
+	forms := []listForm{
+		{name: "list " + one, namespace: dataNamespaces[0], query: cached},
+		{name: "list " + all, query: cached},
+		{name: "list " + all + ", consistent", query: consistent},
+		{name: "list " + all + " as Table", table: true, query: cached},
+	}
+	if !o.Quick {
+		forms = append(forms,
+			listForm{name: "list " + one + ", consistent", namespace: dataNamespaces[0], query: consistent},
+			listForm{name: "list " + one + " as Table", namespace: dataNamespaces[0], table: true, query: cached},
+			listForm{name: "list " + all + ", gzip", gzip: true, query: cached})
+	}
+	return forms
+}
+
+// lists measures all forms of lists of one target, one list after the other.
+func (r *run) lists(ctx context.Context, t *target) error {
+	for _, form := range listForms(r.options) {
+		// A Table is always JSON.
+		if form.table && t.media != jsonType {
+			continue
+		}
+		list := request{method: http.MethodGet, path: t.path(form.namespace, "", "") + "?" + form.query.Encode(), accept: t.media, gzip: form.gzip}
+		if form.table {
+			list.accept = tableType
+		}
+		s, err := r.environment.measure(t, func() ([]response, int, error) {
+			responses, err := concurrently(r.options.Lists, 1, func(connection, _ int) (response, error) { return t.client.do(ctx, connection, list) })
+			return responses, len(responses), err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", t.name, form.name, err)
+		}
+		r.records.add(form.name, t.name, s)
+	}
+	return r.pages(ctx, t)
+}
+
+// pages measures lists in pages, as informers of client-go without WatchList make them.
+func (r *run) pages(ctx context.Context, t *target) error {
+	// The token of the next page is read from a response, so bodies are kept: only JSON.
+	if t.media != jsonType {
+		return nil
+	}
+	operation := fmt.Sprintf("list %d in pages of %d", r.options.Objects, pageSize)
+	s, err := r.environment.measure(t, func() ([]response, int, error) {
+		responses, err := concurrently(r.options.Lists, 1, func(int, int) (response, error) { return t.listInPages(ctx) })
+		return responses, len(responses), err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", t.name, operation, err)
+	}
+	r.records.add(operation, t.name, s)
+	return nil
+}
+
+// listInPages lists one namespace.
+func (t *target) listInPages(ctx context.Context) (response, error) {
+	var all response
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	for {
+		begin := time.Now()
+		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(dataNamespaces[0], "", "") + "?" + query.Encode(), accept: t.media})
+		if err != nil {
+			return all, err
+		}
+		all.total += time.Since(begin)
+		all.bytes += int64(len(body))
+		token, err := continueToken(body)
+		if err != nil || token == "" {
+			return all, err
+		}
+		query.Set("continue", token)
+	}
+}
+
+// continueToken returns metadata.continue of a list. It decodes only the metadata, which
+// precedes the items or, of a definition, follows them.
+func continueToken(list []byte) (string, error) {
+	const member = `"continue":"`
+	i := bytes.LastIndex(list, []byte(member))
+	if i < 0 {
+		return "", nil
+	}
+	value := list[i+len(member)-1:]
+	end := bytes.IndexByte(value[1:], '"')
+	if end < 0 {
+		return "", errors.New("the list ends in its metadata")
+	}
+	var token string
+	if err := json.Unmarshal(value[:end+2], &token); err != nil {
+		return "", fmt.Errorf("decoding the token of the next page: %w", err)
+	}
+	return token, nil
+}

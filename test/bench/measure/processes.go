@@ -1,0 +1,103 @@
+package measure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clockTick is the unit of CPU times in /proc on Linux, on all architectures that Go supports.
+const clockTick = 10 * time.Millisecond
+
+// Processes are the serving processes of a run, by name.
+type Processes map[string]int
+
+// CPU returns the CPU time that each process has used.
+func (p Processes) CPU() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for name, pid := range p {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return nil, fmt.Errorf("reading the CPU time of %s: %w", name, err)
+		}
+		if used[name], err = cpuTime(stat); err != nil {
+			return nil, fmt.Errorf("reading the CPU time of %s: %w", name, err)
+		}
+	}
+	return used, nil
+}
+
+// cpuTime is the user and system time in the content of /proc/PID/stat.
+func cpuTime(stat []byte) (time.Duration, error) {
+	// The command name stands in parentheses and may itself contain any character.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const user, system = 11, 12 // fields 14 and 15 of proc_pid_stat(5)
+	if len(fields) <= system {
+		return 0, errors.New("unexpected content of a stat file")
+	}
+	var total time.Duration
+	for _, field := range fields[user : system+1] {
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("decoding a stat file: %w", err)
+		}
+		total += time.Duration(ticks) * clockTick
+	}
+	return total, nil
+}
+
+// Memory returns the current and the highest resident memory of each process, in bytes.
+func (p Processes) Memory() (current, peak map[string]int64, err error) {
+	current, peak = map[string]int64{}, map[string]int64{}
+	for name, pid := range p {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the memory of %s: %w", name, err)
+		}
+		current[name], peak[name] = kibibytes(status, "VmRSS:"), kibibytes(status, "VmHWM:")
+	}
+	return current, peak, nil
+}
+
+// kibibytes returns a value of /proc/PID/status in bytes, or 0.
+func kibibytes(status []byte, key string) int64 {
+	for line := range strings.Lines(string(status)) {
+		fields := strings.Fields(line)
+		if len(fields) >= 2 && fields[0] == key {
+			value, err := strconv.ParseInt(fields[1], 10, 64)
+			if err == nil {
+				return value << 10
+			}
+		}
+	}
+	return 0
+}
+
+// LiveHeap reads the bytes on the heap from a heap profile with debug=1.
+func LiveHeap(profile []byte) (int64, error) {
+	_, after, found := strings.Cut(string(profile), "# HeapAlloc = ")
+	if !found {
+		return 0, errors.New("the heap profile has no HeapAlloc")
+	}
+	value, _, _ := strings.Cut(after, "\n")
+	return strconv.ParseInt(value, 10, 64)
+}
+
+// BusyLoad is a load average per CPU above which a machine is called busy.
+const BusyLoad = 0.25
+
+// LoadAverage is the number of running and waiting threads of the machine in the last
+// minute; 0 if it is unknown.
+func LoadAverage() float64 {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	value, _ := strconv.ParseFloat(first, 64)
+	return value
+}

@@ -1,0 +1,113 @@
+package serving
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/controller/images"
+)
+
+// The names of the servers.
+const (
+	website    = "website"
+	plainNginx = "plain"
+)
+
+// server is one that is measured.
+type server struct{ name, service, url string }
+
+//go:embed servers.yaml.tmpl
+var serversTemplate string
+
+// startServers publishes the same files with a Website and with a plain nginx.
+func startServers(ctx context.Context, cluster *devcluster.Cluster) ([]server, error) {
+	dir, err := os.MkdirTemp("", "website-bench-serving-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a directory for the content: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := writeContent(dir); err != nil {
+		return nil, err
+	}
+	if _, err := cluster.CommitToRepository(ctx, "serving", dir, "Publish what is measured"); err != nil {
+		return nil, err
+	}
+	tmpl, err := template.New("servers.yaml").Parse(serversTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the template of the servers: %w", err)
+	}
+	var manifest bytes.Buffer
+	if err := tmpl.Execute(&manifest, map[string]string{
+		"Repository": cluster.GitServerURL() + "/serving.git", "Nginx": images.Nginx, "GitSync": images.GitSync,
+	}); err != nil {
+		return nil, fmt.Errorf("rendering the servers: %w", err)
+	}
+	for _, args := range [][]string{
+		{"apply", "-f", "-"},
+		{"wait", "--for=condition=Ready", "website/" + website, "--timeout=3m"},
+		{"wait", "--for=condition=Available", "deployment/" + plainNginx, "--timeout=3m"},
+	} {
+		if _, stderr, err := cluster.KubectlWith(ctx, devcluster.KubectlOptions{Stdin: bytes.NewReader(manifest.Bytes())}, args...); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
+		}
+	}
+	servers := []server{{name: website, service: website + "-npsvc"}, {name: plainNginx, service: plainNginx}}
+	for i, s := range servers {
+		if servers[i].url, err = cluster.NodePortURL(ctx, "default", s.service); err != nil {
+			return nil, err
+		}
+		if err := awaitPage(ctx, servers[i].url); err != nil {
+			return nil, err
+		}
+	}
+	return servers, nil
+}
+
+// awaitPage waits until a page is served: kube-proxy may see the Ready pod later.
+func awaitPage(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		_, err := do(ctx, url, nil)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", url, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// writeContent writes the files: a page of 8 KiB, stylesheets of 30 KiB, one of them with a
+// compressed file beside it, and 8 MiB that do not compress.
+func writeContent(dir string) error {
+	style := strings.Repeat(".card { margin: 0 auto; padding: 1rem 2rem; color: #223344 }\n", 512)
+	compressed, err := compress(style)
+	if err != nil {
+		return err
+	}
+	film := make([]byte, 8<<20)
+	if _, err := rand.Read(film); err != nil {
+		return fmt.Errorf("making a large file: %w", err)
+	}
+	page := "<!doctype html><html lang=\"en\"><head><title>Page</title></head><body>" + strings.Repeat("<p>Paragraphs of a page.</p>\n", 290) + "</body></html>"
+	for name, content := range map[string][]byte{
+		"index.html": []byte(page), "style.css": []byte(style), "ready.css": []byte(style), "ready.css.gz": compressed, "film.bin": film,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return fmt.Errorf("writing what is served: %w", err)
+		}
+	}
+	return nil
+}

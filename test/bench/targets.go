@@ -1,0 +1,310 @@
+package bench
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+// Names of targets that others are compared with.
+const (
+	definition = "definition JSON"
+	builtIn    = "ConfigMap JSON"
+)
+
+// Namespaces of the objects that are listed.
+var dataNamespaces = []string{"bench-data-0", "bench-data-1"}
+
+// target is one way to reach one API.
+type target struct {
+	name   string
+	client *client
+	// root is the path of the API version, and resource the plural in it.
+	root, resource string
+	media          string
+	manifest       manifest
+	// data is the name of the stored objects; several targets read the same ones.
+	data string
+	// populates is set for the target that creates them.
+	populates bool
+	// namespace is for the objects that this target creates and deletes.
+	namespace string
+	// secondary targets are left out of a quick run.
+	secondary bool
+}
+
+func (t *target) path(namespace, name, subresource string) string {
+	path := t.root
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	path += "/" + t.resource
+	if name != "" {
+		path += "/" + name
+	}
+	if subresource != "" {
+		path += "/" + subresource
+	}
+	return path
+}
+
+// environment is what a run measures.
+type environment struct {
+	targets   []*target
+	processes measure.Processes
+	// proxied and direct are clients of kube-apiserver and of website-apiserver itself.
+	proxied, direct *client
+	// prefixes are where the objects are stored in etcd, by data.
+	prefixes map[string]location
+}
+
+// location is part of an etcd.
+type location struct {
+	endpoint, prefix string
+	tls              *tls.Config
+}
+
+// WebsiteCRD is the CustomResourceDefinition of Websites.
+//
+//go:embed website-crd.yaml
+var WebsiteCRD []byte
+
+// newEnvironment prepares the APIs of a started cluster.
+func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options Options, repoDir string) (*environment, error) {
+	config, err := cluster.AdminConfig()
+	if err != nil {
+		return nil, err
+	}
+	sample, err := cluster.StartSampleAPIServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := &environment{processes: measure.Processes{sample.Name(): sample.PID()}, prefixes: map[string]location{}}
+	for _, name := range []string{"kube-apiserver", "website-apiserver", "etcd"} {
+		e.processes[name] = cluster.Process(name).PID()
+	}
+	if e.proxied, err = newClient(config, options.Clients); err != nil {
+		return nil, err
+	}
+	own := rest.CopyConfig(config)
+	own.Host = cluster.WebsiteAPIServerURL()
+	if e.direct, err = newClient(own, options.Clients); err != nil {
+		return nil, err
+	}
+	if err := e.locate(cluster); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(repoDir, "artifacts", "examples", "site.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the example: %w", err)
+	}
+	example, err := exampleWebsite(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.makeTargets(ctx, example); err != nil {
+		return nil, err
+	}
+	if options.Quick {
+		e.leaveOutSecondary()
+	}
+	return e, e.createNamespaces(ctx)
+}
+
+// locate finds the objects in the two etcds.
+func (e *environment) locate(cluster *devcluster.Cluster) error {
+	websites, err := embeddedetcd.Endpoint(cluster.WebsiteDataDir())
+	if err != nil {
+		return err
+	}
+	e.prefixes["websites"] = location{websites, "/registry/" + website.GroupName + "/websites/" + dataNamespaces[0] + "/", nil}
+	url, config, err := cluster.KubeAPIServerEtcd()
+	if err != nil {
+		return err
+	}
+	e.prefixes["definition"] = location{url, "/registry/definition.example.com/websites/" + dataNamespaces[0] + "/", config}
+	e.prefixes["configmaps"] = location{url, "/registry/configmaps/" + dataNamespaces[0] + "/bench-", config}
+	e.prefixes["flunders"] = location{url, "/registry/wardle.example.com/wardle.example.com/flunders/" + dataNamespaces[0] + "/", config}
+	return nil
+}
+
+// makeTargets creates an object of each API, to make all of equal size.
+func (e *environment) makeTargets(ctx context.Context, example object) error {
+	beta := websiteManifest(v1beta1.SchemeGroupVersion.String(), example)
+	websites := "/apis/" + website.GroupName
+	probe := &target{client: e.proxied, root: websites + "/v1beta1", resource: "websites", media: jsonType, manifest: beta}
+	annotations, err := probe.asAlpha(ctx, websites+"/v1alpha1")
+	if err != nil {
+		return err
+	}
+	size, err := probe.encodedSize(ctx)
+	if err != nil {
+		return err
+	}
+	alpha := alphaManifest(annotations, example)
+
+	configMaps, err := padded(ctx, size, e.proxied, "/api/v1", "configmaps", func(padding int) (manifest, error) { return configMapManifest(example, padding) })
+	if err != nil {
+		return err
+	}
+	flunders, err := padded(ctx, size, e.proxied, "/apis/wardle.example.com/v1alpha1", "flunders", func(padding int) (manifest, error) { return flunderManifest(example, padding) })
+	if err != nil {
+		return err
+	}
+	for _, way := range []struct {
+		name   string
+		client *client
+	}{{"proxied", e.proxied}, {"direct", e.direct}} {
+		for _, media := range []struct{ name, media string }{{"JSON", jsonType}, {"protobuf", protobufType}} {
+			e.targets = append(e.targets,
+				&target{name: "v1beta1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1beta1", resource: "websites", media: media.media,
+					manifest: beta, data: "websites", populates: len(e.targets) == 0, secondary: way.name == "direct" && media.media == protobufType},
+				&target{name: "v1alpha1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1alpha1", resource: "websites", media: media.media,
+					manifest: alpha, data: "websites", secondary: way.name == "direct"})
+		}
+	}
+	e.targets = append(e.targets,
+		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites", media: jsonType,
+			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition", populates: true},
+		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps", populates: true},
+		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps"},
+		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1", resource: "flunders", media: jsonType,
+			manifest: flunders, data: "flunders", populates: true})
+	for i, t := range e.targets {
+		t.namespace = fmt.Sprintf("bench-%d", i)
+	}
+	return nil
+}
+
+func (e *environment) leaveOutSecondary() {
+	var kept []*target
+	for _, t := range e.targets {
+		if !t.secondary {
+			kept = append(kept, t)
+		}
+	}
+	e.targets = kept
+}
+
+// The object that sizes are taken of.
+const probeNamespace, probeName = "default", "bench-probe"
+
+// padded returns the manifest with padding for an encoded size.
+func padded(ctx context.Context, size int, c *client, root, resource string, build func(padding int) (manifest, error)) (manifest, error) {
+	m, err := build(0)
+	if err != nil {
+		return m, err
+	}
+	probe := &target{client: c, root: root, resource: resource, media: jsonType, manifest: m}
+	bare, err := probe.encodedSize(ctx)
+	if err != nil {
+		return m, err
+	}
+	return build(max(0, size-bare))
+}
+
+// encodedSize returns the size of an object with its status, in a response.
+func (t *target) encodedSize(ctx context.Context) (int, error) {
+	if err := t.create(ctx, 0, probeNamespace, probeName); err != nil {
+		return 0, err
+	}
+	if err := t.report(ctx, 0, probeNamespace, probeName); err != nil {
+		return 0, err
+	}
+	body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(probeNamespace, probeName, ""), accept: t.media})
+	if err != nil {
+		return 0, err
+	}
+	return len(body), t.removeProbe(ctx)
+}
+
+func (t *target) removeProbe(ctx context.Context) error {
+	_, err := t.client.read(ctx, request{method: http.MethodDelete, path: t.path(probeNamespace, probeName, ""), accept: jsonType})
+	return err
+}
+
+// asAlpha returns the annotations of a new Website in v1alpha1.
+func (t *target) asAlpha(ctx context.Context, root string) (object, error) {
+	if err := t.create(ctx, 0, probeNamespace, probeName); err != nil {
+		return nil, err
+	}
+	alpha := &target{root: root, resource: t.resource}
+	body, err := t.client.read(ctx, request{method: http.MethodGet, path: alpha.path(probeNamespace, probeName, ""), accept: jsonType})
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Metadata struct {
+			Annotations object `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, fmt.Errorf("decoding a Website: %w", err)
+	}
+	return found.Metadata.Annotations, t.removeProbe(ctx)
+}
+
+// create creates an object.
+func (t *target) create(ctx context.Context, connection int, namespace, name string) error {
+	body, err := t.manifest.encode(t.manifest.build(name), t.media)
+	if err != nil {
+		return err
+	}
+	_, err = t.client.do(ctx, connection, request{method: http.MethodPost, path: t.path(namespace, "", ""), body: body, contentType: t.media, accept: t.media})
+	return err
+}
+
+// report sets the status of an object, if it has one.
+func (t *target) report(ctx context.Context, connection int, namespace, name string) error {
+	if t.manifest.status == nil {
+		return nil
+	}
+	body, err := json.Marshal(object{"status": t.manifest.status})
+	if err != nil {
+		return fmt.Errorf("encoding a status: %w", err)
+	}
+	_, err = t.client.do(ctx, connection, request{method: http.MethodPatch, path: t.path(namespace, name, "status"), body: body, contentType: mergePatch, accept: t.media})
+	return err
+}
+
+func (e *environment) createNamespaces(ctx context.Context) error {
+	names := slices.Clone(dataNamespaces)
+	for _, t := range e.targets {
+		names = append(names, t.namespace)
+	}
+	for _, name := range names {
+		body, err := json.Marshal(object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}})
+		if err != nil {
+			return fmt.Errorf("encoding a namespace: %w", err)
+		}
+		if _, err := e.proxied.read(ctx, request{method: http.MethodPost, path: "/api/v1/namespaces", body: body, contentType: jsonType, accept: jsonType}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createDefinition creates the CustomResourceDefinition. Its API follows a little later.
+func (e *environment) createDefinition(ctx context.Context) error {
+	body, err := yaml.YAMLToJSON(WebsiteCRD)
+	if err != nil {
+		return fmt.Errorf("decoding the CustomResourceDefinition: %w", err)
+	}
+	_, err = e.proxied.read(ctx, request{method: http.MethodPost, path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: body, contentType: jsonType, accept: jsonType})
+	return err
+}

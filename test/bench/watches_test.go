@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEvents(t *testing.T) {
+	long := strings.Repeat("x", 40<<10)
+	tests := map[string]struct {
+		media, stream string
+		want          []string
+	}{
+		"JSON":     {jsonType, "{}\n" + long + "\n{\"a\":1}\n", []string{"{}\n", long + "\n", "{\"a\":1}\n"}},
+		"protobuf": {protobufType, "\x00\x00\x00\x02ab\x00\x00\x00\x00\x00\x00\xa0\x00" + long, []string{"ab", "", long}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for events := newEvents(strings.NewReader(test.stream), test.media); ; {
+				event, err := events.next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, string(event))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %d events, want %d", len(got), len(test.want))
+			}
+		})
+	}
+}
+
+func TestContinueToken(t *testing.T) {
+	tests := map[string]string{
+		`{"metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}`: "abc",
+		`{"items":[],"metadata":{"continue":"","resourceVersion":"1"}}`:    "",
+		`{"items":[],"metadata":{"resourceVersion":"1"}}`:                  "",
+	}
+	for list, want := range tests {
+		if got, err := continueToken([]byte(list)); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", list, got, err, want)
+		}
+	}
+}
+
+func TestConcurrently(t *testing.T) {
+	responses, err := concurrently(100, 8, func(_, i int) (response, error) { return response{bytes: int64(i)}, nil })
+	if err != nil || len(responses) != 100 || responses[99].bytes != 99 {
+		t.Errorf("got %d responses, %v", len(responses), err)
+	}
+	failure := errors.New("refused")
+	if _, err := concurrently(100, 8, func(_, i int) (response, error) {
+		if i == 50 {
+			return response{}, failure
+		}
+		return response{}, nil
+	}); !errors.Is(err, failure) {
+		t.Errorf("got %v, want the error of a request", err)
+	}
+}
