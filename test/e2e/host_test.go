@@ -206,7 +206,8 @@ func rules() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nft list ruleset: %w: %s", err, out)
 	}
-	return strings.Split(string(out), "\n"), nil
+	// Without rules nothing is printed: as on a machine that has no nft yet.
+	return slices.Collect(strings.Lines(string(out))), nil
 }
 
 func existing() ([]string, error) {

@@ -23,7 +23,7 @@ func Suitable(ctx context.Context, dir string) error {
 		return errors.New("it requires root: run as root, for example with sudo")
 	}
 	if Hides(dir) {
-		return fmt.Errorf("a node does not see the state directory %s, because its %s are private: choose another directory", dir, strings.Join(hidden, " and "))
+		return fmt.Errorf("a node does not see the state directory %s, because its %s are private: choose another directory", dir, strings.Join(hides(), ", "))
 	}
 	if err := canIsolate(ctx); err != nil {
 		return err

@@ -16,10 +16,6 @@ import (
 // readyFile appears in the node's own /run once the node can be entered.
 const readyFile = "/run/devcluster-node-ready"
 
-// hidden are directories in which programs write files at fixed paths. In the node they are
-// empty, private directories.
-var hidden = []string{"/run", "/var/log"}
-
 // tunables are settings of the machine that the kubelet requires. In the node, files with
 // these values hide them, so that the machine's settings do not change.
 var tunables = map[string]string{
@@ -78,9 +74,12 @@ func prepareMounts() error {
 		return fmt.Errorf("mounting the node's /proc: %w", err)
 	}
 	for _, dir := range hidden {
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
-			return fmt.Errorf("mounting the node's own %s: %w", dir, err)
+		if err := mountPrivate(dir); err != nil {
+			return err
 		}
+	}
+	if err := mountAllBut(fixedParent, "/run/host", fixedNames); err != nil {
+		return err
 	}
 	for _, dir := range []string{"/run/lock", "/run/kernel"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -130,17 +129,4 @@ func Ready(pid int) error {
 // FileIn is the path on the host of a file of the node.
 func FileIn(pid int, path string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
-}
-
-// Hides reports whether a directory of the host cannot be seen in a node.
-func Hides(dir string) bool {
-	for _, h := range hidden {
-		if resolved, err := filepath.EvalSymlinks(h); err == nil {
-			h = resolved
-		}
-		if dir == h || strings.HasPrefix(dir, h+"/") {
-			return true
-		}
-	}
-	return false
 }
