@@ -111,12 +111,17 @@ staticcheck_module() {
 # Runs every fuzz target for a while, all at once. An input that fails is written to
 # testdata/fuzz of its package: commit it with the fix.
 fuzzed() {
-  local file target pid running=() status=0
+  local targets file target pid running=() status=0
+  targets=$(git grep --untracked --only-matching --extended-regexp '^func Fuzz[A-Za-z]+' -- 'pkg/*_test.go')
+  # Built one after the other, they compile what they share once.
+  while IFS=: read -r file target; do
+    go test -c -fuzz="^${target#func }\$" -o /dev/null "./$(dirname "${file}")" || return 1
+  done <<<"${targets}"
   while IFS=: read -r file target; do
     (PATH="${PATH}:${ROOT}/bin/nginx/usr/sbin" go test -run='^$' -fuzz="^${target#func }\$" -fuzztime="${FUZZ_TIME:-20s}" "./$(dirname "${file}")" |
       grep --invert-match '^fuzz: elapsed') &
     running+=($!)
-  done < <(git grep --untracked --only-matching --extended-regexp '^func Fuzz[A-Za-z]+' -- 'pkg/*_test.go')
+  done <<<"${targets}"
   for pid in "${running[@]}"; do
     wait "${pid}" || status=1
   done
