@@ -28,6 +28,10 @@ QUICK ?=
 BENCH_FLAGS ?=
 
 GO ?= go
+# The flags of all that is compiled, Kubernetes included: what several programs and tests
+# share is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # The version that the binaries of "make build" report.
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0)
 COMMIT = $(shell git describe --always --abbrev=40 --dirty --exclude '*')

@@ -26,17 +26,17 @@ if ! command -v ssh >/dev/null && [[ ${EUID} -eq 0 ]] && command -v apt-get >/de
   "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "openssh-client cannot be installed: what takes ssh is skipped"
 fi
 
-flags=()
-if [[ $(go env CGO_ENABLED) == 1 ]] && command -v "$(go env CC)" >/dev/null; then
-  flags+=(-race)
+race=(go test)
+if command -v "$(go env CC)" >/dev/null; then
+  race=(env CGO_ENABLED=1 go test -race)
 else
   echo "no C compiler ($(go env CC)): the unit tests run without the race detector"
 fi
-go test "${flags[@]}" ./...
-(cd hack/devcluster && go test "${flags[@]}" ./...)
+"${race[@]}" ./...
+(cd hack/devcluster && "${race[@]}" ./...)
 (cd hack/images && go test ./...)
 (cd hack/scaffold-controller && go test ./...)
 # The other packages of this module need a cluster.
-(cd test && go test "${flags[@]}" ./monitoring ./tracecollector/... ./robustness/check/... ./bench/...)
+(cd test && "${race[@]}" ./monitoring ./tracecollector/... ./robustness/check/... ./bench/...)
 (cd test/clients && go test ./...)
 (cd test/clients/wait && go test ./chart)

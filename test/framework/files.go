@@ -3,15 +3,28 @@ package framework
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
-// Path returns the path of a file of the repository.
-func Path(elements ...string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(append([]string{file, "..", "..", ".."}, elements...)...)
+// root is the repository. It is looked for before a test changes the working directory. The
+// compiler does not tell: programs are built without the paths of this machine.
+var root = findRoot()
+
+func findRoot() string {
+	working, _ := os.Getwd()
+	for dir := working; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "hack", "devcluster", "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return working // Errors name the files that are not there.
+		}
+	}
 }
+
+// Path returns the path of a file of the repository. Tests run in the directory of their
+// package, which is in it.
+func Path(elements ...string) string { return filepath.Join(append([]string{root}, elements...)...) }
 
 // WriteFile writes a file of a test. The content is complete at once, as it is
 // when a Secret or ConfigMap is mounted.
