@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/transport"
@@ -22,6 +22,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/controller/website"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 )
@@ -72,9 +74,9 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 	if err != nil {
 		return err
 	}
-	website.RegisterMetrics()
+	metrics.Register()
 
-	recorder, err := website.NewRecorder(ctx, &events.EventSinkImpl{Interface: clients.events.EventsV1()})
+	recorder, err := events.NewRecorder(ctx, &clientevents.EventSinkImpl{Interface: clients.events.EventsV1()})
 	if err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func flushSpans(ctx context.Context, provider tracing.TracerProvider) {
 }
 
 // flush waits for the last events to be written.
-func flush(ctx context.Context, recorder *website.Recorder) {
+func flush(ctx context.Context, recorder *events.Recorder) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	recorder.Shutdown(ctx)

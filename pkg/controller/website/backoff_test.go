@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 )
 
 func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
@@ -23,12 +24,12 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 	if got := f.controller.queue.NumRequeues(testKey); got != 0 {
 		t.Errorf("the key is in backoff (%d): the name would come free long before it is tried", got)
 	}
-	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
-	f.controller.queue.TypedRateLimitingInterface = queue
+	waiting := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = waiting
 	for range 100 {
 		f.work(testKey)
-		if queue.wait < periodicRetry || queue.wait > 2*periodicRetry {
-			t.Fatalf("the next try is in %v", queue.wait)
+		if waiting.wait < queue.PeriodicRetry || waiting.wait > 2*queue.PeriodicRetry {
+			t.Fatalf("the next try is in %v", waiting.wait)
 		}
 	}
 }
@@ -54,11 +55,11 @@ func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) { q.wa
 // TestServerHints requests a minute of delay, which is longer than the first backoff.
 func TestServerHints(t *testing.T) {
 	f := newFixture(t, newWebsite())
-	queue := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
-	f.controller.queue.TypedRateLimitingInterface = queue
+	waiting := &recordingQueue{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface}
+	f.controller.queue.TypedRateLimitingInterface = waiting
 	fail(&f.kube.Fake, "patch", "deployments", apierrors.NewTooManyRequests("later", 60))
 	f.work(testKey)
-	if queue.wait != time.Minute {
-		t.Errorf("the next try is in %v, want the minute that the server requests", queue.wait)
+	if waiting.wait != time.Minute {
+		t.Errorf("the next try is in %v, want the minute that the server requests", waiting.wait)
 	}
 }

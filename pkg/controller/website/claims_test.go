@@ -69,7 +69,7 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 func TestWaitingClaimantsAreQueued(t *testing.T) {
 	first, second := newWebsite(withName("first")), newWebsite(withName("second"))
 	f := newFixture(t, first, second)
-	f.controller.queue.running.Store(true)
+	f.controller.queue.Running.Store(true)
 	f.controller.handlers.websiteHandler().OnDelete(first)
 	var got []string
 	for f.controller.queue.Len() > 0 {

@@ -17,8 +17,7 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/component-base/metrics/legacyregistry"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -26,6 +25,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
@@ -51,7 +53,7 @@ type Config struct {
 	// the informers are. Nil: they are not watched.
 	UnlabelledChildren *unlabelled.Watch
 	// Recorder takes the events on Websites.
-	Recorder events.EventRecorder
+	Recorder clientevents.EventRecorder
 	// Installation is what the flags say about all pods.
 	Installation resources.Installation
 	// Keys sign requests to pods. Nil: they are not signed.
@@ -73,7 +75,7 @@ type Config struct {
 type Controller struct {
 	websites   websitelisters.WebsiteLister
 	pods       *websitePods
-	queue      *websiteQueue
+	queue      *queue.Queue
 	handlers   *eventHandlers
 	reconciler *reconciler
 	tracer     tracer
@@ -94,7 +96,7 @@ func New(config Config) (*Controller, error) {
 
 	c := &Controller{
 		websites: websites.Lister(),
-		queue:    newWebsiteQueue(config.Clock),
+		queue:    queue.New(config.Clock),
 		tracer:   newTracer(config.TracerProvider, config.Clock),
 		keys:     config.Keys,
 	}
@@ -118,11 +120,11 @@ func New(config Config) (*Controller, error) {
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
 		children:     ofWebsites,
-		rollouts:     rollout.NewLimit(config.MaxConcurrentRollouts, c.queue.enqueue),
+		rollouts:     rollout.NewLimit(config.MaxConcurrentRollouts, c.queue.Enqueue),
 		pods:         c.pods,
 		installation: config.Installation,
 		keys:         config.Keys,
-		events:       newEventReporter(config.Recorder),
+		events:       events.NewReporter(config.Recorder),
 		statuses:     newStatusReporter(client, written, c.queue, c.tracer),
 		tracer:       c.tracer,
 		clock:        config.Clock,
@@ -166,14 +168,10 @@ func New(config Config) (*Controller, error) {
 	return c, nil
 }
 
-// RegisterWebsitesMetric adds the number of the Websites of a controller, by condition
-// and by the state of limited rollouts, to the registry that component-base serves. A process counts those
-// of one controller only: a second call returns an error.
+// RegisterWebsitesMetric adds the number of the Websites of a controller to the metrics. A
+// process counts those of one controller only: a second call returns an error.
 func (c *Controller) RegisterWebsitesMetric() error {
-	if err := legacyregistry.CustomRegister(&websitesCollector{websites: c.websites, rollouts: c.reconciler.rollouts}); err != nil {
-		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
-	}
-	return nil
+	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts)
 }
 
 // HasSynced reports whether the informers have delivered everything that there
@@ -217,7 +215,7 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	// From here on events are queued; earlier events are covered by queueing every
 	// Website once.
-	c.queue.running.Store(true)
+	c.queue.Running.Store(true)
 	websites, err := c.websites.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("listing Websites: %w", err)
@@ -256,7 +254,7 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 
 	<-stop.Done()
 	logger.Info("Stopping workers")
-	c.queue.running.Store(false)
+	c.queue.Running.Store(false)
 	c.queue.ShutDownWithDrain()
 	pool.Wait()
 	return context.Cause(ctx)
@@ -269,7 +267,7 @@ func (c *Controller) requeueAll() {
 		return // Only an index that does not exist is an error.
 	}
 	for _, website := range websites {
-		c.queue.enqueueAs(cache.MetaObjectToName(website), background)
+		c.queue.EnqueueAs(cache.MetaObjectToName(website), queue.Background)
 	}
 }
 
@@ -292,8 +290,8 @@ func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
 	start := time.Now()
 	ctx, span := c.tracer.startReconcile(ctx, key)
 	problems := c.reconciler.reconcile(ctx, key)
-	result := c.queue.requeue(ctx, key, problems)
+	result := c.queue.Requeue(ctx, key, problems)
 	endReconcile(span, result, problems)
-	recordReconcile(result, time.Since(start))
+	metrics.RecordReconcile(result, time.Since(start))
 	return true
 }

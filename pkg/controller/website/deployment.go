@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -45,10 +46,10 @@ func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Websi
 	defer func() { end(p) }()
 
 	configMap, done, p := r.children.ConfigMaps.Ensure(ctx, website, desired.configMap)
-	recordChildWrite(r.children.ConfigMaps, done)
+	metrics.RecordChildWrite(r.children.ConfigMaps, done)
 	// Its creation needs no event: it is created together with the Deployment.
 	if done != children.Created {
-		r.events.childWritten(website, configMap, r.children.ConfigMaps, done)
+		r.events.ChildWritten(website, configMap, r.children.ConfigMaps, done)
 	}
 	return p
 }
@@ -72,7 +73,7 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 		keys = r.keys.Public()
 	}
 	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(desired.website, keys, existing))
-	recordChildWrite(configMaps, done)
+	metrics.RecordChildWrite(configMaps, done)
 	return p
 }
 
@@ -86,7 +87,19 @@ func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Webs
 	} else {
 		deployment, done, p = r.children.Deployments.Update(ctx, website, current, desired.applied, desired.deployment)
 	}
-	recordChildWrite(r.children.Deployments, done)
-	r.events.childWritten(website, deployment, r.children.Deployments, done)
+	metrics.RecordChildWrite(r.children.Deployments, done)
+	r.events.ChildWritten(website, deployment, r.children.Deployments, done)
 	return deployment, p
+}
+
+// collectConfigMaps removes the configurations that no pod needs any more.
+func (r *reconciler) collectConfigMaps(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
+	defer func() { end(p) }()
+
+	done, p := r.children.ConfigMaps.Collect(ctx, found.Website, found.Deployment, desired.configMap)
+	for _, operation := range done {
+		metrics.RecordChildWrite(r.children.ConfigMaps, operation)
+	}
+	return p
 }

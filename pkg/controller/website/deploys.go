@@ -154,5 +154,5 @@ func (r *reconciler) statusWritten(before, after *v1beta1.Website) {
 	if status.RunningSync(after.Status.Sync) != status.RunningSync(before.Status.Sync) {
 		r.pods.want(after)
 	}
-	r.events.published(before, after)
+	r.events.Published(before, after)
 }

@@ -3,9 +3,9 @@
 // served and why not.
 //
 // controller.go wires informers (informers.go, handlers.go) to a work queue
-// (queue.go), and reconcile.go is what a worker does with a Website, from top to
+// (queue), and reconcile.go is what a worker does with a Website, from top to
 // bottom: it finds the Deployment, builds what the children are to be
-// (resources), writes them (children), and reports the result as events (events.go)
+// (resources), writes them (children), and reports the result as events (events)
 // and as the status (report.go, computed in status). What goes wrong on the way is a
 // problem.Problem, which decides all that follows from it.
 //

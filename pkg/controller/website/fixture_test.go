@@ -12,7 +12,7 @@ import (
 	kubeinformers "k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -101,7 +101,7 @@ type fixture struct {
 	*testing.T
 	kube       *kubefake.Clientset
 	websites   *websitefake.Clientset
-	recorder   *events.FakeRecorder
+	recorder   *clientevents.FakeRecorder
 	controller *Controller
 
 	websiteInformers websiteinformers.SharedInformerFactory
@@ -126,7 +126,7 @@ func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Web
 		kube: kubefake.NewClientset(),
 		// Nothing applies Websites, so their managed fields need not be faked.
 		websites: websitefake.NewSimpleClientset(),
-		recorder: events.NewFakeRecorder(1000),
+		recorder: clientevents.NewFakeRecorder(1000),
 	}
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
 	f.websiteInformers = NewWebsiteInformers(f.websites, metav1.NamespaceAll, 0)
@@ -203,7 +203,7 @@ func (f *fixture) reconcile(key cache.ObjectName) []*problem.Problem {
 // work reconciles and lets the queue decide, as a worker does.
 func (f *fixture) work(key cache.ObjectName) problem.Result {
 	_, ctx := ktesting.NewTestContext(f.T)
-	return f.controller.queue.requeue(ctx, key, f.controller.reconciler.reconcile(ctx, key))
+	return f.controller.queue.Requeue(ctx, key, f.controller.reconciler.reconcile(ctx, key))
 }
 
 // events returns the events since the last call.

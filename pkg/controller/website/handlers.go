@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -24,7 +25,7 @@ type eventHandlers struct {
 	websiteLister websitelisters.WebsiteLister
 	websiteIndex  cache.Indexer
 	pods          *websitePods
-	queue         *websiteQueue
+	queue         *queue.Queue
 	deploys       *deployMemory
 }
 
@@ -38,7 +39,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if !ok {
 				return
 			}
-			h.queue.enqueueAs(cache.MetaObjectToName(object), changedIf(!initial))
+			h.queue.EnqueueAs(cache.MetaObjectToName(object), queue.ChangedIf(!initial))
 			if website, ok := object.(*v1beta1.Website); ok {
 				h.deploys.see(website)
 				h.pods.want(website)
@@ -57,7 +58,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			// Before it is reconciled: its pods need not wait for that.
 			h.deploys.see(website)
 			h.pods.want(website)
-			h.queue.enqueueAs(cache.MetaObjectToName(website), changedIf(isChange))
+			h.queue.EnqueueAs(cache.MetaObjectToName(website), queue.ChangedIf(isChange))
 			if before.UID != website.UID {
 				h.pods.probeAll(website)
 			}
@@ -70,7 +71,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if !ok {
 				return
 			}
-			h.queue.enqueue(cache.MetaObjectToName(object))
+			h.queue.Enqueue(cache.MetaObjectToName(object))
 			h.pods.unwant(object)
 			h.deploys.forget(cache.MetaObjectToName(object))
 			h.pods.probeAll(object)
@@ -93,7 +94,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				h.enqueueOwner(child, background)
+				h.enqueueOwner(child, queue.Background)
 			}
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -105,20 +106,20 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 			if !ok {
 				return
 			}
-			p := changedIf(before.GetGeneration() != child.GetGeneration()) // It counts changes of the spec.
+			p := queue.ChangedIf(before.GetGeneration() != child.GetGeneration()) // It counts changes of the spec.
 			if availabilityChanged(before, child) {
-				p = available
+				p = queue.Available
 			}
 			h.enqueueOwner(child, p)
 			_, oldOwner, _ := children.OwnerOf(before)
 			if _, owner, _ := children.OwnerOf(child); owner != oldOwner {
-				h.enqueueOwner(before, changed)
+				h.enqueueOwner(before, queue.Changed)
 				enqueueClaimants(child)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
-				h.enqueueOwner(child, changed)
+				h.enqueueOwner(child, queue.Changed)
 				enqueueClaimants(child)
 			}
 		},
@@ -130,14 +131,14 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if replicaSet, ok := withoutTombstone(obj); ok {
-			h.queue.enqueue(workload.WebsiteOf(replicaSet))
+			h.queue.Enqueue(workload.WebsiteOf(replicaSet))
 		}
 	}}
 }
 
 // enqueueOwner queues the Website that controls a child. The UID distinguishes it from
 // a later one of the same name, which has nothing to do with this child.
-func (h *eventHandlers) enqueueOwner(child metav1.Object, p priority) {
+func (h *eventHandlers) enqueueOwner(child metav1.Object, p queue.Priority) {
 	key, uid, ok := children.OwnerOf(child)
 	if !ok {
 		return
@@ -146,14 +147,7 @@ func (h *eventHandlers) enqueueOwner(child metav1.Object, p priority) {
 	if err != nil || website.UID != uid {
 		return
 	}
-	h.queue.enqueueAs(key, p)
-}
-
-func changedIf(is bool) priority {
-	if is {
-		return changed
-	}
-	return background
+	h.queue.EnqueueAs(key, p)
 }
 
 // availabilityChanged reports whether a Deployment has changed in a way that can
@@ -167,7 +161,7 @@ func availabilityChanged(before, after metav1.Object) bool {
 // enqueueClaimants queues the Websites that claim a deployment name.
 func (h *eventHandlers) enqueueClaimants(namespace, deploymentName string) {
 	for _, website := range claimants(h.websiteIndex, namespace, deploymentName) {
-		h.queue.enqueue(cache.MetaObjectToName(website))
+		h.queue.Enqueue(cache.MetaObjectToName(website))
 	}
 }
 
@@ -186,7 +180,7 @@ func withoutTombstone(obj any) (metav1.Object, bool) {
 func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 	changed := func(obj any) {
 		if pod, ok := obj.(*corev1.Pod); ok {
-			h.queue.enqueue(workload.WebsiteOf(pod))
+			h.queue.Enqueue(workload.WebsiteOf(pod))
 			h.pods.probe(pod)
 		}
 	}
@@ -203,7 +197,7 @@ func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 				return
 			}
 			if workload.WebsiteOf(before) != workload.WebsiteOf(after) {
-				h.queue.enqueue(workload.WebsiteOf(before))
+				h.queue.Enqueue(workload.WebsiteOf(before))
 			}
 			changed(obj)
 		},
@@ -213,7 +207,7 @@ func (h *eventHandlers) podHandler() cache.ResourceEventHandler {
 				return
 			}
 			if pod, ok := object.(*corev1.Pod); ok {
-				h.queue.enqueue(workload.WebsiteOf(pod))
+				h.queue.Enqueue(workload.WebsiteOf(pod))
 				if h.pods.prober != nil {
 					h.pods.prober.Forget(pod.UID)
 				}

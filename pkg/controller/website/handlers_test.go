@@ -1,6 +1,7 @@
 package website
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // controlledBy is a child of the name that both test Websites claim.
@@ -55,7 +58,7 @@ func TestChildEvents(t *testing.T) {
 			if got := f.controller.queue.Len(); got != 0 {
 				t.Errorf("%d keys queued while another replica leads", got)
 			}
-			f.controller.queue.running.Store(true)
+			f.controller.queue.Running.Store(true)
 			test.event(handler)
 			var got []string
 			for f.controller.queue.Len() > 0 {
@@ -68,5 +71,30 @@ func TestChildEvents(t *testing.T) {
 				t.Errorf("queued %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAFloodDoesNotDelayAvailability: Websites are created faster than they are
+// reconciled, and one that becomes available meanwhile is reconciled next.
+func TestAFloodDoesNotDelayAvailability(t *testing.T) {
+	f := newFixture(t)
+	queue := f.controller.queue
+	queue.Running.Store(true)
+	website := newWebsite()
+	f.cacheWebsite(website)
+	f.converge(website)
+	for queue.Len() > 0 {
+		key, _ := queue.Get()
+		queue.Done(key)
+	}
+	for i := range 1000 {
+		f.controller.handlers.websiteHandler().OnAdd(newWebsite(func(w *v1beta1.Website) { w.Name = fmt.Sprintf("new-%d", i) }), false)
+	}
+	before := f.deployment()
+	after := before.DeepCopy()
+	after.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	f.controller.handlers.childHandler(func(name string) (string, bool) { return name, true }).OnUpdate(before, after)
+	if got, _ := queue.Get(); got != testKey {
+		t.Errorf("%v comes before the Website that became available", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
 )
 
 // A foreign object carries nothing that would tell it apart by accident.
@@ -145,7 +146,7 @@ func TestRestartRepeatsNoEvent(t *testing.T) {
 	f.store(foreignDeployment())
 	restart := func() {
 		f.refreshWebsites()
-		f.controller.reconciler.events = newEventReporter(f.controller.reconciler.events.recorder)
+		f.controller.reconciler.events = events.NewReporter(f.recorder)
 	}
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {
@@ -173,12 +174,15 @@ func TestEventsOfDeletedWebsitesAreForgotten(t *testing.T) {
 	f.reconcile(testKey)
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(f.controller.reconciler.events.websites) != 0 {
-		t.Error("a Website that is gone is still remembered")
-	}
 	f.events()
 
-	// Another Website of that name has not been told anything yet.
+	f.cacheWebsite(newWebsite())
+	f.reconcile(testKey)
+	if got := f.events(); len(got) != 1 {
+		t.Errorf("a Website that was gone is still remembered: events %q", got)
+	}
+
+	// Of another Website of that name nothing has been reported yet.
 	f.cacheWebsite(newWebsite(func(website *v1beta1.Website) { website.UID = "another" }))
 	f.reconcile(testKey)
 	if got := f.events(); len(got) != 1 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -31,7 +32,7 @@ type websitePods struct {
 	websites websitelisters.WebsiteLister
 	// prober is nil when commit observation is disabled.
 	prober *podprobe.Prober
-	queue  *websiteQueue
+	queue  *queue.Queue
 }
 
 // of returns the pods of a Website and what was observed of them, in the order
@@ -70,7 +71,7 @@ func (p *websitePods) labelled(website metav1.Object) []*corev1.Pod {
 // probe has a pod probed if it is one of a Website that exists. That its labels
 // name one is no proof.
 func (p *websitePods) probe(pod *corev1.Pod) {
-	if p.prober == nil || !p.queue.running.Load() {
+	if p.prober == nil || !p.queue.Running.Load() {
 		return
 	}
 	key := workload.WebsiteOf(pod)
@@ -92,7 +93,7 @@ func (p *websitePods) want(website *v1beta1.Website) {
 
 // wantPin is want, with the commit that the pods are to serve whatever they fetch, or none.
 func (p *websitePods) wantPin(website *v1beta1.Website, pin string) {
-	if p.prober == nil || !p.queue.running.Load() {
+	if p.prober == nil || !p.queue.Running.Load() {
 		return
 	}
 	p.prober.Want(cache.MetaObjectToName(website), &podprobe.Wanted{
@@ -120,9 +121,9 @@ func (p *websitePods) firstSeen(found *status.Input) time.Time {
 
 // urgency is how soon a Website is reconciled of whose pods something else is known: a client
 // may wait for what they serve.
-func (p *websitePods) urgency(key cache.ObjectName) priority {
+func (p *websitePods) urgency(key cache.ObjectName) queue.Priority {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
-	return changedIf(err == nil && (website.Spec.Pin != website.Status.Commit && website.Spec.Pin != "" || status.RunningSync(website.Status.Sync) != ""))
+	return queue.ChangedIf(err == nil && (website.Spec.Pin != website.Status.Commit && website.Spec.Pin != "" || status.RunningSync(website.Status.Sync) != ""))
 }
 
 // probeAll has the pods probed that are there before their Website, such as those
@@ -152,7 +153,7 @@ func (p *websitePods) run(ctx context.Context) {
 	for {
 		select {
 		case key := <-p.prober.Changes():
-			p.queue.enqueueAs(key, p.urgency(key))
+			p.queue.EnqueueAs(key, p.urgency(key))
 		case <-done:
 			return
 		}

@@ -75,7 +75,7 @@ func TestPodEvents(t *testing.T) {
 		"moved to another Website": {newPod(func(p *corev1.Pod) { p.Labels["controller"] = "other" }), 2},
 	} {
 		f := newFixture(t, newWebsite())
-		f.controller.queue.running.Store(true)
+		f.controller.queue.Running.Store(true)
 		before := newPod()
 		for _, pod := range []*corev1.Pod{before, test.after} {
 			if _, err := trim(pod); err != nil {

@@ -16,6 +16,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/events"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
@@ -37,7 +39,7 @@ type reconciler struct {
 
 	installation resources.Installation
 
-	events   *eventReporter
+	events   *events.Reporter
 	statuses *statusReporter
 	tracer   tracer
 	clock    clock.PassiveClock
@@ -49,7 +51,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	website := r.website(key)
 	if website == nil {
 		r.rollouts.Forget(key)
-		r.events.forget(key)
+		r.events.Forget(key)
 		r.statuses.writes.forget(key)
 		r.deploys.forget(key)
 		return nil
@@ -62,7 +64,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 
 	found, desired, problems := r.reconcileChildren(ctx, website)
 	r.prepareDeploys(found)
-	r.events.report(website, problems)
+	r.events.Report(website, problems)
 	if p := r.statuses.report(ctx, found, problems); p != nil {
 		problems = append(problems, p)
 	}
@@ -189,8 +191,8 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
-	recordChildWrite(services, done)
-	r.events.childWritten(website, service, services, done)
+	metrics.RecordChildWrite(services, done)
+	r.events.ChildWritten(website, service, services, done)
 	return service, nil
 }
 
@@ -226,10 +228,10 @@ func (r *reconciler) restoreService(ctx context.Context, found *status.Input, de
 	if p != nil {
 		return nil, p
 	}
-	recordChildWrite(services, done)
-	r.events.childWritten(website, service, services, done)
+	metrics.RecordChildWrite(services, done)
+	r.events.ChildWritten(website, service, services, done)
 	if refused {
-		r.events.nodePortLost(website, service, port)
+		r.events.NodePortLost(website, service, port)
 	}
 	return service, nil
 }
@@ -244,7 +246,7 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 	name := resources.PodDisruptionBudgetName(website)
 	if !resources.WantsPodDisruptionBudget(website) {
 		done, p := budgets.Delete(ctx, website, name)
-		recordChildWrite(budgets, done)
+		metrics.RecordChildWrite(budgets, done)
 		return p
 	}
 	current, p := budgets.Find(ctx, website, name)
@@ -252,22 +254,10 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 		return p
 	}
 	budget, done, p := budgets.Apply(ctx, website, current, workload.PodDisruptionBudget(desired.website, found.Deployment, current, found.PodSelector))
-	recordChildWrite(budgets, done)
+	metrics.RecordChildWrite(budgets, done)
 	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {
-		r.events.childWritten(website, budget, budgets, done)
-	}
-	return p
-}
-
-// collectConfigMaps removes the configurations that no pod needs any more.
-func (r *reconciler) collectConfigMaps(ctx context.Context, found *status.Input, desired desiredChildren) (p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepCollectConfigMaps)
-	defer func() { end(p) }()
-
-	done, p := r.children.ConfigMaps.Collect(ctx, found.Website, found.Deployment, desired.configMap)
-	for _, operation := range done {
-		recordChildWrite(r.children.ConfigMaps, operation)
+		r.events.ChildWritten(website, budget, budgets, done)
 	}
 	return p
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 	websiteclient "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/typed/website/v1beta1"
 )
@@ -36,14 +38,14 @@ type statusReporter struct {
 	client websiteclient.WebsitesGetter
 	// cache remembers what was written.
 	cache  cache.MutationCache
-	queue  *websiteQueue
+	queue  *queue.Queue
 	tracer tracer
 	writes statusWriteTimes
 	// written is called with what a Website was before a write, and is after it.
 	written func(before, after *v1beta1.Website)
 }
 
-func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *websiteQueue, tracer tracer) *statusReporter {
+func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue, tracer tracer) *statusReporter {
 	return &statusReporter{
 		client: client, cache: written, queue: queue, tracer: tracer, written: func(_, _ *v1beta1.Website) {},
 		writes: statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}},
@@ -117,7 +119,7 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	case err != nil:
 		return problem.Classify(fmt.Errorf("writing the status of Website %q: %w", website.Name, err))
 	default:
-		statusWrites.Inc()
+		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)
 		r.writes.forget(key)
 		r.written(website, written)

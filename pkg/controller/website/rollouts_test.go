@@ -39,9 +39,9 @@ func newUpgrade(t *testing.T) *upgrade {
 		u.converge(website)
 	}
 	u.controller.reconciler.installation.Nginx = "example.com/nginx:2"
-	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.queue.enqueue)
+	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.queue.Enqueue)
 	u.controller.reconciler.startRollouts([]*v1beta1.Website{u.older, u.younger})
-	u.controller.queue.running.Store(true)
+	u.controller.queue.Running.Store(true)
 	return u
 }
 
@@ -170,7 +170,7 @@ func TestWaitingWebsiteIsReconciled(t *testing.T) {
 func TestRolloutsInProgressAreKnownAtTheStart(t *testing.T) {
 	u := newUpgrade(t)
 	u.reconcileAndSee(u.older)
-	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.queue.enqueue)
+	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.queue.Enqueue)
 	u.controller.reconciler.startRollouts([]*v1beta1.Website{u.older, u.younger})
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "1")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -73,8 +74,8 @@ func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *p
 	if p != nil {
 		return p
 	}
-	recordChildWrite(services, done)
-	r.events.childWritten(website, service, services, done)
+	metrics.RecordChildWrite(services, done)
+	r.events.ChildWritten(website, service, services, done)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
@@ -82,7 +83,7 @@ func (t tracer) startStep(ctx context.Context, name stepName) (context.Context, 
 	start := t.clock.Now()
 	ctx, span := t.spans.Start(ctx, spanStepPrefix+string(name))
 	return ctx, func(p *problem.Problem) {
-		stepSeconds.WithLabelValues(string(name), problem.ResultOf(p).String()).Observe(t.clock.Since(start).Seconds())
+		metrics.RecordStep(string(name), problem.ResultOf(p), t.clock.Since(start))
 		if p != nil {
 			span.RecordError(p)
 			if p.Result == problem.Failure {

@@ -1,16 +1,21 @@
-package website
+package events
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
+
+var testNow = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 
 // TestPublished: what a written status has that the one before had not is reported once.
 func TestPublished(t *testing.T) {
@@ -56,9 +61,9 @@ func TestPublished(t *testing.T) {
 		"a fetch of which nothing is known": {tweaks{condition("True", "CommitPublished")}, tweaks{condition("Unknown", "PodsUnreachable")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			recorder := events.NewFakeRecorder(10)
-			r := newEventReporter(recorder)
-			r.published(newWebsite(test.before...), newWebsite(test.after...))
+			recorder := clientevents.NewFakeRecorder(10)
+			r := NewReporter(recorder)
+			r.Published(newWebsite(test.before...), newWebsite(test.after...))
 			close(recorder.Events)
 			var got []string
 			for event := range recorder.Events {

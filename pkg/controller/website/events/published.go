@@ -1,4 +1,4 @@
-package website
+package events
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
@@ -27,11 +28,11 @@ const (
 // shortCommit is how much of a commit events show.
 const shortCommit = 12
 
-// published reports by events and metrics what a written status has that the one before had
+// Published reports by events and metrics what a written status has that the one before had
 // not.
-func (r *eventReporter) published(before, after *v1beta1.Website) {
+func (r *Reporter) Published(before, after *v1beta1.Website) {
 	if release := newRelease(before, after); release != nil {
-		recordRelease(release)
+		metrics.RecordRelease(release)
 		reason, verb := reasonPublished, "published"
 		if release.Cause == v1beta1.ReleaseCauseRollback {
 			reason, verb = reasonRolledBack, "rolled back to"
@@ -39,7 +40,7 @@ func (r *eventReporter) published(before, after *v1beta1.Website) {
 		r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
 	}
 	if completed := newCompletion(before, after); completed != nil {
-		recordSync(completed)
+		metrics.RecordSync(completed)
 		if completed.Result == v1beta1.SyncFailed {
 			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s", problem.Shorten(completed.Reason+": "+completed.Message))
 		}

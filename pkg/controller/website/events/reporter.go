@@ -1,4 +1,6 @@
-package website
+// Package events reports to the users of a Website, by events: what was done to its children,
+// what is published, and what keeps it from that.
+package events
 
 import (
 	"fmt"
@@ -12,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -43,10 +45,10 @@ const (
 	writeEventInterval = time.Minute
 )
 
-// eventReporter reports to the users of a Website, by events. It remembers what it
+// Reporter reports to the users of a Website, by events. It remembers what it
 // reported about which Website, so that a problem is reported once while it lasts.
-type eventReporter struct {
-	recorder events.EventRecorder
+type Reporter struct {
+	recorder clientevents.EventRecorder
 
 	mu       sync.Mutex
 	websites map[cache.ObjectName]*reportedEvents
@@ -60,19 +62,20 @@ type reportedEvents struct {
 	writes   flowcontrol.PassiveRateLimiter
 }
 
-func newEventReporter(recorder events.EventRecorder) *eventReporter {
-	return &eventReporter{recorder: recorder, websites: map[cache.ObjectName]*reportedEvents{}}
+// NewReporter returns a Reporter that has reported nothing yet.
+func NewReporter(recorder clientevents.EventRecorder) *Reporter {
+	return &Reporter{recorder: recorder, websites: map[cache.ObjectName]*reportedEvents{}}
 }
 
-// forget drops what is known of a Website that is gone.
-func (r *eventReporter) forget(key cache.ObjectName) {
+// Forget drops what is known of a Website that is gone.
+func (r *Reporter) Forget(key cache.ObjectName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.websites, key)
 }
 
 // reported returns what was reported about a Website. The caller holds the lock.
-func (r *eventReporter) reported(website *v1beta1.Website) *reportedEvents {
+func (r *Reporter) reported(website *v1beta1.Website) *reportedEvents {
 	key := cache.MetaObjectToName(website)
 	known := r.websites[key]
 	if known == nil || known.uid != website.UID {
@@ -86,7 +89,7 @@ func (r *eventReporter) reported(website *v1beta1.Website) *reportedEvents {
 	return known
 }
 
-func (r *eventReporter) mayReportWrite(website *v1beta1.Website) bool {
+func (r *Reporter) mayReportWrite(website *v1beta1.Website) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reported(website).writes.TryAccept()
@@ -98,9 +101,9 @@ type namedObject interface {
 	GetName() string
 }
 
-// childWritten reports what was done to a child: it was created, had drifted, was
+// ChildWritten reports what was done to a child: it was created, had drifted, was
 // an orphan, or the spec changed.
-func (r *eventReporter) childWritten(website *v1beta1.Website, child namedObject, kind fmt.Stringer, done children.Operation) {
+func (r *Reporter) ChildWritten(website *v1beta1.Website, child namedObject, kind fmt.Stringer, done children.Operation) {
 	reason, action := reasonUpdated, actionApply
 	switch done {
 	case children.Created:
@@ -116,15 +119,15 @@ func (r *eventReporter) childWritten(website *v1beta1.Website, child namedObject
 	}
 }
 
-// nodePortLost reports that the node port of a deleted Service was taken before the
+// NodePortLost reports that the node port of a deleted Service was taken before the
 // Service was created again.
-func (r *eventReporter) nodePortLost(website *v1beta1.Website, service *corev1.Service, port int32) {
+func (r *Reporter) NodePortLost(website *v1beta1.Website, service *corev1.Service, port int32) {
 	r.recorder.Eventf(website, service, corev1.EventTypeWarning, v1beta1.WebsiteReasonNodePortTaken, actionCreate,
 		"node port %d is no longer available, Service %q has another one; set spec.service.nodePort to keep a port", port, service.Name)
 }
 
-// report reports the problems that the reconciliation before did not have.
-func (r *eventReporter) report(website *v1beta1.Website, problems []*problem.Problem) {
+// Report reports the problems that the reconciliation before did not have.
+func (r *Reporter) Report(website *v1beta1.Website, problems []*problem.Problem) {
 	for _, p := range r.unreported(website, problems) {
 		r.recorder.Eventf(website, nil, corev1.EventTypeWarning, p.Reason, actionApply, "%s", p.Message)
 	}
@@ -134,7 +137,7 @@ func (r *eventReporter) report(website *v1beta1.Website, problems []*problem.Pro
 // from an earlier reconciliation or, after a restart, from the status. Problems that
 // are over are forgotten, unless the reconciliation was cut short: that does not
 // show that they are over.
-func (r *eventReporter) unreported(website *v1beta1.Website, problems []*problem.Problem) []*problem.Problem {
+func (r *Reporter) unreported(website *v1beta1.Website, problems []*problem.Problem) []*problem.Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.reported(website)

@@ -1,4 +1,4 @@
-package website
+package events
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	recordutil "k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
@@ -34,22 +34,22 @@ var eventBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, S
 // of client-go's event broadcaster cannot: it hands every event to goroutines
 // that are not joined, so the events of the last moments before a shutdown would
 // be lost. Bundling equal events is not needed here, because the
-// eventReporter reports nothing twice.
+// Reporter reports nothing twice.
 type Recorder struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
-	sink     events.EventSink
+	sink     clientevents.EventSink
 	scheme   *runtime.Scheme
 	instance string
 	pending  chan struct{}
 	writers  sync.WaitGroup
 }
 
-var _ events.EventRecorder = &Recorder{}
+var _ clientevents.EventRecorder = &Recorder{}
 
 // NewRecorder returns a recorder that writes to sink. The context provides the
 // logger; its end does not stop the recorder, Shutdown does.
-func NewRecorder(ctx context.Context, sink events.EventSink) (*Recorder, error) {
+func NewRecorder(ctx context.Context, sink clientevents.EventSink) (*Recorder, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, v1beta1.Install} {
 		if err := add(scheme); err != nil {

@@ -1,4 +1,6 @@
-package website
+// Package metrics has the metrics of the reconciliation of Websites, on the registry that
+// component-base serves.
+package metrics
 
 import (
 	"fmt"
@@ -89,35 +91,47 @@ var (
 	}, []string{"result"})
 )
 
-var registerMetricsOnce sync.Once
+var registerOnce sync.Once
 
-// RegisterMetrics adds the metrics of the controller to the registry that
+// Register adds the metrics of the controller to the registry that
 // component-base serves.
-func RegisterMetrics() {
-	registerMetricsOnce.Do(func() {
+func Register() {
+	registerOnce.Do(func() {
 		legacyregistry.MustRegister(reconciles, reconcileSeconds, stepSeconds, childWrites, statusWrites, releases, releaseSeconds, syncs, syncSeconds)
 	})
 }
 
-func recordReconcile(result problem.Result, took time.Duration) {
+// RecordReconcile counts a reconciliation.
+func RecordReconcile(result problem.Result, took time.Duration) {
 	reconciles.WithLabelValues(result.String()).Inc()
 	reconcileSeconds.WithLabelValues(result.String()).Observe(took.Seconds())
 }
 
-func recordChildWrite(kind fmt.Stringer, done children.Operation) {
+// RecordStep observes the duration of a step of a reconciliation.
+func RecordStep(step string, result problem.Result, took time.Duration) {
+	stepSeconds.WithLabelValues(step, result.String()).Observe(took.Seconds())
+}
+
+// RecordStatusWrite counts a write of a status.
+func RecordStatusWrite() { statusWrites.Inc() }
+
+// RecordChildWrite counts the write of a child, unless it was left unchanged.
+func RecordChildWrite(kind fmt.Stringer, done children.Operation) {
 	if done != children.Unchanged {
 		childWrites.WithLabelValues(kind.String(), string(done)).Inc()
 	}
 }
 
-func recordRelease(release *v1beta1.WebsiteRelease) {
+// RecordRelease counts a commit that all ready pods have come to serve.
+func RecordRelease(release *v1beta1.WebsiteRelease) {
 	releases.WithLabelValues(string(release.Cause)).Inc()
 	if delay := release.DelayMilliseconds; delay != nil {
 		releaseSeconds.WithLabelValues(string(release.Cause)).Observe(float64(*delay) / 1000)
 	}
 }
 
-func recordSync(completed *v1beta1.WebsiteSyncCompletion) {
+// RecordSync counts a completed request to the subresource sync.
+func RecordSync(completed *v1beta1.WebsiteSyncCompletion) {
 	syncs.WithLabelValues(string(completed.Result)).Inc()
 	syncSeconds.WithLabelValues(string(completed.Result)).Observe(max(0, completed.CompletedTime.Sub(completed.RequestedTime.Time).Seconds()))
 }
@@ -129,6 +143,16 @@ var websitesDesc = metrics.NewDesc(subsystem+"_websites",
 var rolloutsDesc = metrics.NewDesc(subsystem+"_limited_rollouts",
 	"Number of rollouts that --max-concurrent-rollouts limits, by state (pending or in_progress).",
 	[]string{"state"}, nil, metrics.ALPHA, "")
+
+// RegisterWebsites adds the number of Websites, by condition and by the state of limited
+// rollouts, to the registry that component-base serves. A process counts those of one
+// controller only: a second call returns an error.
+func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts *rollout.Limit) error {
+	if err := legacyregistry.CustomRegister(&websitesCollector{websites: websites, rollouts: rollouts}); err != nil {
+		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
+	}
+	return nil
+}
 
 // websitesCollector counts the Websites in the cache when metrics are scraped, so
 // that the count cannot drift.

@@ -1,4 +1,4 @@
-package website
+package events
 
 import (
 	"context"
@@ -12,15 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
-
-	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
 // slowSink takes events only once it is released.
 type slowSink struct {
-	events.EventSink
+	clientevents.EventSink
 	release <-chan struct{}
 	// errs are returned one after the other, then events are taken.
 	errs []error
@@ -60,7 +58,7 @@ func TestRecorderFlushes(t *testing.T) {
 	release := make(chan struct{})
 	sink := &slowSink{release: release}
 	recorder := newTestRecorder(t, sink)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "s", UID: "uid-of-s"}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "s", UID: "uid-of-s"}}
 	recorder.Eventf(newWebsite(), service, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created %s", "it")
 
 	flushed := make(chan struct{})
@@ -81,7 +79,7 @@ func TestRecorderFlushes(t *testing.T) {
 	}
 	event := sink.taken[0]
 	if event.Regarding.Kind != "Website" || event.Regarding.APIVersion != "mycontroller.nevermosby.io/v1beta1" ||
-		event.Regarding.UID != "uid-of-kubia" || event.Namespace != testNamespace {
+		event.Regarding.UID != "uid-of-kubia" || event.Namespace != metav1.NamespaceDefault {
 		t.Errorf("the event is about %v in %q", event.Regarding, event.Namespace)
 	}
 	if event.Related == nil || event.Related.Kind != "Service" || event.Related.UID != "uid-of-s" {
@@ -151,20 +149,5 @@ func TestRecorderIsBounded(t *testing.T) {
 	recorder.Shutdown(t.Context())
 	if got := len(sink.taken); got != maxPendingEvents {
 		t.Errorf("%d events were written, want %d", got, maxPendingEvents)
-	}
-}
-
-func TestWriteEventsAreBounded(t *testing.T) {
-	f := newFixture(t, newWebsite())
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
-	for range 10 * writeEventBurst {
-		f.controller.reconciler.events.childWritten(newWebsite(), service, f.controller.reconciler.children.Services, children.Updated)
-	}
-	if got := len(f.events()); got != writeEventBurst {
-		t.Errorf("%d events about one fight, want %d", got, writeEventBurst)
-	}
-	f.controller.reconciler.events.childWritten(newWebsite(withName("other")), service, f.controller.reconciler.children.Services, children.Updated)
-	if got := len(f.events()); got != 1 {
-		t.Error("one Website's fight silences another's events")
 	}
 }

@@ -1,0 +1,106 @@
+// Package queue is the work queue of the controller: it decides which Website a worker takes
+// next, and when one with problems is reconciled again.
+package queue
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+const (
+	// baseRetry and maxRetry bound how long a Website waits after an error. The
+	// wait doubles with every error in a row; the bound keeps a website from
+	// staying down long after what was wrong has been corrected.
+	baseRetry = 100 * time.Millisecond
+	maxRetry  = 2 * time.Minute
+
+	// PeriodicRetry is how often a Website is reconciled while it waits for something
+	// whose end sends no event, such as a node port that another Service has.
+	PeriodicRetry  = time.Minute
+	periodicJitter = 0.2
+)
+
+// Queue is the work queue of the controller. Its methods may be called concurrently.
+type Queue struct {
+	workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	storage *priorityQueue
+	backoff workqueue.TypedRateLimiter[cache.ObjectName]
+	// Running is false while another replica leads. Events queue nothing then, so
+	// that a standby does not look like a controller that is falling behind.
+	Running atomic.Bool
+}
+
+// New returns an empty queue, which takes no events before Running is set.
+func New(clock clock.WithTicker) *Queue {
+	const name = "websites"
+	q := &Queue{
+		storage: newPriorityQueue(),
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+	}
+	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: q.storage})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: storage})
+	// Without the name: each name registers metrics.
+	q.TypedRateLimitingInterface = workqueue.NewTypedRateLimitingQueueWithConfig(q.backoff,
+		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{DelayingQueue: delaying})
+	return q
+}
+
+// Enqueue has a Website reconciled in the background, unless another replica leads.
+func (q *Queue) Enqueue(key cache.ObjectName) { q.EnqueueAs(key, Background) }
+
+// EnqueueAs is Enqueue with a priority. A Website that waits already gets the higher
+// of the two.
+func (q *Queue) EnqueueAs(key cache.ObjectName, p Priority) {
+	if !q.Running.Load() {
+		return
+	}
+	q.storage.mark(key, p)
+	q.Add(key)
+}
+
+// Requeue decides when a Website is reconciled again because of its problems, and
+// returns the result of the reconciliation.
+func (q *Queue) Requeue(ctx context.Context, key cache.ObjectName, problems []*problem.Problem) problem.Result {
+	result, retry, after := problem.Success, problem.OnChange, time.Duration(0)
+	for _, p := range problems {
+		logProblem(ctx, p, q.NumRequeues(key))
+		result, retry, after = max(result, p.Result), max(retry, p.Retry), max(after, p.RetryAfter)
+	}
+	switch retry {
+	case problem.WithBackoff:
+		if result == problem.Conflict {
+			// What it was reconciled for may have had any priority.
+			q.storage.mark(key, Available)
+		}
+		q.AddAfter(key, max(after, q.backoff.When(key)))
+	case problem.Periodically:
+		q.Forget(key)
+		q.AddAfter(key, wait.Jitter(PeriodicRetry, periodicJitter))
+	default:
+		q.Forget(key)
+	}
+	return result
+}
+
+func logProblem(ctx context.Context, p *problem.Problem, requeues int) {
+	logger := klog.FromContext(ctx)
+	switch {
+	case p.Result == problem.Conflict:
+		logger.V(4).Info("Conflict, retrying", "err", p)
+	case p.Result != problem.Failure:
+		logger.V(2).Info("Waiting for another object", "reason", p.Reason, "err", p)
+	case p.Retry == problem.WithBackoff:
+		logger.Error(p, "Failed to reconcile, retrying", "retries", requeues)
+	default:
+		logger.Error(p, "Failed to reconcile, not retrying before the Website changes")
+	}
+}

@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+)
+
+var site = cache.NewObjectName("default", "kubia")
+
+func TestPriorityQueue(t *testing.T) {
+	type add struct {
+		name     string
+		priority Priority
+	}
+	for name, test := range map[string]struct {
+		adds []add
+		want []string
+	}{
+		"first come, first served":  {[]add{{"a", Background}, {"b", Background}, {"c", Background}}, []string{"a", "b", "c"}},
+		"changes before background": {[]add{{"a", Background}, {"b", Changed}, {"c", Background}, {"d", Changed}}, []string{"b", "d", "a", "c"}},
+		"availability before changes": {
+			[]add{{"a", Background}, {"b", Changed}, {"c", Changed}, {"d", Available}, {"e", Available}},
+			[]string{"d", "e", "b", "c", "a"},
+		},
+		"one that waits moves up":         {[]add{{"a", Background}, {"b", Background}, {"c", Background}, {"c", Changed}}, []string{"c", "a", "b"}},
+		"a new Website becomes available": {[]add{{"a", Changed}, {"b", Changed}, {"c", Changed}, {"c", Available}}, []string{"c", "a", "b"}},
+		"it does not move down":           {[]add{{"a", Changed}, {"b", Changed}, {"a", Background}, {"c", Background}}, []string{"a", "b", "c"}},
+		"twice changed is once":           {[]add{{"a", Changed}, {"b", Changed}, {"a", Changed}}, []string{"a", "b"}},
+		"twice in background is once":     {[]add{{"a", Background}, {"b", Background}, {"a", Background}}, []string{"a", "b"}},
+		"no Website starves": {
+			[]add{{"p", Background}, {"1", Changed}, {"2", Changed}, {"3", Changed}, {"4", Changed}, {"5", Changed}, {"6", Changed}, {"7", Changed}, {"8", Changed}, {"9", Changed}, {"10", Changed}, {"11", Changed}, {"12", Changed}},
+			[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "p", "11", "12"},
+		},
+		"neither of two priorities starves": {
+			[]add{{"p", Background}, {"q", Changed}, {"1", Available}, {"2", Available}, {"3", Available}, {"4", Available}, {"5", Available}, {"6", Available}, {"7", Available}, {"8", Available}, {"9", Available}, {"10", Available}, {"11", Available}, {"12", Available}},
+			[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "p", "q", "11", "12"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue := New(clock.RealClock{})
+			defer queue.ShutDown()
+			for _, a := range test.adds {
+				key := cache.NewObjectName("default", a.name)
+				queue.storage.mark(key, a.priority)
+				queue.Add(key)
+			}
+			var got []string
+			for queue.Len() > 0 {
+				key, _ := queue.Get()
+				queue.Done(key)
+				got = append(got, key.Name)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("handed out %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPriorityOfAChangeDuringAReconciliation: neither the change nor its priority is
+// lost.
+func TestPriorityOfAChangeDuringAReconciliation(t *testing.T) {
+	queue := New(clock.RealClock{})
+	defer queue.ShutDown()
+	queue.Add(site)
+	key, _ := queue.Get()
+	other := cache.NewObjectName("default", "other")
+	queue.Add(other)
+	queue.storage.mark(site, Changed)
+	queue.Add(site)
+	queue.Done(key)
+	if got, _ := queue.Get(); got != site {
+		t.Errorf("%v comes before the changed one", got)
+	}
+}
+
+func TestBackoffHasACap(t *testing.T) {
+	queue := New(clock.RealClock{})
+	defer queue.ShutDown()
+	var wait time.Duration
+	for range 100 {
+		wait = queue.backoff.When(site)
+	}
+	if wait != maxRetry {
+		t.Errorf("after many errors the wait is %v, want %v", wait, maxRetry)
+	}
+}
