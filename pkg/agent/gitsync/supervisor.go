@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -244,62 +241,4 @@ func (s *Supervisor) reap() {
 
 func (s *Supervisor) isChild(p process) bool {
 	return s.command != nil && p.pid == s.command.Process.Pid || p.pid == s.second && s.second != 0
-}
-
-// Fetched is the hash that git has last fetched, and when. Both are zero while it fetches.
-func (s *Supervisor) Fetched() (hash string, at time.Time) {
-	at = s.LastContact()
-	if at.IsZero() {
-		return "", at
-	}
-	file, err := os.Open(filepath.Join(s.Root, ".git", "FETCH_HEAD"))
-	if err != nil {
-		return "", time.Time{}
-	}
-	defer func() { _ = file.Close() }()
-	line := make([]byte, 65)
-	n, err := io.ReadFull(file, line)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", time.Time{}
-	}
-	hash, _, _ = strings.Cut(string(line[:n]), "\t")
-	return hash, at
-}
-
-// NextSync is the earliest time of the next contact to the repository: in the past while
-// there is one, and zero if there will be none.
-func (s *Supervisor) NextSync() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.asleep() {
-		return time.Time{}
-	}
-	if !s.pausedUntil.IsZero() {
-		return s.pausedUntil
-	}
-	var last time.Time
-	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
-		info, err := os.Stat(name)
-		if err != nil || !info.ModTime().After(last) {
-			continue
-		}
-		last = info.ModTime()
-		if info.Size() == 0 {
-			return last
-		}
-	}
-	if last.IsZero() {
-		return s.begun
-	}
-	return last.Add(s.Period)
-}
-
-// LastContact is when git has last fetched something, or that there is nothing new. It is
-// zero before that. git empties the file when a fetch begins, and writes it at its end.
-func (s *Supervisor) LastContact() time.Time {
-	info, err := os.Stat(filepath.Join(s.Root, ".git", "FETCH_HEAD"))
-	if err != nil || info.Size() == 0 {
-		return time.Time{}
-	}
-	return info.ModTime()
 }

@@ -2,8 +2,6 @@ package podprobe
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -19,8 +17,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/kubesites/website-apiserver/pkg/agent/requests"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -300,45 +296,4 @@ func (p *Prober) notify(ctx context.Context, website cache.ObjectName) {
 	case p.changes <- website:
 	case <-ctx.Done():
 	}
-}
-
-// requestStatus requests the status of a pod, and of its agent what it is asked for. An agent
-// that does not have the key of the signature yet still answers what needs none.
-func (p *Prober) requestStatus(ctx context.Context, pod *corev1.Pod, a ask) (code int, body []byte, err error) {
-	made := Request{Port: resources.AdminPort, Path: "/status", Query: a.query(), Wait: a.wait}
-	needsSignature := requests.NeedsSignature(made.Query)
-	if needsSignature && p.Sign != nil {
-		if made.Signature, err = p.Sign(pod.UID, made.Query); err != nil {
-			return 0, nil, fmt.Errorf("signing a request to pod %q: %w", pod.Name, err)
-		}
-	}
-	code, body, err = p.Client.Get(ctx, pod, made)
-	if err != nil || !needsSignature || code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
-		return code, body, err
-	}
-	klog.FromContext(ctx).V(2).Info("Pod refuses a signed request", "pod", klog.KObj(pod), "status", code)
-	made.Query, made.Signature = requests.Unsigned(made.Query), ""
-	if a.isAbout() {
-		// What it was to wait for does not happen.
-		made.Query, made.Wait = url.Values{}, 0
-	}
-	return p.Client.Get(ctx, pod, made)
-}
-
-// request makes the request of one probe. While the agent does not answer, nginx does: the
-// site is served without it. A pod of an earlier version has no agent.
-func (p *Prober) request(ctx context.Context, pod *corev1.Pod, a ask) (answer, error) {
-	code, body, err := p.requestStatus(ctx, pod, a)
-	if err != nil {
-		return answer{}, err
-	}
-	if code == http.StatusOK {
-		return parseStatus(body)
-	}
-	hasAgent := code != http.StatusNotFound
-	if code, body, err = p.Client.Get(ctx, pod, Request{Port: resources.AdminPort, Path: "/commit"}); err != nil {
-		return answer{}, err
-	}
-	commit, err := parseCommit(code, body)
-	return answer{Observation: workload.Observation{Commit: commit, SyncUnreachable: hasAgent}}, err
 }
