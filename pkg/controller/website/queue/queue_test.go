@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-
 )
 
 var site = cache.NewObjectName("default", "kubia")
