@@ -118,7 +118,7 @@ fuzzed() {
     go test -c -fuzz="^${target#func }\$" -o /dev/null "./$(dirname "${file}")" || return 1
   done <<<"${targets}"
   while IFS=: read -r file target; do
-    (PATH="${PATH}:${ROOT}/bin/nginx/usr/sbin" go test -run='^$' -fuzz="^${target#func }\$" -fuzztime="${FUZZ_TIME:-20s}" "./$(dirname "${file}")" |
+    (PATH="${PATH}:${ROOT}/bin/nginx/usr/sbin" go test -run='^$' -fuzz="^${target#func }\$" -fuzztime="${FUZZ_TIME:-60s}" "./$(dirname "${file}")" |
       grep --invert-match '^fuzz: elapsed') &
     running+=($!)
   done <<<"${targets}"

@@ -52,7 +52,7 @@ var (
 )
 
 func newSyncREST(store *genericregistry.Store, c clock.WithTicker) *SyncREST {
-	return &SyncREST{store: store, clock: c, batches: newBatches(), waiters: make(chan struct{}, maxWaiters), stopped: make(chan struct{})}
+	return &SyncREST{store: store, clock: c, batches: newBatches(c), waiters: make(chan struct{}, maxWaiters), stopped: make(chan struct{})}
 }
 
 // New returns the type of the options, as for all subresources that connect: admission

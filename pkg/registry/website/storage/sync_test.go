@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -99,6 +101,15 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 	}
 }
 
+// impatient is a clock on which every wait is over at once.
+type impatient struct{ clock.RealClock }
+
+func (impatient) After(time.Duration) <-chan time.Time {
+	over := make(chan time.Time)
+	close(over)
+	return over
+}
+
 // TestSyncBursts: what a burst costs does not depend on its size, whatever the requests
 // ask for.
 func TestSyncBursts(t *testing.T) {
@@ -115,6 +126,7 @@ func TestSyncBursts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			storage := newCachedStorage(t, genericregistry.StorageWithCacher())
+			storage.Sync.batches = newBatches(impatient{})
 			mustCreate(t, storage, newWebsite())
 			if name == "after it began" {
 				if _, _, err := post(syncContext(t, "ci"), storage.Sync, "", ""); err != nil {
@@ -154,7 +166,7 @@ func TestSyncBursts(t *testing.T) {
 // TestBatchesJoinWhatIsNotBeingRecorded: a request must not share what was read before it
 // arrived, and what it asks for must not get lost.
 func TestBatchesJoinWhatIsNotBeingRecorded(t *testing.T) {
-	b := newBatches()
+	b := newBatches(clock.RealClock{})
 	commits, proceed := make(chan string), make(chan struct{})
 	var clients sync.WaitGroup
 	request := func(commit string) {
@@ -190,6 +202,49 @@ func TestBatchesJoinWhatIsNotBeingRecorded(t *testing.T) {
 	}
 	proceed <- struct{}{}
 	clients.Wait()
+}
+
+// TestBatchesOfAFloodAreSpread: clients that repeat their requests at once share a batch every
+// half second.
+func TestBatchesOfAFloodAreSpread(t *testing.T) {
+	c := testingclock.NewFakeClock(time.Unix(1000, 0))
+	b := newBatches(c)
+	var recorded atomic.Int64
+	record := func(key string) {
+		if _, err := b.record(t.Context(), key, "", func(context.Context, string) (*website.Website, error) {
+			recorded.Add(1)
+			return nil, nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	for range batchBurst {
+		record("default/kubia")
+	}
+	var clients sync.WaitGroup
+	for range 100 {
+		clients.Go(func() { record("default/kubia") })
+	}
+	waitUntil(t, "the next batch waits", c.HasWaiters)
+	record("default/other")
+	if got := recorded.Load(); got != batchBurst+1 {
+		t.Errorf("%d batches within the same moment, want %d of the one Website and one of the other", got, batchBurst)
+	}
+	answered := make(chan struct{})
+	go func() { clients.Wait(); close(answered) }()
+	// Clients that arrive only after a step wait for another one.
+	waitUntil(t, "all requests were answered", func() bool {
+		c.Step(batchInterval)
+		select {
+		case <-answered:
+			return true
+		default:
+			return false
+		}
+	})
+	if got := recorded.Load(); got > batchBurst+1+5 {
+		t.Errorf("100 requests took %d batches", got-batchBurst-1)
+	}
 }
 
 // TestSyncWaits goes through all ends of a wait.

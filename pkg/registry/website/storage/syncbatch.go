@@ -5,12 +5,26 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
 // batchTimeout bounds the recording of a request, which does not end with the client
 // that made it: others may have joined.
 const batchTimeout = 30 * time.Second
+
+const (
+	// batchInterval is the average interval of the batches of a Website, at least, and
+	// batchBurst how many follow each other at once: a push can follow another. So clients that
+	// flood the server wait for each other, and leave it to those that do not.
+	batchInterval = 500 * time.Millisecond
+	batchBurst    = 2
+	// maxPaces is of how many Websites the last batches are remembered.
+	maxPaces = 4096
+)
 
 // recorder records a request for a commit, or for the newest one.
 type recorder func(ctx context.Context, commit string) (*website.Website, error)
@@ -19,6 +33,10 @@ type recorder func(ctx context.Context, commit string) (*website.Website, error)
 // the next access to the store. Each access begins after all requests that share it have
 // arrived, so what it reads is not older than they are.
 type batches struct {
+	clock clock.Clock
+	// paces has the rate.Limiter of the batches of each Website.
+	paces *lru.Cache
+
 	mu     sync.Mutex
 	queues map[string]*queue
 }
@@ -39,7 +57,9 @@ type batch struct {
 	err      error
 }
 
-func newBatches() *batches { return &batches{queues: map[string]*queue{}} }
+func newBatches(c clock.Clock) *batches {
+	return &batches{clock: c, paces: lru.New(maxPaces), queues: map[string]*queue{}}
+}
 
 // record calls do for a batch with this request. The result is shared, and must not be
 // changed.
@@ -68,6 +88,9 @@ func (b *batches) record(ctx context.Context, key, commit string, do recorder) (
 
 	q.turn <- struct{}{}
 	defer b.finish(key, q, own)
+	if wait := b.pace(key); wait > 0 {
+		<-b.clock.After(wait)
+	}
 	b.mu.Lock()
 	q.next = nil
 	b.mu.Unlock()
@@ -75,6 +98,19 @@ func (b *batches) record(ctx context.Context, key, commit string, do recorder) (
 	defer cancel()
 	own.recorded, own.err = do(ctx, own.commit)
 	return own.recorded, own.err
+}
+
+// pace returns how long the next batch of a Website has to wait, during which requests join it.
+// The caller holds the turn.
+func (b *batches) pace(key string) time.Duration {
+	known, ok := b.paces.Get(key)
+	limiter, isLimiter := known.(*rate.Limiter)
+	if !ok || !isLimiter {
+		limiter = rate.NewLimiter(rate.Every(batchInterval), batchBurst)
+		b.paces.Add(key, limiter)
+	}
+	now := b.clock.Now()
+	return limiter.ReserveN(now, 1).DelayFrom(now)
 }
 
 func (b *batches) finish(key string, q *queue, done *batch) {
