@@ -92,7 +92,7 @@ func testDefinition(t *testing.T) {
 		runImport(t, step+"done", func() { endContainer(t, "import") })
 		m.requireUntouched(t, "after "+step)
 	}
-	// The connection of kubectl is lost. The command goes on in the pod, beside the next one.
+	// The connection of kubectl is lost. The command continues in the pod, beside the next one.
 	runImport(t, "finish: ", func() {})
 	runImport(t, "", nil)
 	framework.Kubectl(t, "delete", "clusterrolebinding", "website-import")

@@ -21,7 +21,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 )
 
-// flakyRemote serves a remote over HTTP until it is told to do something else.
+// flakyRemote serves a remote over HTTP until a test has it do something else.
 type flakyRemote struct {
 	address string
 	good    http.Handler

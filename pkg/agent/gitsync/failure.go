@@ -139,7 +139,7 @@ const maxErrorFile = 256 << 10
 // not known any more.
 var ErrRemark = errors.New("git-sync has written what it found before a sync")
 
-// remarks are the messages of what git-sync finds before a sync, which then goes on. It writes
+// remarks are the messages of what git-sync finds before a sync, which then continues. It writes
 // them to the error file as well.
 var remarks = map[string]bool{
 	"repo contains lock file": true, "repo fsck failed": true, "repo directory is under another repo": true,

@@ -6,8 +6,8 @@
 // collector that sees one deletes the children, whatever another API server responds. Removing
 // a definition deletes its objects. Therefore the API is handed over first, and then the
 // watches of the definition's storage are ended: kube-apiserver ends them when the definition
-// changes. Clients watch again, and reach website-apiserver. Only then, with nobody left who
-// could see the events, the definition is removed.
+// changes. Clients watch again, and reach website-apiserver. Only then, when no client
+// observes the old storage, the definition is removed.
 //
 // The progress is read from the cluster: an interrupted import is continued from what there is.
 package crdimport

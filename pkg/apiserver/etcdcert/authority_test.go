@@ -182,7 +182,7 @@ func TestCARotation(t *testing.T) {
 	}
 }
 
-// As long as a pod is not ready, nothing goes on.
+// As long as a pod is not ready, nothing continues.
 func TestCARotationWaitsForPods(t *testing.T) {
 	r := newRotated(t)
 	r.request(t)

@@ -139,7 +139,7 @@ func TestDeletionEndsTrust(t *testing.T) {
 	}
 	waitUntil(t, "trust has ended", func() bool { return c.Unknown() != nil })
 	if trusts(c.ClientCA()) || trusts(proxy.CAContentProvider) || c.Check().Check(nil) == nil {
-		t.Error("somebody is trusted without the ConfigMap")
+		t.Error("a client is trusted without the ConfigMap")
 	}
 	<-serving
 

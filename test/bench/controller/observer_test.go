@@ -41,7 +41,7 @@ func TestSeeAvailable(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "site"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(0))}}
 	o.seeAvailable(d, time.Unix(1, 0))
 	if _, seen := o.availableAt("site"); seen {
-		t.Error("a Deployment that nobody has observed is not available")
+		t.Error("a Deployment without an observed generation is not available")
 	}
 	d.Status.ObservedGeneration = 1
 	o.seeAvailable(d, time.Unix(2, 0))

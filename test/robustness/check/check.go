@@ -48,10 +48,10 @@ const (
 	WatchPrevious = "watch-previous"
 	// WatchEvent: an event has the type and the state that etcd's history implies.
 	WatchEvent = "watch-event"
-	// WatchRestore: a watch does not go on past a restore, so that its client lists again.
+	// WatchRestore: a watch does not continue past a restore, so that its client lists again.
 	WatchRestore = "watch-restore"
 	// RestoredState: a restored store has what it had at the revision of its snapshot, and
-	// goes on from a later revision than before.
+	// continues at a later revision than before.
 	RestoredState = "restored-state"
 	// ClosedStore: nothing of a restored store is answered before it was accepted.
 	ClosedStore = "closed-store"

@@ -113,7 +113,7 @@ func (i step) describe() string {
 }
 
 // operations returns what porcupine checks, by object: reads of the most recent state, and
-// writes. Those of which nobody knows whether they happened are resolved by etcd's history:
+// writes. Those of which it is unknown whether they happened are resolved by etcd's history:
 // the others never happened, and these before the test received them from etcd.
 func operations(h *history.History, t *truth) map[string][]porcupine.Operation {
 	e := resolve(h, t)

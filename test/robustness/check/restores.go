@@ -38,7 +38,7 @@ func checkRestores(h *history.History, t *truth) []Violation {
 	for _, r := range h.Restores {
 		for _, c := range h.Changes {
 			if c.Observed < r.Stopped && c.Revision >= r.Revision {
-				violations = append(violations, violationf(RestoredState, c.Object.Name, "%s was stored before the restore to revision %d, which goes on from %d", describe(&c), r.Snapshot, r.Revision))
+				violations = append(violations, violationf(RestoredState, c.Object.Name, "%s was stored before the restore to revision %d, which continues from %d", describe(&c), r.Snapshot, r.Revision))
 			}
 		}
 		if want := t.snapshot(r.Snapshot, ""); !slices.Equal(r.Objects, want) {

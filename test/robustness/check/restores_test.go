@@ -108,7 +108,7 @@ func TestRestores(t *testing.T) {
 			},
 			want: []string{WatchInitial},
 		},
-		"a watch goes on past the restore": {
+		"a watch continues past the restore": {
 			change: func(h *history.History) {
 				for i := range h.Watches {
 					if h.Watches[i].ID == 201 {

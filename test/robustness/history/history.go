@@ -182,7 +182,7 @@ type Change struct {
 // Restore is the replacement of the store by an earlier snapshot of it. Times are nanoseconds
 // since the start of the history.
 type Restore struct {
-	// Snapshot is the revision of the snapshot, Revision the one from which etcd goes on.
+	// Snapshot is the revision of the snapshot, Revision the one from which etcd continues.
 	Snapshot int64 `json:"snapshot"`
 	Revision int64 `json:"revision"`
 	// Objects are what etcd has afterwards.

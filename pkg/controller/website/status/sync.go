@@ -44,7 +44,7 @@ func RunningSync(sync *v1beta1.WebsiteSyncStatus) string {
 }
 
 // sync returns what is to be reported about requests to sync. A request is started in one
-// write and its pods are told after that: what is pushed before that write is fetched, and
+// write and passed to its pods after that: what is pushed before that write is fetched, and
 // what is pushed later makes a request of its own.
 func (in *Input) sync(history []v1beta1.WebsiteRelease) *v1beta1.WebsiteSyncStatus {
 	sync := in.Website.Status.Sync.DeepCopy()

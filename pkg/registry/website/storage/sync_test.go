@@ -338,7 +338,7 @@ func TestSyncWaits(t *testing.T) {
 	}
 }
 
-// TestSyncWaitersAreLimited: what is beyond the limit is told when to come again.
+// TestSyncWaitersAreLimited: requests beyond the limit are answered with when to retry.
 func TestSyncWaitersAreLimited(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())
