@@ -2,7 +2,8 @@
 # Runs the unit tests, with the race detector wherever there is a C compiler.
 set -o errexit -o nounset -o pipefail
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "${ROOT}"
 
 # nginx, with which the rendered configurations are tested, and Prometheus, which checks its
 # rules: what is missing is unpacked from Debian's package of that name into bin/, which takes
@@ -26,17 +27,36 @@ if ! command -v ssh >/dev/null && [[ ${EUID} -eq 0 ]] && command -v apt-get >/de
   "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "openssh-client cannot be installed: what takes ssh is skipped"
 fi
 
-race=(go test)
+# Runs packages of a module, given in one word, and a test that has failed once more, as
+# hack/test.sh does: some run git and nginx, and a busy machine delays them.
+(cd hack/tools && go build -o "${ROOT}/bin/gotestsum" gotest.tools/gotestsum)
+report=$(mktemp -d)
+trap 'rm -rf "${report}"' EXIT
+unit() {
+  local module=$1 packages=$2
+  shift 2
+  (cd "${module}" && "${ROOT}/bin/gotestsum" --no-color --format=standard-quiet --packages="${packages}" \
+    --rerun-fails=1 --rerun-fails-max-failures=4 --rerun-fails-run-root-test \
+    --rerun-fails-report="$(mktemp "${report}/repeated.XXXXXX")" -- "$@")
+}
+unit_race() { unit "$@"; }
 if command -v "$(go env CC)" >/dev/null; then
-  race=(env CGO_ENABLED=1 go test -race)
+  unit_race() { CGO_ENABLED=1 unit "$@" -race; }
 else
   echo "no C compiler ($(go env CC)): the unit tests run without the race detector"
 fi
-"${race[@]}" ./...
-(cd hack/devcluster && "${race[@]}" ./...)
-(cd hack/images && go test ./...)
-(cd hack/scaffold-controller && go test ./...)
+status=0
+unit_race . ./... || status=1
+unit_race hack/devcluster ./... || status=1
+unit hack/images ./... || status=1
+unit hack/scaffold-controller ./... || status=1
 # The other packages of this module need a cluster.
-(cd test && "${race[@]}" ./monitoring ./tracecollector/... ./robustness/check/... ./bench/...)
-(cd test/clients && go test ./...)
-(cd test/clients/wait && go test ./chart)
+unit_race test "./monitoring ./tracecollector/... ./robustness/check/... ./bench/..." || status=1
+unit test/clients ./... || status=1
+unit test/clients/wait ./chart || status=1
+
+if repeated=$(grep --no-filename . "${report}"/repeated.*); then
+  echo "=== unit tests that failed, and ran again"
+  echo "${repeated}"
+fi
+exit "${status}"

@@ -33,7 +33,6 @@ run() {
 
 echo "=== unit tests"
 hack/test-unit.sh
-(cd hack/tools && go build -o "${ROOT}/bin/gotestsum" gotest.tools/gotestsum)
 status=0
 # Each package has a cluster of its own: two run at once, as each waits half of the time.
 echo "=== integration tests, fault tests and tests of robustness"
