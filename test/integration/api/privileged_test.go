@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -35,6 +36,17 @@ func newUserWithRole(t *testing.T, namespace, role string) *rest.Config {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	framework.WaitFor(t, "kube-apiserver knows the RoleBinding", func(ctx context.Context) error {
+		review, err := framework.Admin(t).Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: "get", Group: v1beta1.GroupName, Resource: "websites",
+			}},
+		}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = errors.New("the user may not get Websites")
+		}
+		return err
+	})
 	config, err := framework.Cluster.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestOneNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := framework.WriteKubeconfig(t, config)
-	useListPermissions(t, user, file, namespace)
+	useListPermissions(t, user, file, namespace, namespace)
 	namespaced, url, err := framework.Cluster.StartController(ctx, "website-controller-one-namespace", append(documentedFlags(t, namespace),
 		"--kubeconfig="+file, "--authentication-kubeconfig="+file, "--authorization-kubeconfig="+file)...)
 	if err != nil {

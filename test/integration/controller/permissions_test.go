@@ -25,15 +25,16 @@ func TestPermissionsOfLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	useListPermissions(t, framework.ControllerUser, framework.WriteKubeconfig(t, config), framework.NewNamespace(t))
+	useListPermissions(t, framework.ControllerUser, framework.WriteKubeconfig(t, config), "website-system", framework.NewNamespace(t))
 }
 
-// useListPermissions runs a controller as a user, without streamed lists.
-func useListPermissions(t *testing.T, user, kubeconfig, namespace string) {
+// useListPermissions runs a controller as a user, without streamed lists, whose keys are in the
+// namespace of the installation.
+func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace string) {
 	t.Helper()
 	kubeAudit, websiteAudit := framework.AuditLength(t, "kube-apiserver"), framework.AuditLength(t, "website-apiserver")
 	controller := framework.StartController(t, app.Instruments{WrapTransport: framework.RejectStreamingLists},
-		"--kubeconfig="+kubeconfig, "--watch-namespace="+namespace, "--leader-elect=false", "--secure-port=0", "--commit-observation=None")
+		"--kubeconfig="+kubeconfig, "--watch-namespace="+namespace, "--leader-elect=false", "--leader-elect-resource-namespace="+installation, "--secure-port=0", "--commit-observation=None")
 	framework.WaitFor(t, "the controller lists", func(context.Context) error {
 		used := sets.New[string]()
 		for _, event := range append(framework.AuditEvents(t, "kube-apiserver", kubeAudit), framework.AuditEvents(t, "website-apiserver", websiteAudit)...) {
