@@ -103,9 +103,9 @@ func (b *batches) record(ctx context.Context, key, commit string, do recorder) (
 // pace returns how long the next batch of a Website has to wait, during which requests join it.
 // The caller holds the turn.
 func (b *batches) pace(key string) time.Duration {
-	known, ok := b.paces.Get(key)
-	limiter, isLimiter := known.(*rate.Limiter)
-	if !ok || !isLimiter {
+	known, _ := b.paces.Get(key)
+	limiter, ok := known.(*rate.Limiter)
+	if !ok {
 		limiter = rate.NewLimiter(rate.Every(batchInterval), batchBurst)
 		b.paces.Add(key, limiter)
 	}
