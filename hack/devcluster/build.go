@@ -76,6 +76,10 @@ var programSets = []programSet{
 		},
 	},
 	{
+		dir: coreDNSModule, versionOf: "github.com/coredns/coredns", node: NodeReal,
+		programs: []program{{coreDNS, "."}},
+	},
+	{
 		dir: kwokModule, versionOf: "sigs.k8s.io/kwok", node: NodeSimulated,
 		programs: []program{{kwok, "sigs.k8s.io/kwok/cmd/kwok"}},
 		extra: map[string][]string{kwokStages: {
@@ -265,9 +269,14 @@ func (set programSet) join(ctx context.Context, dir string, files []string, out 
 	return writeFile(out, all, 0o644)
 }
 
-// cacheKey is a hash of everything that determines the programs of a module.
+// cacheKey is a hash of everything that determines the programs of a module, which has code in
+// its own directory only.
 func cacheKey(dir string, t toolchain, ldflags string) (string, error) {
-	inputs, err := hashFiles(filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", fmt.Errorf("computing the cache key: %w", err)
+	}
+	inputs, err := hashFiles(append(files, filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum"))...)
 	if err != nil {
 		return "", fmt.Errorf("computing the cache key: %w", err)
 	}

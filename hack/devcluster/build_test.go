@@ -129,6 +129,8 @@ func TestCacheKey(t *testing.T) {
 	check("go.sum", key(same))
 	writeTestFile(t, mod, "module m2\n")
 	check("go.mod", key(same))
+	writeTestFile(t, filepath.Join(dir, "main.go"), "package main\n")
+	check("the code", key(same))
 }
 
 func TestEverySetNamesItsVersionAndPrograms(t *testing.T) {

@@ -116,7 +116,7 @@ func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			// On, it connects to the pods of Services, whose own addresses lead nowhere from
 			// here. Off, so that a Service of type ExternalName leads to a server on this machine.
-			"--enable-aggregator-routing=" + strconv.FormatBool(p.options.inPods()),
+			"--enable-aggregator-routing=" + strconv.FormatBool(p.options.Node == NodeReal),
 		}, slices.Concat(p.nodeArgs(), p.auditArgs(name), extra)...),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
@@ -242,10 +242,8 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
 	l := p.layout
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
-	if p.options.Node != NodeReal {
-		// The addresses of simulated pods do not exist.
-		args = append(args, "--commit-observation=None")
-	}
+	// The addresses of simulated pods do not exist.
+	args = append(args, "--commit-observation=None")
 	return spec{
 		name: name, path: p.product(websiteController),
 		ports:  []portUse{{name, port}},

@@ -2,9 +2,9 @@
 // machine: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, a simulated or a
 // real node, website-apiserver behind an APIService, and website-controller.
 //
-// With Options.Installed, the last two run in pods of a real node: their images are built
-// (hack/images) and imported if they have changed, and artifacts/default is applied. Otherwise,
-// and with a simulated node, they run beside the cluster.
+// The last two run in pods of a real node, as they do for users: their images are built
+// (hack/images) and imported if they have changed, and artifacts/default is applied. With a
+// simulated node, they run beside the cluster.
 //
 // With a simulated node, it requires Go and git, but neither root nor a network beyond the
 // Go module proxy. All programs are built from source: those of Kubernetes and containerd
@@ -21,8 +21,8 @@
 //     (package gateway), and pods reach a git server (package gitserver).
 //   - The node has the second address, on which NodePorts are served (Cluster.NodeAddress).
 //   - The host has a route to the pods, by which kube-apiserver connects to the pods of
-//     website-apiserver and of webhooks. Pods reach each other, Services and the git server,
-//     all by address; they have neither DNS nor internet access.
+//     website-apiserver and of webhooks. Pods reach each other, Services and the git server.
+//     CoreDNS resolves the names of Services and pods, and no others: there is no internet access.
 //   - The default StorageClass has one volume, a directory of the node.
 //
 // Other images are pulled if a registry is reachable. Otherwise they are built from Debian

@@ -100,17 +100,13 @@ type Options struct {
 	// start one later.
 	WithoutController bool
 
-	// Installed has the product installed on a real node from artifacts/default, as users do.
-	// Otherwise, and on simulated nodes, its programs run beside the cluster.
-	Installed bool
-
-	// WithoutProduct leaves out the product, but not its images: the caller installs it. It
-	// requires NodeReal.
+	// WithoutProduct leaves out the product, which is otherwise installed on a real node from
+	// artifacts/default, but not its images: the caller installs it. It requires NodeReal.
 	WithoutProduct bool
 
 	// ExternalEtcd stores Websites in website-etcd, an etcd cluster of one member, over
 	// mutual TLS, instead of the etcd embedded in website-apiserver. Websites are not
-	// copied from one to the other. It excludes Installed.
+	// copied from one to the other. It requires NodeSimulated.
 	ExternalEtcd bool
 
 	// WebsiteEtcdMembers is the number of members of website-etcd. More than one require
@@ -125,9 +121,6 @@ type Options struct {
 	// APIServerArgs are further flags of these website-apiservers.
 	APIServerArgs []string
 }
-
-// inPods returns whether the product runs in pods of the cluster.
-func (o Options) inPods() bool { return o.Node == NodeReal && (o.Installed || o.WithoutProduct) }
 
 // complete fills in the defaults. temporary is true if Dir was made by it.
 func (o Options) complete() (done Options, temporary bool, err error) {
@@ -164,10 +157,10 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 	if (o.WebsiteEtcdMembers > 1 || o.APIServers > 1) && (o.Detached || !o.ExternalEtcd) {
 		return o, false, errors.New("several members of website-etcd and several website-apiservers are for tests with an external etcd only")
 	}
-	if o.WithoutProduct && (o.Node != NodeReal || o.ExternalEtcd || o.APIServers > 1) {
+	if o.WithoutProduct && o.Node != NodeReal {
 		return o, false, errors.New("a cluster without the product requires a real node, on which it is installed")
 	}
-	if o.Installed && o.Node != NodeSimulated && o.ExternalEtcd {
+	if o.Node != NodeSimulated && o.ExternalEtcd {
 		return o, false, errors.New("on a real node the product is installed from artifacts/default: --external-etcd is for simulated nodes, use NODE=simulated")
 	}
 	if o.KubernetesVersion != "" && o.Node != NodeSimulated {

@@ -51,7 +51,7 @@ func TestOptionsComplete(t *testing.T) {
 	for name, bad := range map[string]Options{
 		"node mode":                          {Node: "imaginary"},
 		"image source":                       {Images: "imaginary"},
-		"installed, etcd beside the cluster": {Installed: true, ExternalEtcd: true},
+		"installed, etcd beside the cluster": {ExternalEtcd: true},
 		"simulated nodes, nothing on them":   {Node: NodeSimulated, WithoutProduct: true},
 	} {
 		bad.RepoDir, bad.Dir = repo, t.TempDir()

@@ -60,7 +60,7 @@ func (s *settings) chooseNodeAddresses(l layout) error {
 func (p *plan) nodeStages(nodePID func() int) [][]spec {
 	return [][]spec{
 		{p.nodeInit(nodePID)},
-		{p.nodeGateway(), p.gitServer()},
+		{p.nodeGateway(), p.gitServer(), p.coreDNS()},
 		{p.containerd(nodePID)},
 		{p.kubelet(nodePID), p.kubeProxy(nodePID)},
 	}

@@ -95,7 +95,8 @@ makeIPTablesUtilChains: false
 podLogsDir: {{.PodLogs | quote}}
 volumePluginDir: {{.VolumePlugins | quote}}
 resolvConf: {{.Resolver | quote}}
-clusterDNS: [127.0.0.1]
+clusterDNS: [{{.Host | quote}}]
+clusterDomain: {{.ClusterDomain}}
 serializeImagePulls: false
 # A pod that fills its volumes is found out within seconds, not minutes.
 volumeStatsAggPeriod: 10s
@@ -118,7 +119,8 @@ clusterCIDR: {{.Pods | quote}}
 # Limits of connection tracking are the machine's, not the node's.
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 `,
-	// There is no DNS. Queries to this address, also that of clusterDNS, fail at once.
+	corefile: corefileTemplate,
+	// For pods that do not use the DNS of the cluster there is none: queries fail at once.
 	resolverConfig: `nameserver 127.0.0.1
 options timeout:1 attempts:1
 `,
@@ -127,11 +129,12 @@ options timeout:1 attempts:1
 // nodeParameters are what the templates need to know.
 type nodeParameters struct {
 	ContainerdData, Socket, PauseImage, PluginDirectory, CNIDirectory string
-	Address, Pods, Cgroup                                             string
+	Address, Host, Pods, Cgroup                                       string
 	KubeletPort, KubeProxyPort                                        int
 	ReservedDisk                                                      uint64
 	ClientCA, Cert, Key                                               string
 	PodLogs, VolumePlugins, Resolver, ProxyKubeconfig                 string
+	ClusterDomain, CoreDNSReadyPort, DNSKubeconfig                    string
 }
 
 // writeNodeFiles writes the configuration of the node's programs. disk is Options.NodeDisk.
@@ -139,11 +142,12 @@ func writeNodeFiles(l layout, s settings, programs programs, disk uint64) error 
 	parameters := nodeParameters{
 		ContainerdData: l.containerdData(), Socket: containerdSocket, PauseImage: pauseImage,
 		PluginDirectory: filepath.Dir(programs[containerd]), CNIDirectory: l.nodeFile(cniDirectory),
-		Address: s.Node.Node(), Pods: s.Node.Pods, Cgroup: nodeCgroup(l),
+		Address: s.Node.Node(), Host: s.Node.Host(), Pods: s.Node.Pods, Cgroup: nodeCgroup(l),
 		KubeletPort: kubeletPort, KubeProxyPort: kubeProxyPort,
 		ClientCA: l.cert(clusterCA), Cert: l.cert(kubelet), Key: l.key(kubelet),
 		PodLogs: l.nodeFile("pod-logs"), VolumePlugins: l.nodeFile("volume-plugins"), Resolver: l.nodeFile(resolverConfig),
 		ProxyKubeconfig: l.kubeconfig(kubeProxy),
+		ClusterDomain:   clusterDomain, CoreDNSReadyPort: coreDNSReadyPort, DNSKubeconfig: l.kubeconfig(coreDNS),
 	}
 	for _, dir := range []string{l.node(), l.nodeFile(cniDirectory), l.containerdData(), l.kubeletData(), l.git()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

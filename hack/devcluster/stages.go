@@ -27,10 +27,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	if options.ExternalEtcd {
 		store = plan.websiteEtcd()
 	}
-	if !options.inPods() {
+	if options.Node == NodeSimulated {
 		server = plan.websiteAPIServers()
 	}
-	if !options.inPods() && !options.WithoutController {
+	if options.Node == NodeSimulated && !options.WithoutController {
 		controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
 	}
 	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{store, server, controller})); err != nil {
@@ -65,7 +65,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
-	if options.inPods() {
+	if options.Node == NodeReal {
 		if err := c.install(ctx, client, registration); err != nil {
 			return err
 		}

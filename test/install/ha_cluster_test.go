@@ -33,11 +33,10 @@ const (
 	etcdMembers = 3
 )
 
-// haOverlay writes an overlay of artifacts/ha with what a cluster of one node without DNS
-// takes: members of etcd may share a node, and pods use the DNS of the test. The controller
-// leaves the namespace of the load alone, whose history has the writes of the load only. The
-// kubelet of the test updates volumes after 10 seconds.
-func haOverlay(t *testing.T, dns, sites string) string {
+// haOverlay writes an overlay of artifacts/ha with what a cluster of one node takes: members of
+// etcd may share it. The controller leaves the namespace of the load alone, whose history has
+// the writes of the load only. The kubelet of the test updates volumes after 10 seconds.
+func haOverlay(t *testing.T, sites string) string {
 	t.Helper()
 	dir := t.TempDir()
 	resource, err := filepath.Rel(dir, framework.Path("artifacts", "ha"))
@@ -45,18 +44,12 @@ func haOverlay(t *testing.T, dns, sites string) string {
 		t.Fatal(err)
 	}
 	const pod = "/spec/template/spec/"
-	resolver := fmt.Sprintf(`
-      - {op: add, path: %[1]sdnsPolicy, value: None}
-      - {op: add, path: %[1]sdnsConfig, value: {nameservers: [%[2]s], searches: [%[3]s.svc.%[4]s, svc.%[4]s, %[4]s], options: [{name: ndots, value: "5"}]}}`,
-		pod, dns, systemNamespace, clusterDomain)
 	framework.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), []byte(`
 resources: [`+resource+`]
 patches:
   - target: {kind: StatefulSet, name: website-etcd}
     patch: |
-      - {op: remove, path: `+pod+`affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution}`+resolver+`
-  - target: {kind: Deployment, name: website-apiserver}
-    patch: |`+resolver+`
+      - {op: remove, path: `+pod+`affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution}
   - target: {kind: Deployment, name: website-etcd-certificates}
     patch: |
       - {op: add, path: `+pod+`containers/0/args/-, value: --propagation-delay=30s}
@@ -84,7 +77,7 @@ func installHA(t *testing.T) *haCluster {
 	}
 	provideVolumes(t, etcdMembers)
 	c := &haCluster{client: framework.Admin(t).Kubernetes, sites: framework.NewNamespace(t)}
-	overlay := haOverlay(t, startDNS(t), c.sites)
+	overlay := haOverlay(t, c.sites)
 
 	start := time.Now()
 	framework.Kubectl(t, "apply", "-k", overlay)
@@ -207,12 +200,13 @@ func (c *haCluster) etcd(t *testing.T) *clientv3.Client {
 			if err != nil {
 				return nil, err
 			}
-			pod, err := addressOf(ctx, c.client, host+"."+systemNamespace+".svc."+clusterDomain+".")
-			if err != nil || !pod.IsValid() {
-				return nil, fmt.Errorf("%s has no address: %w", host, err)
+			name, _, _ := strings.Cut(host, ".")
+			pod, err := c.client.CoreV1().Pods(systemNamespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
 			}
 			var dialer net.Dialer
-			return dialer.DialContext(ctx, "tcp", net.JoinHostPort(pod.String(), port))
+			return dialer.DialContext(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, port))
 		})},
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func main() {
 }
 
 func upCommand() *cobra.Command {
-	options := devcluster.Options{Detached: true, Installed: true, Progress: os.Stdout}
+	options := devcluster.Options{Detached: true, Progress: os.Stdout}
 	cmd := &cobra.Command{Use: "up", Short: "Build and start the cluster, and create the example Website", Args: cobra.NoArgs}
 	flags := cmd.Flags()
 	flags.StringVar(&options.Dir, "dir", devcluster.DefaultDir, "The directory of the cluster's state")
