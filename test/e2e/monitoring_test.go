@@ -1,19 +1,15 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -110,121 +106,6 @@ func TestKubeStateMetricsPaths(t *testing.T) {
 			}
 		}
 	}
-}
-
-// scrapeConfig is what the operator makes of the ServiceMonitors and the PodMonitor, for
-// programs beside the cluster. A second server is closed, as its store has no owner of the
-// site's children: only then there is the metric of that.
-func scrapeConfig(t *testing.T, s *site, rules, dir string) []byte {
-	t.Helper()
-	_, store := framework.NewStore(t, "monitoring")
-	closed, closedURL, err := framework.Cluster.StartAPIServer(t.Context(), "apiserver-monitoring", store, "--store-record-namespace="+framework.NewRecordNamespace(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := closed.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	admin := framework.AdminConfig(t)
-	tls := map[string]string{}
-	for name, content := range map[string][]byte{"cert": admin.CertData, "key": admin.KeyData, "ca": slices.Concat(admin.CAData, framework.Cluster.ServingCA())} {
-		tls[name+"_file"] = filepath.Join(dir, name+".pem")
-		framework.WriteFile(t, tls[name+"_file"], content)
-	}
-	job := func(name string, tls map[string]string, labels map[string]string, addresses ...string) map[string]any {
-		target := map[string]any{"targets": []string{}, "labels": labels}
-		scheme := "http"
-		for _, address := range addresses {
-			if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
-				address, scheme = parsed.Host, parsed.Scheme
-			}
-			target["targets"] = append(target["targets"].([]string), address)
-		}
-		return map[string]any{"job_name": name, "scheme": scheme, "tls_config": tls, "static_configs": []any{target}}
-	}
-	pod := s.pod(t)
-	config, err := yaml.Marshal(map[string]any{
-		"global":     map[string]any{"scrape_interval": "1s", "evaluation_interval": "1s"},
-		"rule_files": []string{rules},
-		"scrape_configs": []any{
-			job("kube-apiserver", tls, nil, admin.Host),
-			job("website-apiserver", tls, nil, framework.Cluster.WebsiteAPIServerURL(), closedURL),
-			job("website-controller", tls, nil, framework.ControllerURL()),
-			job("website-etcd", nil, map[string]string{"pod": "website-etcd-0"}, startEtcd(t)),
-			job("website-etcd-certificates", nil, nil, startEtcdCertificates(t)),
-			job("website-nginx", nil, map[string]string{"namespace": s.namespace, "website": s.name}, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(metricsPort))),
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config
-}
-
-// startEtcd runs a member of an etcd cluster, and returns the address of its metrics.
-func startEtcd(t *testing.T) (address string) {
-	t.Helper()
-	client, peer, metrics := "http://"+freeAddress(t), "http://"+freeAddress(t), "http://"+freeAddress(t)
-	run(t, framework.Cluster.EtcdPath(), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer, "--listen-metrics-urls="+metrics)
-	return metrics
-}
-
-// startEtcdCertificates runs what keeps the certificates of an etcd cluster, and returns the
-// address of its metrics.
-func startEtcdCertificates(t *testing.T) (address string) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "website-apiserver")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/apiserver")
-	build.Dir = framework.Path()
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building website-apiserver: %v\n%s", err, out)
-	}
-	host := freeAddress(t)
-	run(t, program, "etcd-certificates", "--kubeconfig="+framework.Cluster.Kubeconfig(),
-		"--namespace="+framework.NewNamespace(t), "--metrics-address="+host)
-	return "http://" + host
-}
-
-// freeAddress is unused at this moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
-}
-
-// run runs a program until the test ends.
-func run(t *testing.T, program string, args ...string) {
-	t.Helper()
-	var log bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s: %s", filepath.Base(program), log.String())
-		}
-	})
-}
-
-// startPrometheus runs Prometheus with its state in dir, until the test ends.
-func startPrometheus(t *testing.T, program, dir string) (address string) {
-	t.Helper()
-	host := freeAddress(t)
-	run(t, program, "--config.file="+filepath.Join(dir, "prometheus.yaml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+host)
-	return "http://" + host
 }
 
 // query returns how many series an expression has.
