@@ -1,7 +1,6 @@
 package install
 
 import (
-	"flag"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	"github.com/kubesites/website-apiserver/test/framework"
 )
-
-var withHelm = flag.Bool("helm", false, "install the chart with helm as well, after the kustomize manifests")
 
 // chartValues are those of the charts that kube-apiserver checks.
 var chartValues = map[string]string{

@@ -35,12 +35,12 @@ const (
 	kubectlTimeout = "--timeout=4m"
 )
 
-// importImages builds the images of the checkout and imports them into the node.
-func importImages(t *testing.T) {
+// importImages builds the images of a checkout and imports them into the node.
+func importImages(t *testing.T, checkout string, flags ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd", "--out="+dir, "--platforms=linux/"+runtime.GOARCH)
-	cmd.Dir = framework.Path("hack", "images")
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"run", "./cmd", "--out=" + dir, "--platforms=linux/" + runtime.GOARCH}, flags...)...)
+	cmd.Dir = filepath.Join(checkout, "hack", "images")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the images: %v\n%s", err, out)
 	}

@@ -17,7 +17,7 @@ import (
 func TestDefault(t *testing.T) {
 	framework.RequireCluster(t)
 	keepSystem(t)
-	importImages(t)
+	importImages(t, framework.Path())
 	provideVolumes(t, 1)
 	sites := framework.NewNamespace(t, func(namespace *corev1.Namespace) {
 		namespace.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
@@ -61,9 +61,8 @@ func TestDefault(t *testing.T) {
 	waitPage(t, sites, "second")
 	framework.WaitReady(t, sites, "second")
 
-	if *withHelm {
-		testChart(t, program, sites, children(t, sites))
-	}
+	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, sites, "first", "second") })
+	t.Run("chart", func(t *testing.T) { testChart(t, program, sites, children(t, sites)) })
 }
 
 // reinstall removes and installs everything, and checks what is left of it in between.

@@ -82,7 +82,7 @@ func newRollout(t *testing.T, options devcluster.Options) *rollout {
 		}
 		r.controllers = append(r.controllers, controller)
 	}
-	r.leaderChanges = watchLeader(t, r.clients.Kubernetes)
+	r.leaderChanges = framework.WatchLeader(t, r.clients.Kubernetes)
 	r.load = startLoad(t, r.clients)
 	framework.WaitFor(t, "each Website has its children", func(ctx context.Context) error {
 		found, err := r.listChildren(ctx)

@@ -1,4 +1,4 @@
-package upgrade
+package framework
 
 import (
 	"context"
@@ -13,19 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-const (
-	leaseNamespace = "website-system"
-	leaseName      = "website-controller"
-)
-
-// watchLeader fails the test if a controller takes the Lease while another one may still be
+// WatchLeader fails the test if a website-controller takes the Lease while another one may still be
 // the leader: neither released it nor let it expire. The returned function returns how often
 // the leader has changed.
-func watchLeader(t *testing.T, client kubernetes.Interface) (changes func() int) {
+func WatchLeader(t *testing.T, client kubernetes.Interface) (changes func() int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	watcher, err := client.CoordinationV1().Leases(leaseNamespace).Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, leaseName).String(),
+	watcher, err := client.CoordinationV1().Leases(SystemNamespace).Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, "website-controller").String(),
 	})
 	if err != nil {
 		t.Fatal(err)
