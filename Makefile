@@ -42,7 +42,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-serving bench-deploys test-hosts test-original test-ha test-robustness test-scale help tools build images release generate verify test test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ test-robustness: tools ## Inject each fault for 10 minutes under load
 
 test-original: tools ## Move 20 sites of the original controller on a real node
 	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestOriginal$$' ./install -args -original-sites=20
+
+test-cert-manager: tools ## Install with cert-manager on a real node, and renew certificates
+	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestCertManager$$' ./install -args -cert-manager
 
 test-ha: tools ## Install artifacts/ha on a real node and kill each pod
 	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestHA$$' ./install -args -ha

@@ -8,7 +8,7 @@ cd "${ROOT}" || exit 1
 failed=()
 
 # The modules that hold code of this repository. Those beside hack/devcluster only name
-# the versions of programs that are built, and hack/coredns its plugins.
+# the versions of programs that are built, hack/coredns its plugins, and hack/cert-manager its controllers.
 MODULES=(. hack/devcluster hack/images hack/scaffold-controller test test/clients test/clients/wait)
 # Helm requires later versions than the product links.
 OTHER_VERSIONS=test/clients/wait
