@@ -27,18 +27,8 @@ if ! command -v ssh >/dev/null && [[ ${EUID} -eq 0 ]] && command -v apt-get >/de
   "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "openssh-client cannot be installed: what takes ssh is skipped"
 fi
 
-# Runs packages of a module, given in one word, and a test that has failed once more, as
-# hack/test.sh does: some run git and nginx, and a busy machine delays them.
-(cd hack/tools && go build -o "${ROOT}/bin/gotestsum" gotest.tools/gotestsum)
-report=$(mktemp -d)
-trap 'rm -rf "${report}"' EXIT
-unit() {
-  local module=$1 packages=$2
-  shift 2
-  (cd "${module}" && "${ROOT}/bin/gotestsum" --no-color --format=standard-quiet --packages="${packages}" \
-    --rerun-fails=1 --rerun-fails-max-failures=4 --rerun-fails-run-root-test \
-    --rerun-fails-report="$(mktemp "${report}/repeated.XXXXXX")" -- "$@")
-}
+. hack/gotestsum.sh
+unit() { gotestsum standard-quiet 4 "$@"; }
 unit_race() { unit "$@"; }
 if command -v "$(go env CC)" >/dev/null; then
   unit_race() { CGO_ENABLED=1 unit "$@" -race; }
@@ -55,8 +45,5 @@ unit_race test "./monitoring ./tracecollector/... ./robustness/check/... ./bench
 unit test/clients ./... || status=1
 unit test/clients/wait ./chart || status=1
 
-if repeated=$(grep --no-filename . "${report}"/repeated.*); then
-  echo "=== unit tests that failed, and ran again"
-  echo "${repeated}"
-fi
+repeated_tests
 exit "${status}"

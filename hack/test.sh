@@ -18,18 +18,9 @@ for name in "${STORE_TESTS[@]}"; do
   grep --quiet "^func ${name}(" test/integration/*/*_test.go || { echo "no integration test is called ${name}" >&2; exit 1; }
 done
 
-# Runs packages of a module, given in one word, each against a cluster of its own, and a test
-# that has failed once more: it tells a failure from a busy machine. One that passes then is
-# still a fault, of the test or of what it tests, and is named at the end.
-report=$(mktemp -d)
-trap 'rm -rf "${report}"' EXIT
-run() {
-  local module=$1 packages=$2
-  shift 2
-  (cd "${module}" && "${ROOT}/bin/gotestsum" --no-color --format=standard-verbose --packages="${packages}" \
-    --rerun-fails=1 --rerun-fails-max-failures=8 --rerun-fails-run-root-test \
-    --rerun-fails-report="$(mktemp "${report}/repeated.XXXXXX")" -- -count=1 "$@")
-}
+. hack/gotestsum.sh
+# Runs packages, each against a cluster of its own.
+run() { gotestsum standard-verbose 8 "$1" "$2" -count=1 "${@:3}"; }
 
 echo "=== unit tests"
 hack/test-unit.sh
@@ -67,8 +58,5 @@ run test ./upgrade -timeout=20m || status=1
 wait "${install}" || status=1
 cat "${report}/install.log"
 
-if repeated=$(grep --no-filename . "${report}"/repeated.*); then
-  echo "=== tests that failed, and ran again"
-  echo "${repeated}"
-fi
+repeated_tests
 exit "${status}"
