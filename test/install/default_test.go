@@ -63,6 +63,7 @@ func TestDefault(t *testing.T) {
 
 	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, sites, "first", "second") })
 	t.Run("chart", func(t *testing.T) { testChart(t, program, sites, children(t, sites)) })
+	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })
 }
 
 // reinstall removes and installs everything, and checks what is left of it in between.
@@ -82,6 +83,19 @@ func reinstall(t *testing.T, sites string, before map[string]string) {
 	framework.WaitReady(t, sites, "first")
 	waitPage(t, sites, "first")
 	requireSame(t, sites, before)
+}
+
+// testHostNetwork installs website-apiserver in the network of the node.
+func testHostNetwork(t *testing.T, sites string) {
+	framework.Kubectl(t, "apply", "-k", component(t, "default", "host-network"))
+	waitServed(t)
+	pods, err := framework.SystemPods(t.Context(), framework.Admin(t).Kubernetes, "website-apiserver")
+	if err != nil || len(pods) != 1 || pods[0].Status.PodIP != pods[0].Status.HostIP {
+		t.Errorf("website-apiserver is not in the network of its node: %+v, %v", pods, err)
+	}
+	publish(t, sites, "fourth")
+	waitPage(t, sites, "fourth")
+	framework.WaitReady(t, sites, "fourth")
 }
 
 // component writes an overlay with a component, and returns its directory.
