@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,36 +28,11 @@ func newUserWithRole(t *testing.T, namespace, role string) *rest.Config {
 	t.Helper()
 	user := namespace + "-" + role
 	framework.Bind(t, namespace, user, "ClusterRole", role)
-	waitForRole(t, namespace, user, role)
 	config, err := framework.Cluster.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return config
-}
-
-// waitForRole waits until kube-apiserver knows that a user has a role, which it shows by its
-// first permission.
-func waitForRole(t *testing.T, namespace, user, role string) {
-	t.Helper()
-	found, err := framework.Admin(t).Kubernetes.RbacV1().ClusterRoles().Get(t.Context(), role, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rule := found.Rules[0]
-	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
-		},
-	}}
-	framework.WaitFor(t, "kube-apiserver knows the RoleBinding", func(ctx context.Context) error {
-		answer, err := framework.Admin(t).Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = fmt.Errorf("%s may not %s %s", user, rule.Verbs[0], rule.Resources[0])
-		}
-		return err
-	})
 }
 
 // privilegedField is a field that requires a verb of its own.
