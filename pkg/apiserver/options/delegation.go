@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	authenticationunion "k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/path"
@@ -14,6 +16,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
 )
@@ -94,8 +97,9 @@ func trustProxy(config *genericapiserver.RecommendedConfig, trusted *trust.Clust
 	return nil
 }
 
-// replaceAuthenticator does the same for TokenReviews. Client certificates and request
-// headers are those that the recommended options have set up.
+// replaceAuthenticator does the same for TokenReviews, and verifies the front proxy's
+// certificate less often. Client certificates and request headers are those that the
+// recommended options have set up.
 func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.AuthenticationInfo) error {
 	options := o.Recommended.Authentication
 	// The timeout is that of the authenticator.
@@ -103,18 +107,22 @@ func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.Authentica
 	if err != nil {
 		return fmt.Errorf("--authentication-kubeconfig: %w", err)
 	}
-	info.Authenticator, _, err = authenticatorfactory.DelegatingAuthenticatorConfig{
-		Anonymous:                          &apiserver.AnonymousAuthConfig{Enabled: true},
+	delegated, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
 		TokenAccessReviewClient:            client.AuthenticationV1(),
 		TokenAccessReviewTimeout:           options.TokenRequestTimeout,
 		WebhookRetryBackoff:                options.WebhookRetryBackoff,
 		CacheTTL:                           options.CacheTTL,
 		ClientCertificateCAContentProvider: options.ClientCert.CAContentProvider,
-		RequestHeaderConfig:                info.RequestHeaderConfig,
 	}.New()
 	if err != nil {
 		return fmt.Errorf("setting up delegated authentication: %w", err)
 	}
+	if info.RequestHeaderConfig != nil {
+		proxy := trust.NewFrontProxyAuthenticator(info.RequestHeaderConfig, clock.RealClock{})
+		delegated = authenticationunion.New(group.NewAuthenticatedGroupAdder(proxy), delegated)
+	}
+	// Last, and not after an error: invalid credentials do not make an anonymous user.
+	info.Authenticator = authenticationunion.NewFailOnError(delegated, anonymous.NewAuthenticator(nil))
 	return nil
 }
 

@@ -2,8 +2,16 @@ package options
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,10 +21,14 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/tools/metrics"
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // reviews answers TokenReviews and SubjectAccessReviews: everybody may do everything.
@@ -97,6 +109,86 @@ func TestDelegationHasNoClientSideLimit(t *testing.T) {
 	}
 	if got := limited.Load(); got != 0 {
 		t.Errorf("%d requests went through a rate limiter of the client, want none", got)
+	}
+}
+
+// newClientCertificate returns a certificate that a CA of its own has signed, and that CA.
+func newClientCertificate(t *testing.T) (*x509.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "ca"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "front-proxy"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: ca.Raw})
+}
+
+// TestFrontProxy: who a request is from that names a user.
+func TestFrontProxy(t *testing.T) {
+	proxy, ca := newClientCertificate(t)
+	stranger, _ := newClientCertificate(t)
+	content, err := dynamiccertificates.NewStaticCAContent("proxy", ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parse(t, "--authentication-kubeconfig="+unreachableHost(t), "--etcd-servers=http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &genericapiserver.AuthenticationInfo{RequestHeaderConfig: &authenticatorfactory.RequestHeaderConfig{
+		CAContentProvider:   content,
+		UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},
+		UIDHeaders:          headerrequest.StaticStringSlice{},
+		GroupHeaders:        headerrequest.StaticStringSlice{"X-Remote-Group"},
+		ExtraHeaderPrefixes: headerrequest.StaticStringSlice{},
+		AllowedClientNames:  headerrequest.StaticStringSlice{"front-proxy"},
+	}}
+	if err := o.replaceAuthenticator(info); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		certificates []*x509.Certificate
+		// user is empty if the request is refused.
+		user   string
+		groups []string
+	}{
+		"the proxy":              {[]*x509.Certificate{proxy}, "u", []string{"g", user.AllAuthenticated}},
+		"no certificate":         {nil, user.Anonymous, []string{user.AllUnauthenticated}},
+		"a certificate not ours": {[]*x509.Certificate{stranger}, "", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://localhost/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header = http.Header{"X-Remote-User": {"u"}, "X-Remote-Group": {"g"}}
+			request.TLS = &tls.ConnectionState{PeerCertificates: test.certificates}
+			got, ok, err := info.Authenticator.AuthenticateRequest(request)
+			switch {
+			case test.user == "":
+				if ok || err == nil {
+					t.Errorf("authenticated as %+v, want an error", got)
+				}
+			case err != nil || !ok || got.User.GetName() != test.user || !slices.Equal(got.User.GetGroups(), test.groups):
+				t.Errorf("got %+v, %t (%v), want %s of %v", got, ok, err, test.user, test.groups)
+			}
+		})
 	}
 }
 
