@@ -105,8 +105,10 @@ func (s scenario) exposes(at call, f *fault) bool {
 // row are a problem. Without a fault, each play counts.
 func (s scenario) meet(t *testing.T, o *observer, f *fault, at call, want outcome) bool {
 	t.Helper()
+	// The keys of agents are read again after a time, which plays reach on a busy machine only.
+	repeated := at.n > 0 || at.verb == "get" && at.resource == "secrets"
 	struck, plays := 0, maxPlays
-	if at.n > 0 {
+	if repeated {
 		plays = repeatedPlays
 	}
 	for range plays {
@@ -129,8 +131,8 @@ func (s scenario) meet(t *testing.T, o *observer, f *fault, at call, want outcom
 			return false
 		}
 	}
-	if at.n > 0 {
-		// The first call has met the fault, and report checks that calls of all kinds have.
+	if repeated {
+		// Another call has met the fault: report checks that calls of all kinds have.
 		t.Logf("the controller repeated this call in %d of %d plays", struck, plays)
 		return false
 	}

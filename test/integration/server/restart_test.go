@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
@@ -71,7 +72,13 @@ func TestKilledAPIServerKeepsAllData(t *testing.T) {
 		t.Errorf("%d acknowledged Websites are lost: %v", len(kept), kept)
 	}
 	// What happened before is no longer known, and a client that asks for it gets an error.
-	watcher := framework.StartWatch(t, framework.Websites(t, namespace), metav1.ListOptions{ResourceVersion: "1"})
+	// kube-apiserver may still find that the server was away a moment ago.
+	var watcher watch.Interface
+	framework.WaitFor(t, "a watch begins", func(context.Context) (err error) {
+		watcher, err = framework.Websites(t, namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
+		return err
+	})
+	t.Cleanup(watcher.Stop)
 	if event := framework.NextEvent(t, watcher); !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
 		t.Errorf("watching from the beginning after a restart = %s %+v, want that the version has expired", event.Type, event.Object)
 	}
