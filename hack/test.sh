@@ -49,7 +49,7 @@ run test ./e2e/... -timeout=40m -parallel=8 || status=1
 wait "${others}" || status=1
 cat "${report}/others.log"
 # A whole installation on a real node mostly waits, too.
-run test ./install -timeout=20m >"${report}/install.log" 2>&1 &
+run test ./install -timeout=40m >"${report}/install.log" 2>&1 &
 install=$!
 echo "=== tests of a replaced, restored and imported store, and of the installation"
 run test ./store/... -timeout=40m -parallel=4 || status=1
