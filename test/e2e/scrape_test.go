@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"net"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -104,11 +102,7 @@ func scrapeToken(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	framework.DeleteAfter(t, client.RbacV1().ClusterRoleBindings(), binding.Name)
 	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +124,7 @@ func systemPod(t *testing.T, program string) corev1.Pod {
 func startEtcd(t *testing.T) (address string) {
 	t.Helper()
 	client, peer, metrics := "http://"+freeAddress(t), "http://"+freeAddress(t), "http://"+freeAddress(t)
-	run(t, framework.Cluster.EtcdPath(), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
+	framework.RunProgram(t, framework.Cluster.EtcdPath(), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer, "--listen-metrics-urls="+metrics)
 	return metrics
 }
@@ -139,14 +133,8 @@ func startEtcd(t *testing.T) (address string) {
 // address of its metrics.
 func startEtcdCertificates(t *testing.T) (address string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "website-apiserver")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/apiserver")
-	build.Dir = framework.Path()
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building website-apiserver: %v\n%s", err, out)
-	}
 	host := freeAddress(t)
-	run(t, program, "etcd-certificates", "--kubeconfig="+framework.Cluster.Kubeconfig(),
+	framework.RunProgram(t, framework.BuildProgram(t, framework.Path(), "./cmd/apiserver"), "etcd-certificates", "--kubeconfig="+framework.Cluster.Kubeconfig(),
 		"--namespace="+framework.NewNamespace(t), "--metrics-address="+host)
 	return "http://" + host
 }
@@ -164,28 +152,11 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// run runs a program until the test ends.
-func run(t *testing.T, program string, args ...string) {
-	t.Helper()
-	var log bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s: %s", filepath.Base(program), log.String())
-		}
-	})
-}
-
 // startPrometheus runs Prometheus with its state in dir, until the test ends.
 func startPrometheus(t *testing.T, program, dir string) (address string) {
 	t.Helper()
 	host := freeAddress(t)
-	run(t, program, "--config.file="+filepath.Join(dir, "prometheus.yaml"),
+	framework.RunProgram(t, program, "--config.file="+filepath.Join(dir, "prometheus.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+host)
 	return "http://" + host
 }

@@ -3,8 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,12 +64,7 @@ func TestWebhookInAPod(t *testing.T) {
 	t.Parallel()
 	const name = "webhook"
 	namespace, client := newNamespace(t), framework.Admin(t).Kubernetes
-	program := filepath.Join(t.TempDir(), name)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./e2e/webhook")
-	build.Dir, build.Env = framework.Path("test"), append(build.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the webhook: %v\n%s", err, out)
-	}
+	program := framework.BuildProgram(t, framework.Path("test"), "./e2e/webhook")
 	const image = "example.com/" + name + ":1"
 	if err := framework.Cluster.ImportProgram(t.Context(), image, program, "/"+name); err != nil {
 		t.Fatal(err)

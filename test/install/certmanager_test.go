@@ -9,8 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +34,8 @@ func TestCertManager(t *testing.T) {
 	importImages(t, framework.Path())
 	provideVolumes(t, 1)
 	installDefinitions(t)
-	startCertManager(t)
+	// Its controllers run beside the cluster.
+	framework.RunProgram(t, framework.BuildProgram(t, framework.Path("hack", "cert-manager"), "."), "--kubeconfig="+framework.Cluster.Kubeconfig())
 
 	framework.Kubectl(t, "apply", "-k", component(t, "default", "cert-manager"))
 	waitServed(t)
@@ -67,29 +66,6 @@ func TestCertManager(t *testing.T) {
 	if failed := writes.failed.Load(); failed > 0 {
 		t.Errorf("%d writes failed", failed)
 	}
-}
-
-// startCertManager runs the controllers of cert-manager beside the cluster, until the test ends.
-func startCertManager(t *testing.T) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "cert-manager")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	build.Dir = framework.Path("hack", "cert-manager")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building cert-manager: %v\n%s", err, out)
-	}
-	var log bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program, "--kubeconfig="+framework.Cluster.Kubeconfig())
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := cmd.Wait()
-		if t.Failed() {
-			t.Logf("cert-manager ended with %v: %s", err, log.String())
-		}
-	})
 }
 
 // renew has cert-manager issue a Certificate again, as "cmctl renew" does, and waits for it.

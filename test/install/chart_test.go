@@ -2,7 +2,6 @@ package install
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,18 +13,6 @@ var chartValues = map[string]string{
 	"chart":            "ha=false",
 	"chart of ha":      "ha=true",
 	"chart, all of it": "ha=true,certManager=true,monitoring=true,networkPolicies=true",
-}
-
-// buildHelm builds helm from its Go module.
-func buildHelm(t *testing.T) (program string) {
-	t.Helper()
-	program = filepath.Join(t.TempDir(), "helm")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "helm.sh/helm/v4/cmd/helm")
-	cmd.Dir = framework.Path("test", "clients", "wait")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building helm: %v\n%s", err, out)
-	}
-	return program
 }
 
 // helm runs a command of helm in the namespace of the installation, and returns what it printed.

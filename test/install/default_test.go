@@ -45,7 +45,7 @@ func TestDefault(t *testing.T) {
 		}
 	})
 
-	program := buildHelm(t)
+	program := framework.BuildProgram(t, framework.Path("test", "clients", "wait"), "helm.sh/helm/v4/cmd/helm")
 	t.Run("kube-apiserver accepts every overlay", func(t *testing.T) { testDryRun(t, program) })
 
 	before := children(t, sites)

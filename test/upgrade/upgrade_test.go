@@ -20,7 +20,7 @@ import (
 // no child is replaced.
 func TestUpgrade(t *testing.T) {
 	dir := framework.PreviousRelease(t)
-	current := buildCurrent(t)
+	current := programs{framework.BuildProgram(t, framework.Path(), "./cmd/apiserver"), framework.BuildProgram(t, framework.Path(), "./cmd/controller")}
 	former := programs{filepath.Join(dir, "bin", "website-apiserver"), filepath.Join(dir, "bin", "website-controller")}
 	for name, options := range map[string]devcluster.Options{
 		"embedded etcd": {},
@@ -50,6 +50,9 @@ func TestUpgrade(t *testing.T) {
 		})
 	}
 }
+
+// programs are those of one release.
+type programs struct{ server, controller string }
 
 // rollout is a cluster whose programs are replaced.
 type rollout struct {
