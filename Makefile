@@ -24,7 +24,8 @@ FAULT_TIME ?= 10m
 # Not empty: make bench measures less, and compares ratios with test/bench/ranges.json; make
 # bench-controller measures less.
 QUICK ?=
-# More flags of make bench-controller, see bin/bench-controller --help.
+# More flags of make bench-controller and make bench-growth, see --help of bin/bench-controller
+# and bin/bench-growth.
 BENCH_FLAGS ?=
 
 GO ?= go
@@ -42,7 +43,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,6 +128,10 @@ bench-controller: tools ## Measure the controller beside others; QUICK=1 measure
 	@$(GO_BUILD) bin/scaffold-controller hack/scaffold-controller .
 	@$(GO_BUILD) bin/bench-controller test ./bench/controller/cmd
 	@exec bin/bench-controller $(if $(QUICK),--quick) $(BENCH_FLAGS)
+
+bench-growth: tools ## Measure 1,000 to 100,000 Websites
+	@$(GO_BUILD) bin/bench-growth test ./bench/growth/cmd
+	@exec bin/bench-growth $(BENCH_FLAGS)
 
 bench-deploys: tools ## Measure push to page, rollback, and a flood of requests
 	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestDeployTimes$$' ./e2e -args -deploys=30

@@ -1,0 +1,140 @@
+package growth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+// probeNamespace has no Websites.
+const probeNamespace = metav1.NamespaceDefault
+
+func namespaceOf(i, perNamespace int) string { return fmt.Sprintf("growth-%d", i/perNamespace) }
+
+func nameOf(i int) string { return fmt.Sprintf("site-%d", i) }
+
+// newWebsite has what most have: a branch, a directory, limits.
+func newWebsite(i int) *v1beta1.Website {
+	return &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(i)},
+		Spec: v1beta1.WebsiteSpec{
+			DeploymentName: nameOf(i),
+			Replicas:       ptr.To(int32(2)),
+			Source:         v1beta1.WebsiteSource{Repository: "https://git.example.com/sites/" + nameOf(i) + ".git", Ref: &v1beta1.GitReference{Branch: "main"}, Path: "public"},
+			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
+		},
+	}
+}
+
+// create creates Websites until there are as many as the stage has.
+func (r *run) create(ctx context.Context, s *Stage) error {
+	first, n := r.created, s.Websites-r.created
+	for i := first; i < s.Websites; i += r.options.PerNamespace {
+		name := namespaceOf(i, r.options.PerNamespace)
+		_, err := r.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating namespace %s: %w", name, err)
+		}
+	}
+	took := make([]float64, n)
+	begin := time.Now()
+	used, err := r.cpu(func() error {
+		return concurrently(n, r.options.Clients, func(i int) error {
+			begin := time.Now()
+			_, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(first+i, r.options.PerNamespace)).Create(ctx, newWebsite(first+i), metav1.CreateOptions{})
+			took[i] = measure.Milliseconds(time.Since(begin))
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	r.created = s.Websites
+	s.CreatePerSecond = float64(n) / time.Since(begin).Seconds()
+	s.CreateMillis, s.CreateP99Millis = measure.Median(took), measure.Quantile(took, 0.99)
+	s.CreateCPUMillis = measure.Milliseconds(used) / float64(n)
+	return nil
+}
+
+// concurrently calls do for each number below n, and returns the first error.
+func concurrently(n, workers int, do func(int) error) error {
+	var next atomic.Int64
+	var once sync.Once
+	var failed error
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := do(i); err != nil {
+					once.Do(func() { failed = err })
+					next.Store(int64(n))
+				}
+			}
+		})
+	}
+	running.Wait()
+	return failed
+}
+
+// change measures from the begin of each change to the arrival of its event at a watch of all
+// Websites.
+func (r *run) change(ctx context.Context, s *Stage) error {
+	list, err := r.websites.WebsiteV1beta1().Websites(probeNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	watcher, err := r.websites.WebsiteV1beta1().Websites("").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	var took []float64
+	for change := range r.options.Changes {
+		// Spread over all of them.
+		i := change * r.created / r.options.Changes
+		begin := time.Now()
+		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(`{"spec":{"pin":"`+fmt.Sprintf("%040x", s.Websites)+`"}}`), metav1.PatchOptions{})
+		if err != nil {
+			return err
+		}
+		at, err := awaitEvent(ctx, watcher, changed.ResourceVersion)
+		if err != nil {
+			return err
+		}
+		took = append(took, measure.Milliseconds(at.Sub(begin)))
+	}
+	s.EventMillis, s.EventP99Millis = measure.Median(took), measure.Quantile(took, 0.99)
+	return nil
+}
+
+// awaitEvent reads a watch until a change of this version.
+func awaitEvent(ctx context.Context, watcher watch.Interface, version string) (time.Time, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return time.Time{}, context.Cause(ctx)
+		case event, open := <-watcher.ResultChan():
+			if !open {
+				return time.Time{}, fmt.Errorf("the watch has ended before version %s", version)
+			}
+			if event.Type == watch.Error {
+				return time.Time{}, fmt.Errorf("watching Websites: %w", apierrors.FromObject(event.Object))
+			}
+			if w, ok := event.Object.(*v1beta1.Website); ok && w.ResourceVersion == version {
+				return time.Now(), nil
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package growth
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+// Report is the result of a run. Its times are comparable with each other only.
+type Report struct {
+	Options    Options   `json:"options"`
+	CPUs       int       `json:"cpus"`
+	Go         string    `json:"go"`
+	Begin      time.Time `json:"begin"`
+	Seconds    float64   `json:"seconds"`
+	LoadBefore float64   `json:"loadBefore"`
+	LoadAfter  float64   `json:"loadAfter"`
+	Stages     []Stage   `json:"stages"`
+	// Failure is why the run has ended before the last stage.
+	Failure string `json:"failure,omitempty"`
+}
+
+// Stage is what was measured with a number of Websites. CPU is that of kube-apiserver,
+// website-apiserver and etcd together.
+type Stage struct {
+	Websites int `json:"websites"`
+	// Of the Websites that were created since the former stage.
+	CreatePerSecond float64 `json:"createPerSecond"`
+	CreateMillis    float64 `json:"createMillis"`
+	CreateP99Millis float64 `json:"createP99Millis"`
+	CreateCPUMillis float64 `json:"createCPUMillis"`
+	// From the begin of a change to its event.
+	EventMillis    float64 `json:"eventMillis"`
+	EventP99Millis float64 `json:"eventP99Millis"`
+	List           List    `json:"list"`
+	ListNamespace  List    `json:"listNamespace"`
+	// ResidentBytes and HeapBytes are by process.
+	ResidentBytes map[string]int64 `json:"residentBytes"`
+	HeapBytes     map[string]int64 `json:"heapBytes"`
+	// DatabaseBytes is the file of the embedded etcd, DatabaseInUseBytes what is used of it.
+	DatabaseBytes      int64 `json:"databaseBytes"`
+	DatabaseInUseBytes int64 `json:"databaseInUseBytes"`
+	// From the start of website-apiserver until it lists Websites, and until kube-apiserver
+	// does; and the CPU time that it has used until then.
+	RestartSeconds        float64 `json:"restartSeconds"`
+	RestartProxiedSeconds float64 `json:"restartProxiedSeconds"`
+	RestartCPUSeconds     float64 `json:"restartCPUSeconds"`
+}
+
+// List is the median of some lists.
+type List struct {
+	Millis float64 `json:"millis"`
+	// HeaderMillis is until the header of the response.
+	HeaderMillis float64 `json:"headerMillis"`
+	CPUMillis    float64 `json:"cpuMillis"`
+	Bytes        int64   `json:"bytes"`
+}
+
+// Write writes report.json and report.md to a directory, and returns the latter's text.
+func (r *Report) Write(dir string) (markdown string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("creating the directory of the report: %w", err)
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encoding the report: %w", err)
+	}
+	markdown = r.markdown()
+	for name, content := range map[string]string{"report.json": string(data) + "\n", "report.md": markdown} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return "", fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	return markdown, nil
+}
+
+// row is one line of the table.
+type row struct {
+	name  string
+	value func(*Stage) string
+}
+
+func rows() []row {
+	number := func(value func(*Stage) float64) func(*Stage) string {
+		return func(s *Stage) string { return measure.Number(value(s)) }
+	}
+	bytes := func(value func(*Stage) int64) func(*Stage) string {
+		return func(s *Stage) string { return measure.Mebibytes(value(s)) }
+	}
+	return []row{
+		{"create, per second", number(func(s *Stage) float64 { return s.CreatePerSecond })},
+		{"create, median ms", number(func(s *Stage) float64 { return s.CreateMillis })},
+		{"create, p99 ms", number(func(s *Stage) float64 { return s.CreateP99Millis })},
+		{"create, CPU ms", number(func(s *Stage) float64 { return s.CreateCPUMillis })},
+		{"change to event, median ms", number(func(s *Stage) float64 { return s.EventMillis })},
+		{"change to event, p99 ms", number(func(s *Stage) float64 { return s.EventP99Millis })},
+		{"list of all, ms", number(func(s *Stage) float64 { return s.List.Millis })},
+		{"list of all, ms to the header", number(func(s *Stage) float64 { return s.List.HeaderMillis })},
+		{"list of all, CPU ms", number(func(s *Stage) float64 { return s.List.CPUMillis })},
+		{"list of all", bytes(func(s *Stage) int64 { return s.List.Bytes })},
+		{"list of a namespace, ms", number(func(s *Stage) float64 { return s.ListNamespace.Millis })},
+		{"list of a namespace, CPU ms", number(func(s *Stage) float64 { return s.ListNamespace.CPUMillis })},
+		{"website-apiserver, live heap", bytes(func(s *Stage) int64 { return s.HeapBytes[apiServer] })},
+		{"website-apiserver, resident", bytes(func(s *Stage) int64 { return s.ResidentBytes[apiServer] })},
+		{"kube-apiserver, live heap", bytes(func(s *Stage) int64 { return s.HeapBytes["kube-apiserver"] })},
+		{"kube-apiserver, resident", bytes(func(s *Stage) int64 { return s.ResidentBytes["kube-apiserver"] })},
+		{"embedded etcd, database in use", bytes(func(s *Stage) int64 { return s.DatabaseInUseBytes })},
+		{"embedded etcd, database file", bytes(func(s *Stage) int64 { return s.DatabaseBytes })},
+		{"restart until it lists, s", number(func(s *Stage) float64 { return s.RestartSeconds })},
+		{"restart until kube-apiserver lists, s", number(func(s *Stage) float64 { return s.RestartProxiedSeconds })},
+		{"restart, CPU s", number(func(s *Stage) float64 { return s.RestartCPUSeconds })},
+	}
+}
+
+func (r *Report) markdown() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# Growth\n\n%s, %d CPUs, %s, load average %.1f before and %.1f after.", r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.LoadBefore, r.LoadAfter)
+	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
+		text.WriteString(" **The machine was busy**: trust CPU times, memory and sizes only.")
+	}
+	text.WriteString("\n\n| Websites |")
+	for i := range r.Stages {
+		fmt.Fprintf(&text, " %d |", r.Stages[i].Websites)
+	}
+	text.WriteString("\n|---|" + strings.Repeat("--:|", len(r.Stages)) + "\n")
+	for _, row := range rows() {
+		fmt.Fprintf(&text, "| %s |", row.name)
+		for i := range r.Stages {
+			fmt.Fprintf(&text, " %s |", row.value(&r.Stages[i]))
+		}
+		text.WriteByte('\n')
+	}
+	if r.Failure != "" {
+		fmt.Fprintf(&text, "\nThe run ended early: %s\n", r.Failure)
+	}
+	return text.String()
+}

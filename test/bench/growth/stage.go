@@ -1,0 +1,202 @@
+package growth
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+// stage measures all with so many Websites.
+func (r *run) stage(ctx context.Context, size int) (*Stage, error) {
+	s := &Stage{Websites: size}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context, *Stage) error
+	}{
+		{"creating Websites", r.create},
+		{"changing Websites", r.change},
+		{"listing all Websites", r.listAll},
+		{"listing one namespace", r.listNamespace},
+		{"reading the memory", r.memory},
+		{"reading the size of the store", r.store},
+		{"restarting " + apiServer, r.restart},
+	} {
+		r.progress("%d Websites: %s", size, step.name)
+		if err := step.run(ctx, s); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return s, nil
+}
+
+// cpu returns the CPU time that the servers take for what run does.
+func (r *run) cpu(run func() error) (time.Duration, error) {
+	processes := r.processes()
+	before, err := processes.CPU()
+	if err != nil {
+		return 0, err
+	}
+	if err := run(); err != nil {
+		return 0, err
+	}
+	after, err := processes.CPU()
+	if err != nil {
+		return 0, err
+	}
+	var used time.Duration
+	for name := range after {
+		used += after[name] - before[name]
+	}
+	return used, nil
+}
+
+func websitesPath(namespace string) string {
+	path := "/apis/" + v1beta1.SchemeGroupVersion.String()
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/websites?resourceVersion=0"
+}
+
+func (r *run) listAll(ctx context.Context, s *Stage) (err error) {
+	s.List, err = r.list(ctx, "")
+	return err
+}
+
+func (r *run) listNamespace(ctx context.Context, s *Stage) (err error) {
+	s.ListNamespace, err = r.list(ctx, namespaceOf(0, r.options.PerNamespace))
+	return err
+}
+
+// list measures lists from the watch cache, as protobuf.
+func (r *run) list(ctx context.Context, namespace string) (List, error) {
+	var l List
+	var totals, firsts []float64
+	used, err := r.cpu(func() error {
+		for range r.options.Lists {
+			begin := time.Now()
+			response, err := r.proxied.get(ctx, websitesPath(namespace), k8sruntime.ContentTypeProtobuf)
+			if err != nil {
+				return err
+			}
+			firsts = append(firsts, measure.Milliseconds(time.Since(begin)))
+			l.Bytes, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			if err != nil {
+				return fmt.Errorf("reading a list: %w", err)
+			}
+			totals = append(totals, measure.Milliseconds(time.Since(begin)))
+		}
+		return nil
+	})
+	l.Millis, l.HeaderMillis = measure.Median(totals), measure.Median(firsts)
+	l.CPUMillis = measure.Milliseconds(used) / float64(r.options.Lists)
+	return l, err
+}
+
+// memory reads the resident memory as it is, and then the live heap after a garbage collection.
+func (r *run) memory(ctx context.Context, s *Stage) (err error) {
+	if s.ResidentBytes, _, err = r.processes().Memory(); err != nil {
+		return err
+	}
+	s.HeapBytes = map[string]int64{}
+	for name, c := range map[string]*client{"kube-apiserver": r.proxied, apiServer: r.direct} {
+		response, err := c.get(ctx, "/debug/pprof/heap?gc=1&debug=1", "*/*")
+		if err != nil {
+			return err
+		}
+		profile, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return fmt.Errorf("reading the heap of %s: %w", name, err)
+		}
+		if s.HeapBytes[name], err = measure.LiveHeap(profile); err != nil {
+			return fmt.Errorf("reading the heap of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// store reads the size of the database of the embedded etcd.
+func (r *run) store(ctx context.Context, s *Stage) error {
+	endpoint, err := embeddedetcd.Endpoint(r.cluster.WebsiteDataDir())
+	if err != nil {
+		return err
+	}
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: dialTimeout})
+	if err != nil {
+		return fmt.Errorf("connecting to etcd: %w", err)
+	}
+	defer func() { _ = etcd.Close() }()
+	status, err := etcd.Status(ctx, endpoint)
+	if err != nil {
+		return fmt.Errorf("reading the size of the database: %w", err)
+	}
+	s.DatabaseBytes, s.DatabaseInUseBytes = status.DbSize, status.DbSizeInUse
+	return nil
+}
+
+const (
+	dialTimeout = 10 * time.Second
+	// restartTimeout is more than a start with an empty disk cache takes.
+	restartTimeout = 5 * time.Minute
+	pollPeriod     = 20 * time.Millisecond
+)
+
+// restart measures from the start of the process until it lists from its cache, and until
+// kube-apiserver does so through it.
+func (r *run) restart(ctx context.Context, s *Stage) error {
+	server := r.cluster.Process(apiServer)
+	if err := server.Stop(ctx); err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := server.Start(ctx); err != nil {
+		return err
+	}
+	for _, way := range []struct {
+		client  *client
+		seconds *float64
+	}{{r.direct, &s.RestartSeconds}, {r.proxied, &s.RestartProxiedSeconds}} {
+		if err := await(ctx, restartTimeout, func() error {
+			response, err := way.client.get(ctx, websitesPath(probeNamespace), k8sruntime.ContentTypeProtobuf)
+			if err != nil {
+				return err
+			}
+			return response.Body.Close()
+		}); err != nil {
+			return err
+		}
+		*way.seconds = time.Since(begin).Seconds()
+	}
+	used, err := measure.Processes{apiServer: server.PID()}.CPU()
+	s.RestartCPUSeconds = used[apiServer].Seconds()
+	return err
+}
+
+// await polls until there is no error.
+func await(ctx context.Context, timeout time.Duration, check func() error) error {
+	deadline := time.Now().Add(timeout)
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("after %s: %w", timeout, err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollPeriod):
+		}
+	}
+}
