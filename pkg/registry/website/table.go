@@ -51,21 +51,26 @@ func NewTableConvertor(c clock.PassiveClock) TableConvertor {
 // ConvertToTable returns one row for a Website, or one for each Website of a
 // list. It returns an error for any other type.
 func (t TableConvertor) ConvertToTable(_ context.Context, obj, tableOptions runtime.Object) (*metav1.Table, error) {
+	options, ok := tableOptions.(*metav1.TableOptions)
+	if !ok {
+		options = &metav1.TableOptions{}
+	}
 	table := &metav1.Table{}
-	if opts, ok := tableOptions.(*metav1.TableOptions); !ok || !opts.NoHeaders {
+	if !options.NoHeaders {
 		table.ColumnDefinitions = columns
 	}
+	whole := options.IncludeObject == metav1.IncludeObject
 	switch o := obj.(type) {
 	case *website.Website:
 		table.ResourceVersion = o.ResourceVersion
-		table.Rows = []metav1.TableRow{t.row(o)}
+		table.Rows = []metav1.TableRow{t.row(o, whole)}
 	case *website.WebsiteList:
 		table.ResourceVersion = o.ResourceVersion
 		table.Continue = o.Continue
 		table.RemainingItemCount = o.RemainingItemCount
 		table.Rows = make([]metav1.TableRow, 0, len(o.Items))
 		for i := range o.Items {
-			table.Rows = append(table.Rows, t.row(&o.Items[i]))
+			table.Rows = append(table.Rows, t.row(&o.Items[i], whole))
 		}
 	default:
 		return nil, fmt.Errorf("printing Websites as a table: got a %T", obj)
@@ -73,8 +78,8 @@ func (t TableConvertor) ConvertToTable(_ context.Context, obj, tableOptions runt
 	return table, nil
 }
 
-func (t TableConvertor) row(w *website.Website) metav1.TableRow {
-	return metav1.TableRow{
+func (t TableConvertor) row(w *website.Website, whole bool) metav1.TableRow {
+	row := metav1.TableRow{
 		Cells: []any{
 			w.Name,
 			fmt.Sprintf("%d/%d", w.Status.AvailableReplicas, ptr.Deref(w.Spec.Replicas, 1)),
@@ -90,6 +95,18 @@ func (t TableConvertor) row(w *website.Website) metav1.TableRow {
 		},
 		Object: runtime.RawExtension{Object: w},
 	}
+	if !whole {
+		row.Object.Object = metadataOf(w)
+	}
+	return row
+}
+
+// metadataOf leaves out the managed fields: they would be four fifths of a Table, and no column
+// is about them.
+func metadataOf(w *website.Website) *metav1.PartialObjectMetadata {
+	partial := &metav1.PartialObjectMetadata{ObjectMeta: w.ObjectMeta}
+	partial.ManagedFields = nil
+	return partial
 }
 
 // synced returns when what is served was last brought up to date, or why it was not.

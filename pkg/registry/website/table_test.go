@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -77,9 +78,6 @@ func TestTable(t *testing.T) {
 			}
 			if len(table.Rows) != 1 || !slices.Equal(table.Rows[0].Cells, test.want) {
 				t.Errorf("rows = %v, want %v", table.Rows, test.want)
-			}
-			if table.Rows[0].Object.Object != test.website {
-				t.Error("the row does not carry its Website")
 			}
 		})
 	}
@@ -169,6 +167,41 @@ func TestTableOfAList(t *testing.T) {
 	}
 	if len(table.ColumnDefinitions) != 0 {
 		t.Errorf("NoHeaders left %d headers", len(table.ColumnDefinitions))
+	}
+}
+
+// TestObjectsOfRows: a client that wants whole Websites gets them, others their metadata without
+// managed fields.
+func TestObjectsOfRows(t *testing.T) {
+	w := newWebsite(func(w *website.Website) {
+		w.Labels = map[string]string{"team": "a"}
+		w.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	})
+	tests := map[string]struct {
+		include metav1.IncludeObjectPolicy
+		whole   bool
+	}{
+		"by default": {},
+		"metadata":   {include: metav1.IncludeMetadata},
+		"whole":      {include: metav1.IncludeObject, whole: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			table, err := NewTableConvertor(testingclock.NewFakePassiveClock(time.Now())).ConvertToTable(t.Context(), w, &metav1.TableOptions{IncludeObject: test.include})
+			if err != nil {
+				t.Fatal(err)
+			}
+			object, err := meta.Accessor(table.Rows[0].Object.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, whole := object.(*website.Website); whole != test.whole || (len(object.GetManagedFields()) > 0) != test.whole {
+				t.Errorf("the row has a %T with %d managed fields", object, len(object.GetManagedFields()))
+			}
+			if object.GetName() != w.Name || object.GetLabels()["team"] != "a" || len(w.ManagedFields) != 1 {
+				t.Errorf("the row has %+v of %+v", object, w)
+			}
+		})
 	}
 }
 
