@@ -69,18 +69,25 @@ var defaultSpec = sync.OnceValue(func() *v1beta1.WebsiteSpec {
 	return &w.Spec
 })
 
-// unequal is differing for types without pointers, without reflection: it runs for each
-// object of a list.
-func unequal[T comparable](value, byDefault *T) *T {
-	if *value == *byDefault {
+// leaveOut empties a member that equals the default, which decodeAnnotation sets again.
+func leaveOut[T comparable](member *T, byDefault T) {
+	if *member == byDefault {
+		*member = *new(T)
+	}
+}
+
+// unlessZero is unlessEmpty for types without slices and maps, without reflection: it runs for
+// each object of a list.
+func unlessZero[T comparable](value *T) *T {
+	if *value == *new(T) {
 		return nil
 	}
 	return value
 }
 
-// differing returns value, or nil if it equals the default.
-func differing[T any](value, byDefault *T) *T {
-	if apiequality.Semantic.DeepEqual(value, byDefault) {
+// unlessEmpty returns value, or nil if no member of it is set.
+func unlessEmpty[T any](value *T) *T {
+	if apiequality.Semantic.DeepEqual(value, new(T)) {
 		return nil
 	}
 	return value
@@ -90,20 +97,28 @@ func differing[T any](value, byDefault *T) *T {
 // fields that v1alpha1 lacks have their defaults.
 func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
 	byDefault := defaultSpec()
-	source, defaultSource := sourceOf(spec), sourceOf(byDefault)
+	source, polling, serving, service := sourceOf(spec), spec.Sync, spec.Serving, spec.Service
+	leaveOut(&source.Submodules, byDefault.Source.Submodules)
+	leaveOut(&source.CredentialScope, byDefault.Source.CredentialScope)
+	leaveOut(&polling.PeriodSeconds, byDefault.Sync.PeriodSeconds)
+	leaveOut(&polling.TimeoutSeconds, byDefault.Sync.TimeoutSeconds)
+	leaveOut(&serving.Index, byDefault.Serving.Index)
+	leaveOut(&serving.NotFoundPath, byDefault.Serving.NotFoundPath)
+	leaveOut(&serving.Fallback, byDefault.Serving.Fallback)
+	leaveOut(&service.Type, byDefault.Service.Type)
 	beyondSpec := &carriedSpec{
 		Suspend:    spec.Suspend,
-		Source:     differing(&source, &defaultSource),
-		Sync:       unequal(&spec.Sync, &byDefault.Sync),
-		Serving:    differing(&spec.Serving, &byDefault.Serving),
-		Service:    unequal(&spec.Service, &byDefault.Service),
-		Resources:  differing(&spec.Resources, &byDefault.Resources),
-		Scheduling: differing(&spec.Scheduling, &byDefault.Scheduling),
+		Source:     unlessZero(&source),
+		Sync:       unlessZero(&polling),
+		Serving:    unlessEmpty(&serving),
+		Service:    unlessZero(&service),
+		Resources:  unlessEmpty(&spec.Resources),
+		Scheduling: unlessEmpty(&spec.Scheduling),
 		Pin:        spec.Pin,
 	}
 	beyondStatus := *status
 	beyondStatus.AvailableReplicas = 0
-	c := carried{Spec: unequal(beyondSpec, &carriedSpec{}), Status: differing(&beyondStatus, &v1beta1.WebsiteStatus{})}
+	c := carried{Spec: unlessZero(beyondSpec), Status: unlessEmpty(&beyondStatus)}
 	if c == (carried{}) {
 		return "", nil
 	}

@@ -168,7 +168,13 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		},
 		"a branch": {
 			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} }),
-			want: `{"spec":{"source":{"ref":{"branch":"main"},"submodules":"Off","credentialScope":"Repository"}}}`,
+			want: `{"spec":{"source":{"ref":{"branch":"main"}}}}`,
+		},
+		"defaults beside other values": {
+			in: newBeta(func(w *v1beta1.Website) {
+				w.Spec.Source.Submodules, w.Spec.Sync.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30, v1beta1.FallbackSPA
+			}),
+			want: `{"spec":{"source":{"submodules":"Shallow"},"sync":{"periodSeconds":30},"serving":{"fallback":"SPA"}}}`,
 		},
 		"status": {
 			in: newBeta(func(w *v1beta1.Website) {
