@@ -41,6 +41,14 @@ type WebsiteSpec struct {
 	Resources WebsiteResources
 	// Scheduling restricts the nodes of the pods.
 	Scheduling WebsiteScheduling
+	// Hosts are the host names of the site, the canonical one first.
+	Hosts []string
+	// RedirectToCanonical redirects requests for the other hosts to the first.
+	RedirectToCanonical bool
+	// Routing selects what routes requests for the hosts to the site.
+	Routing WebsiteRouting
+	// TLS selects the certificate of the hosts.
+	TLS WebsiteTLS
 }
 
 // WebsiteStatus is the observed state of a Website.
@@ -65,12 +73,14 @@ type WebsiteStatus struct {
 	// Urls (the spelling that the API linter requires) are the addresses of the
 	// site, preferred first.
 	Urls []string
-	// Conditions are Ready, Available, Progressing and Synced.
+	// Conditions are Ready, Available, Progressing, Synced and, with hosts, Routed.
 	Conditions []metav1.Condition
 	// Sync is the last request to fetch the repository at once; nil without one.
 	Sync *WebsiteSyncStatus
 	// History are the last published commits, newest first.
 	History []WebsiteRelease
+	// Hosts are what was observed of the hosts, in the order of the spec.
+	Hosts []WebsiteHostStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

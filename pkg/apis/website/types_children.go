@@ -11,6 +11,10 @@ type WebsiteService struct {
 	Type ServiceType
 	// NodePort is the port on every node; 0 lets the cluster allocate one.
 	NodePort int32
+	// LoadBalancerClass is the class of a load balancer; empty for the default.
+	LoadBalancerClass string
+	// Annotations are for the controller of load balancers.
+	Annotations map[string]string
 }
 
 // ServiceType is the type of the Service.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -280,7 +281,7 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
 	oldest := website
 	for _, other := range claimants(r.websiteIndex, website.Namespace, resources.DeploymentName(website)) {
-		if other.DeletionTimestamp.IsZero() && isOlder(other, oldest) {
+		if other.DeletionTimestamp.IsZero() && api.IsOlder(other, oldest) {
 			oldest = other
 		}
 	}
@@ -288,13 +289,4 @@ func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
 		return nil
 	}
 	return oldest
-}
-
-// isOlder orders Websites by age. Time stamps have seconds only, so among those
-// of one second the name decides.
-func isOlder(a, b *v1beta1.Website) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }

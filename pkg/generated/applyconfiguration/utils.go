@@ -28,8 +28,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		// Group=mycontroller.nevermosby.io, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithKind("CAReference"):
 		return &websitev1beta1.CAReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("GatewayReference"):
+		return &websitev1beta1.GatewayReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitReference"):
 		return &websitev1beta1.GitReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("IssuerReference"):
+		return &websitev1beta1.IssuerReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Redirect"):
 		return &websitev1beta1.RedirectApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ResponseHeader"):
@@ -38,10 +42,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.SecretReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Website"):
 		return &websitev1beta1.WebsiteApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteHostStatus"):
+		return &websitev1beta1.WebsiteHostStatusApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteRelease"):
 		return &websitev1beta1.WebsiteReleaseApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteResources"):
 		return &websitev1beta1.WebsiteResourcesApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteRouting"):
+		return &websitev1beta1.WebsiteRoutingApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteScheduling"):
 		return &websitev1beta1.WebsiteSchedulingApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteService"):
@@ -60,6 +68,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteSyncCompletionApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncStatus"):
 		return &websitev1beta1.WebsiteSyncStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteTLS"):
+		return &websitev1beta1.WebsiteTLSApplyConfiguration{}
 
 	}
 	return nil

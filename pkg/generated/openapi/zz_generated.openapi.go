@@ -25,16 +25,20 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.WebsiteSpec{}.OpenAPIModelName():                      schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref),
 		v1alpha1.WebsiteStatus{}.OpenAPIModelName():                    schema_pkg_apis_website_v1alpha1_WebsiteStatus(ref),
 		v1beta1.CAReference{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_CAReference(ref),
+		v1beta1.GatewayReference{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_GatewayReference(ref),
 		v1beta1.GitReference{}.OpenAPIModelName():                      schema_pkg_apis_website_v1beta1_GitReference(ref),
+		v1beta1.IssuerReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_IssuerReference(ref),
 		v1beta1.Redirect{}.OpenAPIModelName():                          schema_pkg_apis_website_v1beta1_Redirect(ref),
 		v1beta1.ResponseHeader{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_ResponseHeader(ref),
 		v1beta1.SecretReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_SecretReference(ref),
 		v1beta1.Website{}.OpenAPIModelName():                           schema_pkg_apis_website_v1beta1_Website(ref),
+		v1beta1.WebsiteHostStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref),
 		v1beta1.WebsiteList{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteList(ref),
 		v1beta1.WebsiteRelease{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRelease(ref),
 		v1beta1.WebsiteResources{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_WebsiteResources(ref),
 		v1beta1.WebsiteRollback{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsiteRollback(ref),
 		v1beta1.WebsiteRollbackOptions{}.OpenAPIModelName():            schema_pkg_apis_website_v1beta1_WebsiteRollbackOptions(ref),
+		v1beta1.WebsiteRouting{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRouting(ref),
 		v1beta1.WebsiteScheduling{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref),
 		v1beta1.WebsiteService{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteService(ref),
 		v1beta1.WebsiteServing{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteServing(ref),
@@ -46,6 +50,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteSyncOptions{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref),
 		v1beta1.WebsiteSyncRequest{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncRequest(ref),
 		v1beta1.WebsiteSyncStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref),
+		v1beta1.WebsiteTLS{}.OpenAPIModelName():                        schema_pkg_apis_website_v1beta1_WebsiteTLS(ref),
 		v1.ContainerResourceMetricSource{}.OpenAPIModelName():          schema_k8sio_api_autoscaling_v1_ContainerResourceMetricSource(ref),
 		v1.ContainerResourceMetricStatus{}.OpenAPIModelName():          schema_k8sio_api_autoscaling_v1_ContainerResourceMetricStatus(ref),
 		v1.CrossVersionObjectReference{}.OpenAPIModelName():            schema_k8sio_api_autoscaling_v1_CrossVersionObjectReference(ref),
@@ -565,6 +570,42 @@ func schema_pkg_apis_website_v1beta1_CAReference(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_GatewayReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GatewayReference names a Gateway.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the Gateway.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is the namespace of the Gateway. Defaults to that of the Website.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"sectionName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sectionName is the listener of the Gateway that routes the hosts. It must not be set together with tls, whose certificates are those of listeners of the Website. Defaults to all listeners.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -601,6 +642,37 @@ func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) 
 						},
 					},
 				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_IssuerReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IssuerReference names an issuer of cert-manager.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the issuer.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the issuer: Issuer (of the namespace of the Website) or ClusterIssuer. Defaults to Issuer.\n\nPossible enum values:\n - `\"ClusterIssuer\"` is an issuer of the cluster.\n - `\"Issuer\"` is an issuer of the namespace of the Website.",
+							Default:     "Issuer",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ClusterIssuer", "Issuer"},
+						},
+					},
+				},
+				Required: []string{"name"},
 			},
 		},
 	}
@@ -750,6 +822,50 @@ func schema_pkg_apis_website_v1beta1_Website(ref common.ReferenceCallback) commo
 		},
 		Dependencies: []string{
 			v1beta1.WebsiteSpec{}.OpenAPIModelName(), v1beta1.WebsiteStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteHostStatus is what was observed of a host.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the host.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"routed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "routed is true if the last request for the host, at the address of its Gateway or Ingress, returned a published commit of the site or, if the host is redirected, the redirect. It is false for a host with a wildcard, for which no request is made.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"certificateExpirationTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "certificateExpirationTime is when the certificate expires that the last TLS handshake for the host presented.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is why the host is not routed, of at most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1001,6 +1117,34 @@ func schema_pkg_apis_website_v1beta1_WebsiteRollbackOptions(ref common.Reference
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_WebsiteRouting(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteRouting selects what routes requests for the hosts to the site: at most one of gateway and ingressClassName.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"gateway": {
+						SchemaProps: spec.SchemaProps{
+							Description: "gateway is the Gateway (gateway.networking.k8s.io/v1) that routes the hosts. It must allow routes, and with tls also ListenerSets, from the namespace of the Website. Defaults to --default-gateway of website-controller.",
+							Ref:         ref(v1beta1.GatewayReference{}.OpenAPIModelName()),
+						},
+					},
+					"ingressClassName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ingressClassName is the IngressClass of the Ingress that routes the hosts. Defaults to --default-ingress-class of website-controller, if no gateway is set and the cluster has no Gateway API or no default Gateway.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.GatewayReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1063,8 +1207,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the type of the Service: NodePort, ClusterIP or LoadBalancer. Defaults to NodePort.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
-							Default:     "NodePort",
+							Description: "type is the type of the Service: NodePort, ClusterIP or LoadBalancer. Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is stored: setting hosts later does not change it.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"ClusterIP", "LoadBalancer", "NodePort"},
@@ -1075,6 +1218,33 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 							Description: "nodePort is the port on every node, from 1 to 65535 and within the node port range of the cluster. It may only be set with the types NodePort and LoadBalancer. By default the cluster allocates one.",
 							Type:        []string{"integer"},
 							Format:      "int32",
+						},
+					},
+					"loadBalancerClass": {
+						SchemaProps: spec.SchemaProps{
+							Description: "loadBalancerClass is the class of the load balancer, a label name. It may only be set with the type LoadBalancer, and not change as long as that is the type. Defaults to the load balancer of the cloud provider.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"annotations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-map-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "annotations are set on the Service, at most 4 KiB as JSON. Their keys must be allowed by --allowed-service-annotations of website-apiserver, and setting them requires expose. Defaults to none.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
 						},
 					},
 				},
@@ -1308,12 +1478,52 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
+					"hosts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "hosts are the host names of the site, at most 64, the canonical one first: DNS names in lower case with at least one dot, of at most 230 characters. The first label may be \"*\", for all names below that no Website names. Of two Websites with the same host, in any namespaces, the older one has it. Defaults to none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"redirectToCanonical": {
+						SchemaProps: spec.SchemaProps{
+							Description: "redirectToCanonical redirects requests for the other hosts to the first one, which must have no wildcard, with the status code 301. It has no effect with an Ingress. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"routing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "routing selects what routes requests for the hosts to the site. It may only be set with hosts.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.WebsiteRouting{}.OpenAPIModelName()),
+						},
+					},
+					"tls": {
+						SchemaProps: spec.SchemaProps{
+							Description: "tls selects the certificate of the hosts. It may only be set with hosts. Without it, the hosts are served by the listeners of the Gateway, with the certificates that these have, or by an Ingress without TLS.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.WebsiteTLS{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"source"},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName()},
+			v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
 	}
 }
 
@@ -1387,7 +1597,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "urls are the addresses of the site, at most 16, preferred first.",
+							Description: "urls are the addresses of the site, at most 16, preferred first. The address of a host is listed once a request for it returned a published commit.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1411,7 +1621,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, which summarizes the others, Available, Progressing and Synced.",
+							Description: "conditions are Ready, which summarizes the pods and the Service, Available, Progressing, Synced and, with hosts, Routed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1446,11 +1656,32 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 					},
+					"hosts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "hosts are what was observed of the hosts of the spec, in the same order.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.WebsiteHostStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			v1beta1.WebsiteHostStatus{}.OpenAPIModelName(), v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1691,6 +1922,33 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref common.ReferenceCallb
 		},
 		Dependencies: []string{
 			v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteTLS(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteTLS selects the certificate of the hosts: at most one of secretRef and issuerRef. With either, requests by http are redirected to https.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret of type kubernetes.io/tls with the certificate of all hosts. Setting it, or changing hosts or routing while it is set, requires get on the Secret. Defaults to none.",
+							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"issuerRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "issuerRef names the issuer of cert-manager that issues a certificate for each host. Defaults to none.",
+							Ref:         ref(v1beta1.IssuerReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.IssuerReference{}.OpenAPIModelName(), v1beta1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 

@@ -76,6 +76,14 @@ var statusCases = map[string]struct {
 		released(func(*website.WebsiteRelease) {})(s)
 		s.History = slices.Repeat(s.History, 11)
 	}, want: []string{"status.history: Too many: 11: must have at most 10 items"}},
+	"host":             {tweak: observed(func(*website.WebsiteHostStatus) {})},
+	"host of no name":  {tweak: observed(func(h *website.WebsiteHostStatus) { h.Name = "" }), want: []string{"status.hosts[0].name: Required value"}},
+	"host of no time":  {tweak: observed(func(h *website.WebsiteHostStatus) { h.CertificateExpirationTime = &metav1.Time{} }), want: []string{"status.hosts[0].certificateExpirationTime: Required value"}},
+	"host with a line": {tweak: observed(func(h *website.WebsiteHostStatus) { h.Message = "a\nb" }), want: []string{`status.hosts[0].message: Invalid value: "a\nb": must consist of printable characters`}},
+	"host twice": {tweak: func(s *website.WebsiteStatus) {
+		observed(func(*website.WebsiteHostStatus) {})(s)
+		s.Hosts = slices.Repeat(s.Hosts, 2)
+	}, want: []string{`status.hosts[1]: Duplicate value: {"name":"shop.example.com","routed":true,"certificateExpirationTime":"1970-01-01T00:00:05Z","message":"none"}`}},
 	"release of a branch":    {tweak: released(func(r *website.WebsiteRelease) { r.Commit = "main" }), want: []string{`status.history[0].commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"release at no time":     {tweak: released(func(r *website.WebsiteRelease) { r.PublishedTime = metav1.Time{} }), want: []string{"status.history[0].publishedTime: Required value"}},
 	"long subject":           {tweak: released(func(r *website.WebsiteRelease) { r.Subject = strings.Repeat("a", 201) }), want: []string{"status.history[0].subject: Too long: may not be more than 200 bytes"}},
@@ -85,6 +93,14 @@ var statusCases = map[string]struct {
 	"author with a line":     {tweak: released(func(r *website.WebsiteRelease) { r.Author = "a\nb" }), want: []string{`status.history[0].author: Invalid value: "a\nb": must consist of printable characters`}},
 	"delay before it began":  {tweak: released(func(r *website.WebsiteRelease) { r.DelayMilliseconds = ptr.To[int64](-1) }), want: []string{"status.history[0].delayMilliseconds: Invalid value: -1: must be greater than or equal to 0"}},
 	"cause of its own":       {tweak: released(func(r *website.WebsiteRelease) { r.Cause = "Whim" }), want: []string{`status.history[0].cause: Unsupported value: "Whim": supported values: "Poll", "Rollback", "Spec", "Sync"`}},
+}
+
+// observed is a host of a status, changed by tweak.
+func observed(tweak func(*website.WebsiteHostStatus)) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) {
+		s.Hosts = []website.WebsiteHostStatus{{Name: "shop.example.com", Routed: true, Message: "none", CertificateExpirationTime: new(metav1.Unix(5, 0))}}
+		tweak(&s.Hosts[0])
+	}
 }
 
 func at(seconds int64) metav1.MicroTime { return metav1.MicroTime{Time: time.Unix(seconds, 0)} }

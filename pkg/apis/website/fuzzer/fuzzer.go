@@ -66,6 +66,37 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	if spec.Service.Type != website.ServiceTypeClusterIP && c.Bool() {
 		spec.Service.NodePort = 1 + c.Int31n(65535)
 	}
+	if spec.Service.Type == website.ServiceTypeLoadBalancer && c.Bool() {
+		spec.Service.LoadBalancerClass = "example.com/" + word(c)
+		spec.Service.Annotations = map[string]string{"example.com/" + word(c): word(c)}
+	}
+	fillHosts(spec, c)
+}
+
+func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
+	spec.Hosts, spec.RedirectToCanonical, spec.Routing, spec.TLS = nil, false, website.WebsiteRouting{}, website.WebsiteTLS{}
+	for i := range c.Intn(4) {
+		spec.Hosts = append(spec.Hosts, pick(c, "", "*.")+fmt.Sprintf("%s%d.example.com", word(c), i))
+	}
+	if len(spec.Hosts) == 0 {
+		return
+	}
+	spec.RedirectToCanonical = c.Bool() && !strings.HasPrefix(spec.Hosts[0], "*.")
+	switch c.Intn(3) {
+	case 0:
+		spec.TLS.SecretRef = &website.SecretReference{Name: word(c)}
+	case 1:
+		spec.TLS.IssuerRef = &website.IssuerReference{Name: word(c), Kind: pick(c, website.IssuerKindIssuer, website.IssuerKindClusterIssuer)}
+	}
+	switch c.Intn(3) {
+	case 0:
+		spec.Routing.Gateway = &website.GatewayReference{Name: word(c), Namespace: pick(c, "", word(c))}
+		if spec.TLS == (website.WebsiteTLS{}) {
+			spec.Routing.Gateway.SectionName = pick(c, "", word(c))
+		}
+	case 1:
+		spec.Routing.IngressClassName = word(c)
+	}
 }
 
 func reference(c randfill.Continue) *website.GitReference {
@@ -144,6 +175,14 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	status.NodePort = c.Int31n(65536)
 	for i := range status.Urls {
 		status.Urls[i] = "https://example.com/" + word(c)
+	}
+	status.Hosts = nil
+	for i := range c.Intn(3) {
+		host := website.WebsiteHostStatus{Name: fmt.Sprintf("%s%d.example.com", word(c), i), Routed: c.Bool(), Message: pick(c, "", word(c))}
+		if c.Bool() {
+			host.CertificateExpirationTime = &metav1.Time{Time: microTime(c).Truncate(time.Second)}
+		}
+		status.Hosts = append(status.Hosts, host)
 	}
 	status.Sync = nil
 	if c.Bool() {

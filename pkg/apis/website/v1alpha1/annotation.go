@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"sync"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -41,6 +42,11 @@ type carriedSpec struct {
 	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
 	Scheduling *v1beta1.WebsiteScheduling `json:"scheduling,omitempty"`
 	Pin        string                     `json:"pin,omitempty"`
+	Hosts      []string                   `json:"hosts,omitempty"`
+	Routing    *v1beta1.WebsiteRouting    `json:"routing,omitempty"`
+	TLS        *v1beta1.WebsiteTLS        `json:"tls,omitempty"`
+
+	RedirectToCanonical bool `json:"redirectToCanonical,omitempty"`
 }
 
 // carriedSource is v1beta1.WebsiteSource without the repository, a field of
@@ -62,12 +68,17 @@ func sourceOf(spec *v1beta1.WebsiteSpec) carriedSource {
 	}
 }
 
-// defaultSpec returns the defaults of v1beta1, which are only read.
-var defaultSpec = sync.OnceValue(func() *v1beta1.WebsiteSpec {
-	w := &v1beta1.Website{}
+// defaultSpec and defaultSpecWithHosts return the defaults of v1beta1, which are only read.
+var (
+	defaultSpec          = sync.OnceValue(func() *v1beta1.WebsiteSpec { return defaultsOf(v1beta1.WebsiteSpec{}) })
+	defaultSpecWithHosts = sync.OnceValue(func() *v1beta1.WebsiteSpec { return defaultsOf(v1beta1.WebsiteSpec{Hosts: []string{""}}) })
+)
+
+func defaultsOf(spec v1beta1.WebsiteSpec) *v1beta1.WebsiteSpec {
+	w := &v1beta1.Website{Spec: spec}
 	v1beta1.SetObjectDefaults_Website(w)
 	return &w.Spec
-})
+}
 
 // leaveOut empties a member that equals the default, which decodeAnnotation sets again.
 func leaveOut[T comparable](member *T, byDefault T) {
@@ -97,6 +108,9 @@ func unlessEmpty[T any](value *T) *T {
 // fields that v1alpha1 lacks have their defaults.
 func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
 	byDefault := defaultSpec()
+	if len(spec.Hosts) > 0 {
+		byDefault = defaultSpecWithHosts()
+	}
 	source, polling, serving, service := sourceOf(spec), spec.Sync, spec.Serving, spec.Service
 	leaveOut(&source.Submodules, byDefault.Source.Submodules)
 	leaveOut(&source.CredentialScope, byDefault.Source.CredentialScope)
@@ -111,14 +125,24 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) 
 		Source:     unlessZero(&source),
 		Sync:       unlessZero(&polling),
 		Serving:    unlessEmpty(&serving),
-		Service:    unlessZero(&service),
+		Service:    unlessEmpty(&service),
 		Resources:  unlessEmpty(&spec.Resources),
 		Scheduling: unlessEmpty(&spec.Scheduling),
 		Pin:        spec.Pin,
+		Routing:    unlessZero(&spec.Routing),
+		TLS:        unlessZero(&spec.TLS),
+
+		RedirectToCanonical: spec.RedirectToCanonical,
+	}
+	if len(spec.Hosts) > 0 {
+		beyondSpec.Hosts = spec.Hosts
 	}
 	beyondStatus := *status
 	beyondStatus.AvailableReplicas = 0
-	c := carried{Spec: unlessZero(beyondSpec), Status: unlessEmpty(&beyondStatus)}
+	c := carried{Status: unlessEmpty(&beyondStatus)}
+	if !reflect.ValueOf(beyondSpec).Elem().IsZero() {
+		c.Spec = beyondSpec
+	}
 	if c == (carried{}) {
 		return "", nil
 	}
@@ -200,6 +224,11 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		Resources:  ptr.Deref(beyond.Resources, v1beta1.WebsiteResources{}),
 		Scheduling: ptr.Deref(beyond.Scheduling, v1beta1.WebsiteScheduling{}),
 		Pin:        beyond.Pin,
+		Hosts:      beyond.Hosts,
+		Routing:    ptr.Deref(beyond.Routing, v1beta1.WebsiteRouting{}),
+		TLS:        ptr.Deref(beyond.TLS, v1beta1.WebsiteTLS{}),
+
+		RedirectToCanonical: beyond.RedirectToCanonical,
 	}}
 	// An annotation written by a user may lack fields of a member, too.
 	v1beta1.SetObjectDefaults_Website(&filled)

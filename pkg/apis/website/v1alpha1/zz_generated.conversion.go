@@ -145,6 +145,10 @@ func autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.Website
 	// WARNING: in.Service requires manual conversion: does not exist in peer-type
 	// WARNING: in.Resources requires manual conversion: does not exist in peer-type
 	// WARNING: in.Scheduling requires manual conversion: does not exist in peer-type
+	// WARNING: in.Hosts requires manual conversion: does not exist in peer-type
+	// WARNING: in.RedirectToCanonical requires manual conversion: does not exist in peer-type
+	// WARNING: in.Routing requires manual conversion: does not exist in peer-type
+	// WARNING: in.TLS requires manual conversion: does not exist in peer-type
 	return nil
 }
 
@@ -171,5 +175,6 @@ func autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.Web
 	// WARNING: in.Conditions requires manual conversion: does not exist in peer-type
 	// WARNING: in.Sync requires manual conversion: does not exist in peer-type
 	// WARNING: in.History requires manual conversion: does not exist in peer-type
+	// WARNING: in.Hosts requires manual conversion: does not exist in peer-type
 	return nil
 }

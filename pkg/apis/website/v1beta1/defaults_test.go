@@ -43,3 +43,24 @@ func TestDiskIsRounded(t *testing.T) {
 		t.Errorf("the default is %s, want none: it is that of the controller", w.Spec.Resources.Disk)
 	}
 }
+
+// TestServiceTypeDependsOnHosts: only where no type is set.
+func TestServiceTypeDependsOnHosts(t *testing.T) {
+	hosts := []string{"shop.example.com"}
+	tests := map[string]struct {
+		spec v1beta1.WebsiteSpec
+		want v1beta1.ServiceType
+	}{
+		"no hosts":          {want: v1beta1.ServiceTypeNodePort},
+		"hosts":             {spec: v1beta1.WebsiteSpec{Hosts: hosts}, want: v1beta1.ServiceTypeClusterIP},
+		"hosts, node port":  {spec: v1beta1.WebsiteSpec{Hosts: hosts, Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}}, want: v1beta1.ServiceTypeNodePort},
+		"hosts, a balancer": {spec: v1beta1.WebsiteSpec{Hosts: hosts, Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer}}, want: v1beta1.ServiceTypeLoadBalancer},
+		"a cluster IP":      {spec: v1beta1.WebsiteSpec{Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}}, want: v1beta1.ServiceTypeClusterIP},
+	}
+	for name, test := range tests {
+		w := &v1beta1.Website{Spec: test.spec}
+		if v1beta1.SetObjectDefaults_Website(w); w.Spec.Service.Type != test.want {
+			t.Errorf("%s: the type is %s, want %s", name, w.Spec.Service.Type, test.want)
+		}
+	}
+}

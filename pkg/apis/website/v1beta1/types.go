@@ -94,6 +94,35 @@ type WebsiteSpec struct {
 	// rollback sets it. Defaults to none.
 	// +optional
 	Pin string `json:"pin,omitempty" protobuf:"bytes,10,opt,name=pin"`
+
+	// hosts are the host names of the site, at most 64, the canonical one first:
+	// DNS names in lower case with at least one dot, of at most 230 characters. The
+	// first label may be "*", for all names below that no Website names. Of two
+	// Websites with the same host, in any namespaces, the older one has it.
+	// Defaults to none.
+	// +optional
+	// +listType=atomic
+	// +k8s:optional
+	// +k8s:maxItems=64
+	// +k8s:eachVal=+k8s:maxLength=230
+	Hosts []string `json:"hosts,omitempty" protobuf:"bytes,11,rep,name=hosts"`
+
+	// redirectToCanonical redirects requests for the other hosts to the first one,
+	// which must have no wildcard, with the status code 301. It has no effect with
+	// an Ingress. Defaults to false.
+	// +optional
+	RedirectToCanonical bool `json:"redirectToCanonical,omitempty" protobuf:"varint,12,opt,name=redirectToCanonical"`
+
+	// routing selects what routes requests for the hosts to the site. It may only
+	// be set with hosts.
+	// +optional
+	Routing WebsiteRouting `json:"routing,omitempty,omitzero" protobuf:"bytes,13,opt,name=routing"`
+
+	// tls selects the certificate of the hosts. It may only be set with hosts.
+	// Without it, the hosts are served by the listeners of the Gateway, with the
+	// certificates that these have, or by an Ingress without TLS.
+	// +optional
+	TLS WebsiteTLS `json:"tls,omitempty,omitzero" protobuf:"bytes,14,opt,name=tls"`
 }
 
 // WebsiteStatus is the most recently observed state of a Website.
@@ -150,15 +179,16 @@ type WebsiteStatus struct {
 	// +k8s:maximum=65535
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,8,opt,name=nodePort"`
 
-	// urls are the addresses of the site, at most 16, preferred first.
+	// urls are the addresses of the site, at most 16, preferred first. The address
+	// of a host is listed once a request for it returned a published commit.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
 	// +k8s:maxItems=16
 	Urls []string `json:"urls,omitempty" protobuf:"bytes,9,rep,name=urls"`
 
-	// conditions are Ready, which summarizes the others, Available,
-	// Progressing and Synced.
+	// conditions are Ready, which summarizes the pods and the Service, Available,
+	// Progressing, Synced and, with hosts, Routed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -180,6 +210,16 @@ type WebsiteStatus struct {
 	// +k8s:optional
 	// +k8s:maxItems=10
 	History []WebsiteRelease `json:"history,omitempty" protobuf:"bytes,12,rep,name=history"`
+
+	// hosts are what was observed of the hosts of the spec, in the same order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +k8s:optional
+	// +k8s:maxItems=64
+	// +k8s:listType=map
+	// +k8s:listMapKey=name
+	Hosts []WebsiteHostStatus `json:"hosts,omitempty" protobuf:"bytes,13,rep,name=hosts"`
 }
 
 // Types of the conditions of a Website.
@@ -196,6 +236,9 @@ const (
 	// WebsiteSynced is true when all ready pods serve the same commit and the
 	// last fetch succeeded. It is Unknown while the Website is suspended.
 	WebsiteSynced = "Synced"
+	// WebsiteRouted is true when requests for the hosts reach the site. It is absent
+	// without hosts.
+	WebsiteRouted = "Routed"
 	// WebsiteReconciling is true while the controller or Kubernetes works on the
 	// site, and absent otherwise. kstatus reports InProgress then.
 	WebsiteReconciling = "Reconciling"

@@ -8,9 +8,9 @@ import (
 // WebsiteService configures the Service of the pods.
 type WebsiteService struct {
 	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
-	// Defaults to NodePort.
+	// Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is
+	// stored: setting hosts later does not change it.
 	// +optional
-	// +default="NodePort"
 	// +k8s:optional
 	Type ServiceType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=ServiceType"`
 
@@ -22,6 +22,20 @@ type WebsiteService struct {
 	// +k8s:minimum=1
 	// +k8s:maximum=65535
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,2,opt,name=nodePort"`
+
+	// loadBalancerClass is the class of the load balancer, a label name. It may only
+	// be set with the type LoadBalancer, and not change as long as that is the type.
+	// Defaults to the load balancer of the cloud provider.
+	// +optional
+	// +k8s:optional
+	LoadBalancerClass string `json:"loadBalancerClass,omitempty" protobuf:"bytes,3,opt,name=loadBalancerClass"`
+
+	// annotations are set on the Service, at most 4 KiB as JSON. Their keys must be
+	// allowed by --allowed-service-annotations of website-apiserver, and setting them
+	// requires expose. Defaults to none.
+	// +optional
+	// +mapType=atomic
+	Annotations map[string]string `json:"annotations,omitempty" protobuf:"bytes,4,rep,name=annotations"`
 }
 
 // ServiceType is the type of the Service.

@@ -31,6 +31,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*GatewayReference)(nil), (*website.GatewayReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_GatewayReference_To_website_GatewayReference(a.(*GatewayReference), b.(*website.GatewayReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.GatewayReference)(nil), (*GatewayReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_GatewayReference_To_v1beta1_GatewayReference(a.(*website.GatewayReference), b.(*GatewayReference), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*GitReference)(nil), (*website.GitReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_GitReference_To_website_GitReference(a.(*GitReference), b.(*website.GitReference), scope)
 	}); err != nil {
@@ -38,6 +48,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.GitReference)(nil), (*GitReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_GitReference_To_v1beta1_GitReference(a.(*website.GitReference), b.(*GitReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*IssuerReference)(nil), (*website.IssuerReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_IssuerReference_To_website_IssuerReference(a.(*IssuerReference), b.(*website.IssuerReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.IssuerReference)(nil), (*IssuerReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_IssuerReference_To_v1beta1_IssuerReference(a.(*website.IssuerReference), b.(*IssuerReference), scope)
 	}); err != nil {
 		return err
 	}
@@ -78,6 +98,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.Website)(nil), (*Website)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_Website_To_v1beta1_Website(a.(*website.Website), b.(*Website), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteHostStatus)(nil), (*website.WebsiteHostStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus(a.(*WebsiteHostStatus), b.(*website.WebsiteHostStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteHostStatus)(nil), (*WebsiteHostStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteHostStatus_To_v1beta1_WebsiteHostStatus(a.(*website.WebsiteHostStatus), b.(*WebsiteHostStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -128,6 +158,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.WebsiteRollbackOptions)(nil), (*WebsiteRollbackOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_WebsiteRollbackOptions_To_v1beta1_WebsiteRollbackOptions(a.(*website.WebsiteRollbackOptions), b.(*WebsiteRollbackOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteRouting)(nil), (*website.WebsiteRouting)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteRouting_To_website_WebsiteRouting(a.(*WebsiteRouting), b.(*website.WebsiteRouting), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteRouting)(nil), (*WebsiteRouting)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteRouting_To_v1beta1_WebsiteRouting(a.(*website.WebsiteRouting), b.(*WebsiteRouting), scope)
 	}); err != nil {
 		return err
 	}
@@ -241,6 +281,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteTLS)(nil), (*website.WebsiteTLS)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteTLS_To_website_WebsiteTLS(a.(*WebsiteTLS), b.(*website.WebsiteTLS), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteTLS)(nil), (*WebsiteTLS)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteTLS_To_v1beta1_WebsiteTLS(a.(*website.WebsiteTLS), b.(*WebsiteTLS), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*url.Values)(nil), (*WebsiteRollbackOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_url_Values_To_v1beta1_WebsiteRollbackOptions(a.(*url.Values), b.(*WebsiteRollbackOptions), scope)
 	}); err != nil {
@@ -274,6 +324,26 @@ func Convert_website_CAReference_To_v1beta1_CAReference(in *website.CAReference,
 	return autoConvert_website_CAReference_To_v1beta1_CAReference(in, out, s)
 }
 
+func autoConvert_v1beta1_GatewayReference_To_website_GatewayReference(in *GatewayReference, out *website.GatewayReference, s conversion.Scope) error {
+	*out = *(*website.GatewayReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_GatewayReference_To_website_GatewayReference is an autogenerated conversion function.
+func Convert_v1beta1_GatewayReference_To_website_GatewayReference(in *GatewayReference, out *website.GatewayReference, s conversion.Scope) error {
+	return autoConvert_v1beta1_GatewayReference_To_website_GatewayReference(in, out, s)
+}
+
+func autoConvert_website_GatewayReference_To_v1beta1_GatewayReference(in *website.GatewayReference, out *GatewayReference, s conversion.Scope) error {
+	*out = *(*GatewayReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_GatewayReference_To_v1beta1_GatewayReference is an autogenerated conversion function.
+func Convert_website_GatewayReference_To_v1beta1_GatewayReference(in *website.GatewayReference, out *GatewayReference, s conversion.Scope) error {
+	return autoConvert_website_GatewayReference_To_v1beta1_GatewayReference(in, out, s)
+}
+
 func autoConvert_v1beta1_GitReference_To_website_GitReference(in *GitReference, out *website.GitReference, s conversion.Scope) error {
 	*out = *(*website.GitReference)(unsafe.Pointer(in))
 	return nil
@@ -292,6 +362,26 @@ func autoConvert_website_GitReference_To_v1beta1_GitReference(in *website.GitRef
 // Convert_website_GitReference_To_v1beta1_GitReference is an autogenerated conversion function.
 func Convert_website_GitReference_To_v1beta1_GitReference(in *website.GitReference, out *GitReference, s conversion.Scope) error {
 	return autoConvert_website_GitReference_To_v1beta1_GitReference(in, out, s)
+}
+
+func autoConvert_v1beta1_IssuerReference_To_website_IssuerReference(in *IssuerReference, out *website.IssuerReference, s conversion.Scope) error {
+	*out = *(*website.IssuerReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_IssuerReference_To_website_IssuerReference is an autogenerated conversion function.
+func Convert_v1beta1_IssuerReference_To_website_IssuerReference(in *IssuerReference, out *website.IssuerReference, s conversion.Scope) error {
+	return autoConvert_v1beta1_IssuerReference_To_website_IssuerReference(in, out, s)
+}
+
+func autoConvert_website_IssuerReference_To_v1beta1_IssuerReference(in *website.IssuerReference, out *IssuerReference, s conversion.Scope) error {
+	*out = *(*IssuerReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_IssuerReference_To_v1beta1_IssuerReference is an autogenerated conversion function.
+func Convert_website_IssuerReference_To_v1beta1_IssuerReference(in *website.IssuerReference, out *IssuerReference, s conversion.Scope) error {
+	return autoConvert_website_IssuerReference_To_v1beta1_IssuerReference(in, out, s)
 }
 
 func autoConvert_v1beta1_Redirect_To_website_Redirect(in *Redirect, out *website.Redirect, s conversion.Scope) error {
@@ -384,6 +474,26 @@ func autoConvert_website_Website_To_v1beta1_Website(in *website.Website, out *We
 // Convert_website_Website_To_v1beta1_Website is an autogenerated conversion function.
 func Convert_website_Website_To_v1beta1_Website(in *website.Website, out *Website, s conversion.Scope) error {
 	return autoConvert_website_Website_To_v1beta1_Website(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus(in *WebsiteHostStatus, out *website.WebsiteHostStatus, s conversion.Scope) error {
+	*out = *(*website.WebsiteHostStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus(in *WebsiteHostStatus, out *website.WebsiteHostStatus, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus(in, out, s)
+}
+
+func autoConvert_website_WebsiteHostStatus_To_v1beta1_WebsiteHostStatus(in *website.WebsiteHostStatus, out *WebsiteHostStatus, s conversion.Scope) error {
+	*out = *(*WebsiteHostStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteHostStatus_To_v1beta1_WebsiteHostStatus is an autogenerated conversion function.
+func Convert_website_WebsiteHostStatus_To_v1beta1_WebsiteHostStatus(in *website.WebsiteHostStatus, out *WebsiteHostStatus, s conversion.Scope) error {
+	return autoConvert_website_WebsiteHostStatus_To_v1beta1_WebsiteHostStatus(in, out, s)
 }
 
 func autoConvert_v1beta1_WebsiteList_To_website_WebsiteList(in *WebsiteList, out *website.WebsiteList, s conversion.Scope) error {
@@ -537,6 +647,26 @@ func Convert_url_Values_To_v1beta1_WebsiteRollbackOptions(in *url.Values, out *W
 	return autoConvert_url_Values_To_v1beta1_WebsiteRollbackOptions(in, out, s)
 }
 
+func autoConvert_v1beta1_WebsiteRouting_To_website_WebsiteRouting(in *WebsiteRouting, out *website.WebsiteRouting, s conversion.Scope) error {
+	*out = *(*website.WebsiteRouting)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteRouting_To_website_WebsiteRouting is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteRouting_To_website_WebsiteRouting(in *WebsiteRouting, out *website.WebsiteRouting, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteRouting_To_website_WebsiteRouting(in, out, s)
+}
+
+func autoConvert_website_WebsiteRouting_To_v1beta1_WebsiteRouting(in *website.WebsiteRouting, out *WebsiteRouting, s conversion.Scope) error {
+	*out = *(*WebsiteRouting)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteRouting_To_v1beta1_WebsiteRouting is an autogenerated conversion function.
+func Convert_website_WebsiteRouting_To_v1beta1_WebsiteRouting(in *website.WebsiteRouting, out *WebsiteRouting, s conversion.Scope) error {
+	return autoConvert_website_WebsiteRouting_To_v1beta1_WebsiteRouting(in, out, s)
+}
+
 func autoConvert_v1beta1_WebsiteScheduling_To_website_WebsiteScheduling(in *WebsiteScheduling, out *website.WebsiteScheduling, s conversion.Scope) error {
 	*out = *(*website.WebsiteScheduling)(unsafe.Pointer(in))
 	return nil
@@ -640,6 +770,14 @@ func autoConvert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out
 		return err
 	}
 	out.Pin = in.Pin
+	out.Hosts = *(*[]string)(unsafe.Pointer(&in.Hosts))
+	out.RedirectToCanonical = in.RedirectToCanonical
+	if err := Convert_v1beta1_WebsiteRouting_To_website_WebsiteRouting(&in.Routing, &out.Routing, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta1_WebsiteTLS_To_website_WebsiteTLS(&in.TLS, &out.TLS, s); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -669,6 +807,14 @@ func autoConvert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(in *website.WebsiteS
 		return err
 	}
 	if err := Convert_website_WebsiteScheduling_To_v1beta1_WebsiteScheduling(&in.Scheduling, &out.Scheduling, s); err != nil {
+		return err
+	}
+	out.Hosts = *(*[]string)(unsafe.Pointer(&in.Hosts))
+	out.RedirectToCanonical = in.RedirectToCanonical
+	if err := Convert_website_WebsiteRouting_To_v1beta1_WebsiteRouting(&in.Routing, &out.Routing, s); err != nil {
+		return err
+	}
+	if err := Convert_website_WebsiteTLS_To_v1beta1_WebsiteTLS(&in.TLS, &out.TLS, s); err != nil {
 		return err
 	}
 	return nil
@@ -826,4 +972,24 @@ func autoConvert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(in *webs
 // Convert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus is an autogenerated conversion function.
 func Convert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(in *website.WebsiteSyncStatus, out *WebsiteSyncStatus, s conversion.Scope) error {
 	return autoConvert_website_WebsiteSyncStatus_To_v1beta1_WebsiteSyncStatus(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsiteTLS_To_website_WebsiteTLS(in *WebsiteTLS, out *website.WebsiteTLS, s conversion.Scope) error {
+	*out = *(*website.WebsiteTLS)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteTLS_To_website_WebsiteTLS is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteTLS_To_website_WebsiteTLS(in *WebsiteTLS, out *website.WebsiteTLS, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteTLS_To_website_WebsiteTLS(in, out, s)
+}
+
+func autoConvert_website_WebsiteTLS_To_v1beta1_WebsiteTLS(in *website.WebsiteTLS, out *WebsiteTLS, s conversion.Scope) error {
+	*out = *(*WebsiteTLS)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteTLS_To_v1beta1_WebsiteTLS is an autogenerated conversion function.
+func Convert_website_WebsiteTLS_To_v1beta1_WebsiteTLS(in *website.WebsiteTLS, out *WebsiteTLS, s conversion.Scope) error {
+	return autoConvert_website_WebsiteTLS_To_v1beta1_WebsiteTLS(in, out, s)
 }

@@ -19,6 +19,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 }
 
 func SetObjectDefaults_Website(in *Website) {
+	SetDefaults_WebsiteSpec(&in.Spec)
 	if in.Spec.Replicas == nil {
 		var ptrVar1 int32 = 1
 		in.Spec.Replicas = &ptrVar1
@@ -49,10 +50,12 @@ func SetObjectDefaults_Website(in *Website) {
 	if in.Spec.Serving.Fallback == "" {
 		in.Spec.Serving.Fallback = "None"
 	}
-	if in.Spec.Service.Type == "" {
-		in.Spec.Service.Type = "NodePort"
-	}
 	SetDefaults_WebsiteResources(&in.Spec.Resources)
+	if in.Spec.TLS.IssuerRef != nil {
+		if in.Spec.TLS.IssuerRef.Kind == "" {
+			in.Spec.TLS.IssuerRef.Kind = "Issuer"
+		}
+	}
 }
 
 func SetObjectDefaults_WebsiteList(in *WebsiteList) {

@@ -11,8 +11,18 @@ func (in CAReference) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in GatewayReference) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.GatewayReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitReference) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.GitReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in IssuerReference) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.IssuerReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -33,6 +43,11 @@ func (in SecretReference) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Website) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.Website"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteHostStatus) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -58,6 +73,11 @@ func (in WebsiteRollback) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteRollbackOptions) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteRollbackOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteRouting) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteRouting"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -113,4 +133,9 @@ func (in WebsiteSyncRequest) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteSyncStatus) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteTLS) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteTLS"
 }

@@ -180,6 +180,109 @@ func Validate_FallbackPolicy(
 	return errs
 }
 
+// Validate_GatewayReference validates an instance of GatewayReference according
+// to declarative validation rules in the API schema.
+func Validate_GatewayReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *GatewayReference) (errs field.ErrorList) {
+
+	{ // field GatewayReference.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GatewayReference) *string {
+				return &oldObj.Name
+			})
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	{ // field GatewayReference.Namespace
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.ShortName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GatewayReference) *string {
+				return &oldObj.Namespace
+			})
+		errs = append(errs, fn(fldPath.Child("namespace"), &obj.Namespace, oldVal, oldObj != nil)...)
+	}
+
+	{ // field GatewayReference.SectionName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GatewayReference) *string {
+				return &oldObj.SectionName
+			})
+		errs = append(errs, fn(fldPath.Child("sectionName"), &obj.SectionName, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_GitReference_ = validate.NewUnionMembership(validate.NewUnionMember("branch"), validate.NewUnionMember("tag"), validate.NewUnionMember("commit"), validate.NewUnionMember("name"))
 
 // Validate_GitReference validates an instance of GitReference according
@@ -339,6 +442,94 @@ func Validate_GitReference(
 				return &oldObj.Name
 			})
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForIssuerKind = sets.New(IssuerKindClusterIssuer, IssuerKindIssuer)
+
+// Validate_IssuerKind validates an instance of IssuerKind according
+// to declarative validation rules in the API schema.
+func Validate_IssuerKind(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *IssuerKind) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForIssuerKind, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
+// Validate_IssuerReference validates an instance of IssuerReference according
+// to declarative validation rules in the API schema.
+func Validate_IssuerReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *IssuerReference) (errs field.ErrorList) {
+
+	{ // field IssuerReference.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *IssuerReference) *string {
+				return &oldObj.Name
+			})
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	{ // field IssuerReference.Kind
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *IssuerKind,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_IssuerKind(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *IssuerReference) *IssuerKind {
+				return &oldObj.Kind
+			})
+		errs = append(errs, fn(fldPath.Child("kind"), &obj.Kind, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -679,6 +870,81 @@ func Validate_Website(
 	return errs
 }
 
+// Validate_WebsiteHostStatus validates an instance of WebsiteHostStatus according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteHostStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteHostStatus) (errs field.ErrorList) {
+
+	{ // field WebsiteHostStatus.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 253); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteHostStatus) *string {
+				return &oldObj.Name
+			})
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteHostStatus.Routed has no validation
+	// field WebsiteHostStatus.CertificateExpirationTime has no validation
+
+	{ // field WebsiteHostStatus.Message
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 1024); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteHostStatus) *string {
+				return &oldObj.Message
+			})
+		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 // Validate_WebsiteRelease validates an instance of WebsiteRelease according
 // to declarative validation rules in the API schema.
 func Validate_WebsiteRelease(
@@ -856,6 +1122,95 @@ func Validate_WebsiteResources(
 	return errs
 }
 
+var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteRouting_ = validate.NewUnionMembership(validate.NewUnionMember("gateway"), validate.NewUnionMember("ingressClassName"))
+
+// Validate_WebsiteRouting validates an instance of WebsiteRouting according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteRouting(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteRouting) (errs field.ErrorList) {
+
+	if e := validate.ZeroOrOneOfUnion(ctx, op, fldPath, obj, oldObj, zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteRouting_,
+		func(obj *WebsiteRouting) bool {
+			if obj == nil {
+				return false
+			}
+			return obj.Gateway != nil
+		},
+		func(obj *WebsiteRouting) bool {
+			if obj == nil {
+				return false
+			}
+			var z string
+			return obj.IngressClassName != z
+		}); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	{ // field WebsiteRouting.Gateway
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *GatewayReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_GatewayReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteRouting) *GatewayReference {
+				return oldObj.Gateway
+			})
+		errs = append(errs, fn(fldPath.Child("gateway"), obj.Gateway, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteRouting.IngressClassName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteRouting) *string {
+				return &oldObj.IngressClassName
+			})
+		errs = append(errs, fn(fldPath.Child("ingressClassName"), &obj.IngressClassName, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 // Validate_WebsiteService validates an instance of WebsiteService according
 // to declarative validation rules in the API schema.
 func Validate_WebsiteService(
@@ -875,9 +1230,7 @@ func Validate_WebsiteService(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			// optional fields with default values are effectively required
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
 				earlyReturn = true
 			}
 			if earlyReturn {
@@ -928,6 +1281,35 @@ func Validate_WebsiteService(
 		errs = append(errs, fn(fldPath.Child("nodePort"), &obj.NodePort, oldVal, oldObj != nil)...)
 	}
 
+	{ // field WebsiteService.LoadBalancerClass
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteService) *string {
+				return &oldObj.LoadBalancerClass
+			})
+		errs = append(errs, fn(fldPath.Child("loadBalancerClass"), &obj.LoadBalancerClass, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteService.Annotations has no validation
 	return errs
 }
 
@@ -1451,7 +1833,7 @@ func Validate_WebsiteSpec(
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
@@ -1490,6 +1872,91 @@ func Validate_WebsiteSpec(
 
 	// field WebsiteSpec.Scheduling has no validation
 	// field WebsiteSpec.Pin has no validation
+
+	{ // field WebsiteSpec.Hosts
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 64).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil,
+				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
+					return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 230)
+				}); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) []string {
+				return oldObj.Hosts
+			})
+		errs = append(errs, fn(fldPath.Child("hosts"), obj.Hosts, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteSpec.RedirectToCanonical has no validation
+
+	{ // field WebsiteSpec.Routing
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteRouting,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteRouting(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *WebsiteRouting {
+				return &oldObj.Routing
+			})
+		errs = append(errs, fn(fldPath.Child("routing"), &obj.Routing, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSpec.TLS
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteTLS,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteTLS(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *WebsiteTLS {
+				return &oldObj.TLS
+			})
+		errs = append(errs, fn(fldPath.Child("tls"), &obj.TLS, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1851,6 +2318,48 @@ func Validate_WebsiteStatus(
 		errs = append(errs, fn(fldPath.Child("history"), obj.History, oldVal, oldObj != nil)...)
 	}
 
+	{ // field WebsiteStatus.Hosts
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []WebsiteHostStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 64).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *WebsiteHostStatus, b *WebsiteHostStatus) bool { return a.Name == b.Name }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
+				func(a *WebsiteHostStatus, b *WebsiteHostStatus) bool { return a.Name == b.Name }, validate.SemanticDeepEqual, Validate_WebsiteHostStatus); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteStatus) []WebsiteHostStatus {
+				return oldObj.Hosts
+			})
+		errs = append(errs, fn(fldPath.Child("hosts"), obj.Hosts, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -2154,6 +2663,93 @@ func Validate_WebsiteSyncStatus(
 				return oldObj.Completed
 			})
 		errs = append(errs, fn(fldPath.Child("completed"), obj.Completed, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteTLS_ = validate.NewUnionMembership(validate.NewUnionMember("secretRef"), validate.NewUnionMember("issuerRef"))
+
+// Validate_WebsiteTLS validates an instance of WebsiteTLS according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteTLS(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteTLS) (errs field.ErrorList) {
+
+	if e := validate.ZeroOrOneOfUnion(ctx, op, fldPath, obj, oldObj, zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteTLS_,
+		func(obj *WebsiteTLS) bool {
+			if obj == nil {
+				return false
+			}
+			return obj.SecretRef != nil
+		},
+		func(obj *WebsiteTLS) bool {
+			if obj == nil {
+				return false
+			}
+			return obj.IssuerRef != nil
+		}); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	{ // field WebsiteTLS.SecretRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SecretReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteTLS) *SecretReference {
+				return oldObj.SecretRef
+			})
+		errs = append(errs, fn(fldPath.Child("secretRef"), obj.SecretRef, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteTLS.IssuerRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *IssuerReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_IssuerReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteTLS) *IssuerReference {
+				return oldObj.IssuerRef
+			})
+		errs = append(errs, fn(fldPath.Child("issuerRef"), obj.IssuerRef, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -4,8 +4,6 @@
 package validation
 
 import (
-	"fmt"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -101,7 +99,10 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	}
 	errs = append(errs, validateServing(&spec.Serving, &old.Serving, path.Child("serving"))...)
 	check(spec.Service, old.Service, func() field.ErrorList {
-		return validateService(&spec.Service, path.Child("service"))
+		return validateService(&spec.Service, &old.Service, path.Child("service"))
+	})
+	check(hostUseOf(spec), hostUseOf(old), func() field.ErrorList {
+		return validateHostUse(hostUseOf(spec), path)
 	})
 	check(spec.Resources.Server, old.Resources.Server, func() field.ErrorList {
 		return validateResources(&spec.Resources.Server, path.Child("resources", "server"))
@@ -137,13 +138,6 @@ func validateDeploymentName(name string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-func validateService(service *website.WebsiteService, path *field.Path) field.ErrorList {
-	if service.NodePort != 0 && service.Type == website.ServiceTypeClusterIP {
-		return field.ErrorList{field.Forbidden(path.Child("nodePort"), fmt.Sprintf("may only be set when the type is %s or %s", website.ServiceTypeNodePort, website.ServiceTypeLoadBalancer))}
-	}
-	return nil
-}
-
 // validateStatus checks what differs from old.
 func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -165,6 +159,9 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 	}
 	if !apiequality.Semantic.DeepEqual(status.Sync, old.Sync) {
 		errs = append(errs, validateSync(status.Sync, path.Child("sync"))...)
+	}
+	if !apiequality.Semantic.DeepEqual(status.Hosts, old.Hosts) {
+		errs = append(errs, validateHostStatuses(status.Hosts, path.Child("hosts"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.History, old.History) {
 		errs = append(errs, validateHistory(status.History, path.Child("history"))...)

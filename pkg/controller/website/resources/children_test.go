@@ -386,6 +386,16 @@ func TestSelectorsNeverChange(t *testing.T) {
 	}
 }
 
+// TestServiceOfALoadBalancer: its class and annotations are those of the spec.
+func TestServiceOfALoadBalancer(t *testing.T) {
+	website := newWebsite()
+	website.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer, LoadBalancerClass: "example.com/internal", Annotations: map[string]string{"example.com/a": "b"}}
+	got := typed[corev1.Service](t, Service(website))
+	if class := got.Spec.LoadBalancerClass; class == nil || *class != "example.com/internal" || got.Annotations["example.com/a"] != "b" {
+		t.Errorf("class %v and annotations %v, want those of the spec", class, got.Annotations)
+	}
+}
+
 func TestAdminPortIsInNoService(t *testing.T) {
 	for _, port := range typed[corev1.Service](t, Service(newWebsite())).Spec.Ports {
 		if port.TargetPort != intstr.FromString("http") {

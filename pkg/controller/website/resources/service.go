@@ -26,14 +26,19 @@ func Service(website *v1beta1.Website) *corev1ac.ServiceApplyConfiguration {
 	if website.Spec.Service.NodePort != 0 {
 		port.WithNodePort(website.Spec.Service.NodePort)
 	}
+	spec := corev1ac.ServiceSpec().
+		// The types have the names of the Service types.
+		WithType(corev1.ServiceType(website.Spec.Service.Type)).
+		WithSelector(PodSelector(website)).
+		WithPorts(port)
+	if website.Spec.Service.LoadBalancerClass != "" {
+		spec.WithLoadBalancerClass(website.Spec.Service.LoadBalancerClass)
+	}
 	return corev1ac.Service(ServiceName(website), website.Namespace).
 		WithLabels(supportLabels(website)).
+		WithAnnotations(website.Spec.Service.Annotations).
 		WithOwnerReferences(ownerReference(website)).
-		WithSpec(corev1ac.ServiceSpec().
-			// The types have the names of the Service types.
-			WithType(corev1.ServiceType(website.Spec.Service.Type)).
-			WithSelector(PodSelector(website)).
-			WithPorts(port))
+		WithSpec(spec)
 }
 
 // NodePortToRestore returns the node port for a Service that has to be created

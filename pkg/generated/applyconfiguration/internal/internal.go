@@ -305,6 +305,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretName
       type:
         scalar: string
+- name: io.nevermosby.mycontroller.v1beta1.GatewayReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+    - name: sectionName
+      type:
+        scalar: string
 - name: io.nevermosby.mycontroller.v1beta1.GitReference
   map:
     fields:
@@ -320,6 +333,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tag
       type:
         scalar: string
+- name: io.nevermosby.mycontroller.v1beta1.IssuerReference
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+      default: Issuer
+    - name: name
+      type:
+        scalar: string
+      default: ""
 - name: io.nevermosby.mycontroller.v1beta1.Redirect
   map:
     fields:
@@ -356,6 +380,22 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus
+  map:
+    fields:
+    - name: certificateExpirationTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: routed
+      type:
+        scalar: boolean
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteRelease
   map:
     fields:
@@ -393,6 +433,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
       default: {}
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteRouting
+  map:
+    fields:
+    - name: gateway
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.GatewayReference
+    - name: ingressClassName
+      type:
+        scalar: string
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteScheduling
   map:
     fields:
@@ -411,13 +460,21 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteService
   map:
     fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: loadBalancerClass
+      type:
+        scalar: string
     - name: nodePort
       type:
         scalar: numeric
     - name: type
       type:
         scalar: string
-      default: NodePort
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteServing
   map:
     fields:
@@ -481,9 +538,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: deploymentName
       type:
         scalar: string
+    - name: hosts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: pin
       type:
         scalar: string
+    - name: redirectToCanonical
+      type:
+        scalar: boolean
     - name: replicas
       type:
         scalar: numeric
@@ -491,6 +557,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsiteResources
+      default: {}
+    - name: routing
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteRouting
       default: {}
     - name: scheduling
       type:
@@ -515,6 +585,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSync
       default: {}
+    - name: tls
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteTLS
+      default: {}
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteStatus
   map:
     fields:
@@ -538,6 +612,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.nevermosby.mycontroller.v1beta1.WebsiteRelease
           elementRelationship: atomic
+    - name: hosts
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus
+          elementRelationship: associative
+          keys:
+          - name
     - name: nodePort
       type:
         scalar: numeric
@@ -616,6 +698,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteTLS
+  map:
+    fields:
+    - name: issuerRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.IssuerReference
+    - name: secretRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -12,12 +12,21 @@ import (
 // WebsiteService configures the Service of the pods.
 type WebsiteServiceApplyConfiguration struct {
 	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
-	// Defaults to NodePort.
+	// Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is
+	// stored: setting hosts later does not change it.
 	Type *websitev1beta1.ServiceType `json:"type,omitempty"`
 	// nodePort is the port on every node, from 1 to 65535 and within the node
 	// port range of the cluster. It may only be set with the types NodePort and
 	// LoadBalancer. By default the cluster allocates one.
 	NodePort *int32 `json:"nodePort,omitempty"`
+	// loadBalancerClass is the class of the load balancer, a label name. It may only
+	// be set with the type LoadBalancer, and not change as long as that is the type.
+	// Defaults to the load balancer of the cloud provider.
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
+	// annotations are set on the Service, at most 4 KiB as JSON. Their keys must be
+	// allowed by --allowed-service-annotations of website-apiserver, and setting them
+	// requires expose. Defaults to none.
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // WebsiteServiceApplyConfiguration constructs a declarative configuration of the WebsiteService type for use with
@@ -39,5 +48,27 @@ func (b *WebsiteServiceApplyConfiguration) WithType(value websitev1beta1.Service
 // If called multiple times, the NodePort field is set to the value of the last call.
 func (b *WebsiteServiceApplyConfiguration) WithNodePort(value int32) *WebsiteServiceApplyConfiguration {
 	b.NodePort = &value
+	return b
+}
+
+// WithLoadBalancerClass sets the LoadBalancerClass field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LoadBalancerClass field is set to the value of the last call.
+func (b *WebsiteServiceApplyConfiguration) WithLoadBalancerClass(value string) *WebsiteServiceApplyConfiguration {
+	b.LoadBalancerClass = &value
+	return b
+}
+
+// WithAnnotations puts the entries into the Annotations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Annotations field,
+// overwriting an existing map entries in Annotations field with the same key.
+func (b *WebsiteServiceApplyConfiguration) WithAnnotations(entries map[string]string) *WebsiteServiceApplyConfiguration {
+	if b.Annotations == nil && len(entries) > 0 {
+		b.Annotations = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.Annotations[k] = v
+	}
 	return b
 }

@@ -42,6 +42,23 @@ type WebsiteSpecApplyConfiguration struct {
 	// removing pin publishes the newest commit at once. POST to the subresource
 	// rollback sets it. Defaults to none.
 	Pin *string `json:"pin,omitempty"`
+	// hosts are the host names of the site, at most 64, the canonical one first:
+	// DNS names in lower case with at least one dot, of at most 230 characters. The
+	// first label may be "*", for all names below that no Website names. Of two
+	// Websites with the same host, in any namespaces, the older one has it.
+	// Defaults to none.
+	Hosts []string `json:"hosts,omitempty"`
+	// redirectToCanonical redirects requests for the other hosts to the first one,
+	// which must have no wildcard, with the status code 301. It has no effect with
+	// an Ingress. Defaults to false.
+	RedirectToCanonical *bool `json:"redirectToCanonical,omitempty"`
+	// routing selects what routes requests for the hosts to the site. It may only
+	// be set with hosts.
+	Routing *WebsiteRoutingApplyConfiguration `json:"routing,omitempty"`
+	// tls selects the certificate of the hosts. It may only be set with hosts.
+	// Without it, the hosts are served by the listeners of the Gateway, with the
+	// certificates that these have, or by an Ingress without TLS.
+	TLS *WebsiteTLSApplyConfiguration `json:"tls,omitempty"`
 }
 
 // WebsiteSpecApplyConfiguration constructs a declarative configuration of the WebsiteSpec type for use with
@@ -127,5 +144,39 @@ func (b *WebsiteSpecApplyConfiguration) WithScheduling(value *WebsiteSchedulingA
 // If called multiple times, the Pin field is set to the value of the last call.
 func (b *WebsiteSpecApplyConfiguration) WithPin(value string) *WebsiteSpecApplyConfiguration {
 	b.Pin = &value
+	return b
+}
+
+// WithHosts adds the given value to the Hosts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Hosts field.
+func (b *WebsiteSpecApplyConfiguration) WithHosts(values ...string) *WebsiteSpecApplyConfiguration {
+	for i := range values {
+		b.Hosts = append(b.Hosts, values[i])
+	}
+	return b
+}
+
+// WithRedirectToCanonical sets the RedirectToCanonical field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RedirectToCanonical field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithRedirectToCanonical(value bool) *WebsiteSpecApplyConfiguration {
+	b.RedirectToCanonical = &value
+	return b
+}
+
+// WithRouting sets the Routing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Routing field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithRouting(value *WebsiteRoutingApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.Routing = value
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithTLS(value *WebsiteTLSApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.TLS = value
 	return b
 }

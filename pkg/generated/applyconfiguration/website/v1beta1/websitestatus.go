@@ -32,15 +32,18 @@ type WebsiteStatusApplyConfiguration struct {
 	// nodePort is the port of the Service on every node, from 1 to 65535, if it
 	// has one.
 	NodePort *int32 `json:"nodePort,omitempty"`
-	// urls are the addresses of the site, at most 16, preferred first.
+	// urls are the addresses of the site, at most 16, preferred first. The address
+	// of a host is listed once a request for it returned a published commit.
 	Urls []string `json:"urls,omitempty"`
-	// conditions are Ready, which summarizes the others, Available,
-	// Progressing and Synced.
+	// conditions are Ready, which summarizes the pods and the Service, Available,
+	// Progressing, Synced and, with hosts, Routed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// sync is the last request to the subresource sync.
 	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`
 	// history contains the last published commits, at most 10, newest first.
 	History []WebsiteReleaseApplyConfiguration `json:"history,omitempty"`
+	// hosts are what was observed of the hosts of the spec, in the same order.
+	Hosts []WebsiteHostStatusApplyConfiguration `json:"hosts,omitempty"`
 }
 
 // WebsiteStatusApplyConfiguration constructs a declarative configuration of the WebsiteStatus type for use with
@@ -153,6 +156,19 @@ func (b *WebsiteStatusApplyConfiguration) WithHistory(values ...*WebsiteReleaseA
 			panic("nil value passed to WithHistory")
 		}
 		b.History = append(b.History, *values[i])
+	}
+	return b
+}
+
+// WithHosts adds the given value to the Hosts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Hosts field.
+func (b *WebsiteStatusApplyConfiguration) WithHosts(values ...*WebsiteHostStatusApplyConfiguration) *WebsiteStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHosts")
+		}
+		b.Hosts = append(b.Hosts, *values[i])
 	}
 	return b
 }
