@@ -24,6 +24,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
 
@@ -54,6 +55,8 @@ type Config struct {
 	LargeWrites *largewrites.Limiter
 	// Snapshots is the schedule of snapshots of the store. Nil if there is none.
 	Snapshots *backup.Schedule
+	// FieldRules is what the flags say about fields of Websites.
+	FieldRules registry.FieldRules
 }
 
 // CompletedConfig is a Config with every default filled in. Only Complete makes
@@ -73,6 +76,7 @@ type completedConfig struct {
 	registrar   *registration.Registrar
 	largeWrites *largewrites.Limiter
 	snapshots   *backup.Schedule
+	fieldRules  registry.FieldRules
 }
 
 // Server is website-apiserver.
@@ -101,6 +105,7 @@ func (c *Config) Complete() CompletedConfig {
 		registrar:   c.Registrar,
 		largeWrites: c.LargeWrites,
 		snapshots:   c.Snapshots,
+		fieldRules:  c.FieldRules,
 	}}
 }
 
@@ -112,7 +117,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("creating the generic API server: %w", err)
 	}
 
-	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter, c.generic.Authorization.Authorizer)
+	websites, err := storage.NewStorage(c.scheme, c.generic.RESTOptionsGetter, c.generic.Authorization.Authorizer, c.fieldRules)
 	if err != nil {
 		return nil, err
 	}

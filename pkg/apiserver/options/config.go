@@ -65,7 +65,7 @@ func (o CompletedOptions) WithEtcdFailure(failure func() error) CompletedOptions
 
 // Validate returns every mistake in the flags, joined; nil if there is none.
 func (o CompletedOptions) Validate() error {
-	return errors.Join(append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEmbeddedEtcd(), o.validateRegistration())...)...)
+	return errors.Join(append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEmbeddedEtcd(), o.validateRegistration(), o.validateFieldRules())...)...)
 }
 
 // Config returns the server's configuration. It waits until the host cluster can be
@@ -142,7 +142,7 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err != nil {
 		return nil, err
 	}
-	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted, Peers: replicas, Registrar: registrar, LargeWrites: limiter, Snapshots: snapshots}, nil
+	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted, Peers: replicas, Registrar: registrar, LargeWrites: limiter, Snapshots: snapshots, FieldRules: o.fieldRules()}, nil
 }
 
 // clone returns a copy that may be changed while it is applied.

@@ -72,6 +72,11 @@ type Options struct {
 	// ServingCertificateDuration is the lifetime of generated serving certificates.
 	// Defaults to 90 days.
 	ServingCertificateDuration time.Duration
+	// AuthorizeHosts requires a permission for every host of a Website.
+	AuthorizeHosts bool
+	// AllowedServiceAnnotations are the keys, or prefixes that end with "*", of the
+	// annotations that Services of Websites may have.
+	AllowedServiceAnnotations []string
 	// Logs holds the format and verbosity of the log.
 	Logs *logsapi.LoggingConfiguration
 
@@ -140,6 +145,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.addRegistrationFlags(sets.FlagSet("registration"))
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(sets.FlagSet("authorization"))
+	o.addFieldFlags(sets.FlagSet("websites"))
 	o.Recommended.Audit.AddFlags(sets.FlagSet("auditing"))
 	o.Recommended.Features.AddFlags(sets.FlagSet("features"))
 	o.Recommended.CoreAPI.AddFlags(sets.FlagSet("core API"))

@@ -19,18 +19,19 @@ import (
 
 // FieldAuthorizer rejects values of fields that take more than the permission to
 // write Websites: references to Secrets that the requesting user cannot read, which a
-// pod would send to a server of the user's choice, exposure, and tolerations.
+// pod would send to a server of the user's choice, exposure, hosts, and tolerations.
 type FieldAuthorizer struct {
 	authorizer authorizer.UnconditionalAuthorizer
+	rules      FieldRules
 }
 
 // NewFieldAuthorizer returns one that uses authorizer. It returns an error if
 // authorizer is nil, since nothing would be rejected.
-func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer) (*FieldAuthorizer, error) {
+func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules FieldRules) (*FieldAuthorizer, error) {
 	if authorizer == nil {
 		return nil, errors.New("no authorizer is configured, so fields of Websites cannot be authorized: configure authorization")
 	}
-	return &FieldAuthorizer{authorizer: authorizer}, nil
+	return &FieldAuthorizer{authorizer: authorizer, rules: rules}, nil
 }
 
 // OnCreate returns a validation of new Websites that authorizes their fields and
@@ -79,15 +80,19 @@ func toWebsite(obj runtime.Object) (*website.Website, error) {
 // authorize checks the permissions for the fields of w that differ from old, which
 // is nil on creation.
 func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website) error {
-	required := requiredPermissions(w, old)
-	if len(required) == 0 {
+	before := &website.WebsiteSpec{}
+	if old != nil {
+		before = &old.Spec
+	}
+	errs := a.rules.validate(&w.Spec, before)
+	required := requiredPermissions(w, before, a.rules)
+	if len(required) == 0 && len(errs) == 0 {
 		return nil
 	}
 	requester, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
 		return apierrors.NewInternalError(errors.New("authorizing the fields of Websites: the request has no user"))
 	}
-	var errs field.ErrorList
 	for _, p := range required {
 		allowed, err := a.allows(ctx, requester, w.Namespace, p)
 		if err != nil {

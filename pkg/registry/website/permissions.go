@@ -1,6 +1,7 @@
 package website
 
 import (
+	"maps"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -11,7 +12,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// Verbs on websites, besides those of requests.
+// Verbs besides those of requests.
 const (
 	// verbExpose permits load balancers and chosen node ports, of which the cluster
 	// has few and some cost money.
@@ -19,9 +20,14 @@ const (
 	// verbSchedule permits tolerations, by which pods run on nodes that are
 	// reserved for others.
 	verbSchedule = "schedule"
+	// verbUse permits hosts. There are no objects of this resource: its names are hosts.
+	verbUse = "use"
 )
 
-var websites = v1beta1.SchemeGroupVersion.WithResource("websites")
+var (
+	websites     = v1beta1.SchemeGroupVersion.WithResource("websites")
+	websiteHosts = v1beta1.SchemeGroupVersion.WithResource("websitehosts")
+)
 
 // permission is what a user needs to set a field to its value.
 type permission struct {
@@ -33,15 +39,11 @@ type permission struct {
 	name     string
 }
 
-// requiredPermissions lists what a user needs to write w in place of old, which is
-// nil on creation. Unchanged values require nothing.
-func requiredPermissions(w, old *website.Website) []permission {
-	var before website.WebsiteSpec
-	if old != nil {
-		before = old.Spec
-	}
+// requiredPermissions lists what a user needs to write w in place of a spec, which is
+// empty on creation. Unchanged values require nothing.
+func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules FieldRules) []permission {
 	var required []permission
-	for _, r := range changedReferences(&w.Spec, &before) {
+	for _, r := range changedReferences(&w.Spec, before) {
 		required = append(required, permission{path: r.path, verb: "get", resource: r.resource, name: r.name})
 	}
 	onWebsite := func(verb string, path ...string) {
@@ -53,6 +55,16 @@ func requiredPermissions(w, old *website.Website) []permission {
 	}
 	if service.NodePort != 0 && service.NodePort != before.Service.NodePort {
 		onWebsite(verbExpose, "service", "nodePort")
+	}
+	if len(service.Annotations) > 0 && !maps.Equal(service.Annotations, before.Service.Annotations) {
+		onWebsite(verbExpose, "service", "annotations")
+	}
+	if rules.AuthorizeHosts {
+		for i, host := range w.Spec.Hosts {
+			if !slices.Contains(before.Hosts, host) {
+				required = append(required, permission{path: field.NewPath("spec", "hosts").Index(i), verb: verbUse, resource: websiteHosts, name: host})
+			}
+		}
 	}
 	for _, toleration := range scheduling.Tolerations {
 		if !slices.ContainsFunc(before.Scheduling.Tolerations, equalTo(toleration)) {

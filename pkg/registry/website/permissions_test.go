@@ -40,6 +40,8 @@ func TestRequiredPermissions(t *testing.T) {
 	tests := map[string]struct {
 		old, updated tweak
 		want         []string
+		// anyHost is true where hosts are not authorized.
+		anyHost bool
 	}{
 		"new: defaults":           {updated: func(*website.Website) {}},
 		"new: ClusterIP":          {updated: service(website.ServiceTypeClusterIP, 0)},
@@ -68,6 +70,22 @@ func TestRequiredPermissions(t *testing.T) {
 		"toleration added":             {old: tolerating("gpu"), updated: tolerating("gpu", "edge"), want: []string{schedule}},
 		"toleration removed":           {old: tolerating("gpu", "edge"), updated: tolerating("edge")},
 		"tolerations in another order": {old: tolerating("gpu", "edge"), updated: tolerating("edge", "gpu")},
+		"hosts added": {
+			old: hosts("a.example.com", "b.example.com"), updated: hosts("*.example.com", "b.example.com", "c.example.com"),
+			want: []string{"use websitehosts *.example.com for spec.hosts[0]", "use websitehosts c.example.com for spec.hosts[2]"},
+		},
+		"hosts in another order": {old: hosts("a.example.com", "b.example.com"), updated: hosts("b.example.com", "a.example.com")},
+		"hosts of a new Website": {updated: hosts("a.example.com"), want: []string{"use websitehosts a.example.com for spec.hosts[0]"}},
+		"any host":               {updated: hosts("a.example.com"), anyHost: true},
+		"service annotation added": {old: service(website.ServiceTypeLoadBalancer, 0), updated: func(w *website.Website) {
+			service(website.ServiceTypeLoadBalancer, 0)(w)
+			w.Spec.Service.Annotations = map[string]string{"example.com/a": "b"}
+		}, want: []string{"expose websites kubia for spec.service.annotations"}},
+		"certificate": {updated: withCertificate("cert"), want: []string{"get secrets cert for spec.tls.secretRef"}},
+		"certificate for another host": {old: withCertificate("cert"), anyHost: true, updated: func(w *website.Website) {
+			withCertificate("cert")(w)
+			w.Spec.Hosts = []string{"a.example.com"}
+		}, want: []string{"get secrets cert for spec.tls.secretRef"}},
 		"toleration of one effect widened": {old: func(w *website.Website) {
 			tolerating("gpu")(w)
 			w.Spec.Scheduling.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
@@ -75,12 +93,12 @@ func TestRequiredPermissions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var old *website.Website
+			old := &website.WebsiteSpec{}
 			if test.old != nil {
-				old = newWebsite(test.old)
+				old = &newWebsite(test.old).Spec
 			}
 			var got []string
-			for _, p := range requiredPermissions(newWebsite(test.updated), old) {
+			for _, p := range requiredPermissions(newWebsite(test.updated), old, FieldRules{AuthorizeHosts: !test.anyHost}) {
 				got = append(got, p.verb+" "+p.resource.Resource+" "+p.name+" for "+p.path.String())
 			}
 			if !slices.Equal(got, test.want) {

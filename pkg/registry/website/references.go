@@ -8,7 +8,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// objectReference is an object of the Website's namespace whose content its pods use.
+// objectReference is an object of the Website's namespace whose content its pods, or the
+// Gateway of its hosts, use.
 type objectReference struct {
 	// resource is the type of the object, as authorizers know it.
 	resource schema.GroupVersionResource
@@ -34,8 +35,14 @@ type gitRecipients struct {
 	Scope      website.CredentialScope
 }
 
-// referencesOf lists the objects that a spec refers to. Every field that has
-// pods use an object with the kubelet's permissions belongs here.
+// certificateRecipients decide who proves with a certificate which host it is.
+type certificateRecipients struct {
+	Hosts   []string
+	Routing website.WebsiteRouting
+}
+
+// referencesOf lists the objects that a spec refers to. Every field that has others use
+// an object with their own permissions belongs here.
 func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
 	if source := &spec.Source; source.SecretRef != nil {
@@ -52,6 +59,14 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 			reference.resource, reference.name = secrets, ca.SecretName
 		}
 		references = append(references, reference)
+	}
+	if spec.TLS.SecretRef != nil {
+		references = append(references, objectReference{
+			resource:   secrets,
+			name:       spec.TLS.SecretRef.Name,
+			path:       field.NewPath("spec", "tls", "secretRef"),
+			recipients: certificateRecipients{Hosts: spec.Hosts, Routing: spec.Routing},
+		})
 	}
 	return references
 }

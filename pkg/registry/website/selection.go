@@ -27,6 +27,8 @@ const (
 	// readyField is not a field of the type, but the status of its condition Ready.
 	readyField  = "status.ready"
 	commitField = "status.commit"
+	// hostField is not for clients: a Website has several values of it.
+	hostField = "spec.hosts"
 )
 
 // selectable returns the values of the fields that have an index, by field.
@@ -70,9 +72,42 @@ func MatchWebsite(label labels.Selector, field fields.Selector) storage.Selectio
 	}
 }
 
+// MatchHost selects the Websites that may name a host: all where there is no index.
+func MatchHost(host string) storage.SelectionPredicate {
+	return storage.SelectionPredicate{
+		Label:       labels.Everything(),
+		Field:       hostSelector{Selector: fields.Everything(), host: host},
+		GetAttrs:    GetAttrs,
+		IndexFields: []string{hostField},
+	}
+}
+
+// hostSelector leads to the index of hosts, and leaves out nothing that is found there:
+// the watch cache keeps one value per field, and a Website has several hosts.
+type hostSelector struct {
+	fields.Selector
+	host string
+}
+
+// Empty is false: an empty selector is looked up in no index.
+func (hostSelector) Empty() bool { return false }
+
+// RequiresExactMatch returns the host.
+func (s hostSelector) RequiresExactMatch(field string) (string, bool) {
+	return s.host, field == hostField
+}
+
 // Indexers keep lists by field from reading every Website in the watch cache.
 func Indexers() *cache.Indexers {
-	indexers := cache.Indexers{}
+	indexers := cache.Indexers{
+		storage.FieldIndex(hostField): func(obj any) ([]string, error) {
+			w, ok := obj.(*website.Website)
+			if !ok {
+				return nil, fmt.Errorf("indexing Websites: got a %T", obj)
+			}
+			return w.Spec.Hosts, nil
+		},
+	}
 	for field, value := range selectable {
 		indexers[storage.FieldIndex(field)] = indexBy(value)
 	}

@@ -76,7 +76,8 @@ func TestIndexesMatchFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	indexers, predicate := *Indexers(), MatchWebsite(labels.Everything(), fields.Everything())
-	if len(indexers) != len(predicate.IndexFields) {
+	// That of hosts is for MatchHost.
+	if len(indexers) != len(predicate.IndexFields)+1 {
 		t.Errorf("%d indexers for the fields %v", len(indexers), predicate.IndexFields)
 	}
 	for _, field := range predicate.IndexFields {
@@ -99,5 +100,26 @@ func TestIndexesMatchFields(t *testing.T) {
 		if got := trigger(&website.WebsiteList{}); got != "" {
 			t.Errorf("trigger of %s for a list = %q, want nothing", field, got)
 		}
+	}
+}
+
+// TestMatchHost: the index and the predicate agree on each host of a Website.
+func TestMatchHost(t *testing.T) {
+	w := newWebsite(hosts("a.example.com", "*.example.com"))
+	index := (*Indexers())[storage.FieldIndex("spec.hosts")]
+	for host, want := range map[string]bool{"a.example.com": true, "*.example.com": true, "b.example.com": false} {
+		predicate := MatchHost(host)
+		if matches, err := predicate.Matches(w); err != nil || !matches {
+			t.Errorf("%s: what the index finds is left out (%v)", host, err)
+		}
+		if values := predicate.MatcherIndex(t.Context()); len(values) != 1 || values[0].IndexName != storage.FieldIndex("spec.hosts") || values[0].Value != host {
+			t.Errorf("%s is looked up by %v, want the index of hosts", host, values)
+		}
+		if values, err := index(w); err != nil || slices.Contains(values, host) != want {
+			t.Errorf("the index has %v (%v) for %s", values, err, host)
+		}
+	}
+	if _, err := index(&metav1.Status{}); err == nil {
+		t.Error("a Status was indexed")
 	}
 }

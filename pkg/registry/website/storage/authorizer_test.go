@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
+
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 // TestAttributesOfAuthorization: those of the requesting user, groups and all.
@@ -42,7 +44,7 @@ func TestReferenceWithoutAnAnswer(t *testing.T) {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
 		t.Errorf("without a user: %v, want an internal error", err)
 	}
-	if _, err := NewStorage(nil, nil, nil); err == nil {
+	if _, err := NewStorage(nil, nil, nil, registry.FieldRules{}); err == nil {
 		t.Error("there is a storage without an authorizer")
 	}
 }

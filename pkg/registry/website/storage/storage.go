@@ -37,6 +37,7 @@ type REST struct {
 	*genericregistry.Store
 	fields *registry.FieldAuthorizer
 	names  deploymentNames
+	hosts  hostHolders
 }
 
 var (
@@ -55,21 +56,22 @@ func (*REST) Categories() []string { return []string{"all"} }
 // Create stores a new Website if the requesting user may set its fields and its
 // Deployment's name is free.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	return r.Store.Create(ctx, obj, r.fields.OnCreate(r.names.onCreate(createValidation)), options)
+	return r.Store.Create(ctx, obj, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))), options)
 }
 
 // Update changes a Website, or creates it by server-side apply, if the requesting
 // user may set the fields that change.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(createValidation)), r.fields.OnUpdate(updateValidation), forceAllowCreate, options)
+	return r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
+		r.fields.OnUpdate(r.hosts.onUpdate(updateValidation)), forceAllowCreate, options)
 }
 
 // NewStorage returns the storage of Websites, whose versions scheme knows, in
-// the backend that optsGetter describes. authorizer decides which fields users
+// the backend that optsGetter describes. authorizer and rules decide which fields users
 // may set. It returns an error if authorizer is nil, or if the configuration of the
 // backend is incomplete.
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer) (*WebsiteStorage, error) {
-	fields, err := registry.NewFieldAuthorizer(authorizer)
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer, rules registry.FieldRules) (*WebsiteStorage, error) {
+	fields, err := registry.NewFieldAuthorizer(authorizer, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	syncStore.UpdateStrategy = registry.NewSyncStrategy(strategy)
 
 	return &WebsiteStorage{
-		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store: store}},
+		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store: store}, hosts: hostHolders{store: store, authorizer: authorizer}},
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
 		Sync:     newSyncREST(&syncStore, clock.RealClock{}),

@@ -23,6 +23,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 // newStorage returns the storage over an etcd of its own, read through
@@ -34,6 +35,12 @@ func newStorage(t *testing.T, decorator generic.StorageDecorator) *WebsiteStorag
 
 // newStorageWithPolicy is newStorage with an authorizer of references.
 func newStorageWithPolicy(t *testing.T, policy authorizer.UnconditionalAuthorizer, decorator generic.StorageDecorator) *WebsiteStorage {
+	t.Helper()
+	return newStorageWithRules(t, policy, registry.FieldRules{}, decorator)
+}
+
+// newStorageWithRules is newStorageWithPolicy with rules about fields.
+func newStorageWithRules(t *testing.T, policy authorizer.UnconditionalAuthorizer, rules registry.FieldRules, decorator generic.StorageDecorator) *WebsiteStorage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
@@ -50,7 +57,7 @@ func newStorageWithPolicy(t *testing.T, policy authorizer.UnconditionalAuthorize
 		Decorator:               decorator,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          website.GroupName + "/websites",
-	}, policy)
+	}, policy, rules)
 	if err != nil {
 		t.Fatal(err)
 	}

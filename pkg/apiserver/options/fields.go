@@ -1,0 +1,40 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+func (o *Options) addFieldFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.AuthorizeHosts, "authorize-hosts", o.AuthorizeHosts,
+		"Require the verb use on websitehosts.mycontroller.nevermosby.io, with the host as name, from users who add a host to spec.hosts. If false, any user who may write a Website may set any host that no older Website has.")
+	flags.StringSliceVar(&o.AllowedServiceAnnotations, "allowed-service-annotations", o.AllowedServiceAnnotations,
+		`The keys of annotations that are allowed in spec.service.annotations, separated by commas. A key that ends with "*" allows all keys with that prefix. If empty, no annotations are allowed.`)
+}
+
+// validateFieldRules requires full keys, or prefixes with a domain: what allows all
+// annotations would allow those of other controllers as well.
+func (o CompletedOptions) validateFieldRules() error {
+	var errs []error
+	for _, key := range o.AllowedServiceAnnotations {
+		prefix, isPrefix := strings.CutSuffix(key, "*")
+		domain, _, hasDomain := strings.Cut(prefix, "/")
+		switch {
+		case isPrefix && (!hasDomain || len(utilvalidation.IsDNS1123Subdomain(domain)) > 0):
+			errs = append(errs, fmt.Errorf(`--allowed-service-annotations: %q must name a domain before the "*", such as example.com/*`, key))
+		case !isPrefix && len(utilvalidation.IsQualifiedName(strings.ToLower(key))) > 0:
+			errs = append(errs, fmt.Errorf("--allowed-service-annotations: %q is not the key of an annotation", key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o CompletedOptions) fieldRules() website.FieldRules {
+	return website.FieldRules{AuthorizeHosts: o.AuthorizeHosts, ServiceAnnotations: o.AllowedServiceAnnotations}
+}

@@ -1,0 +1,109 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// hostHolders warns about hosts that another Website has. It is not an error: the other
+// one may be about to give the host up.
+type hostHolders struct {
+	store      *genericregistry.Store
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+// onCreate returns a validation of new Websites that warns and then runs validate, which
+// may be nil.
+func (h hostHolders) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		if w, ok := obj.(*website.Website); ok {
+			h.warn(ctx, w, nil)
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj)
+	}
+}
+
+// onUpdate is as onCreate for hosts that are added.
+func (h hostHolders) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		w, isWebsite := obj.(*website.Website)
+		previous, wasWebsite := old.(*website.Website)
+		if isWebsite && wasWebsite {
+			h.warn(ctx, w, previous.Spec.Hosts)
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj, old)
+	}
+}
+
+func (h hostHolders) warn(ctx context.Context, w *website.Website, known []string) {
+	for i, host := range w.Spec.Hosts {
+		if slices.Contains(known, host) {
+			continue
+		}
+		if holder := h.holder(ctx, w, host); holder != nil {
+			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d]: %s has the host %q: requests for it do not reach this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))
+		}
+	}
+}
+
+// holder returns the oldest other Website with a host, in any namespace, if it is older
+// than w. It reads from an index of the watch cache. Without an answer there is no warning.
+func (h hostHolders) holder(ctx context.Context, w *website.Website, host string) *website.Website {
+	everywhere := genericapirequest.WithNamespace(ctx, "")
+	list, err := h.store.ListPredicate(everywhere, registry.MatchHost(host), &metainternalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The hosts of a Website are not compared with those of others: Websites cannot be listed", "website", klog.KObj(w), "err", err)
+		return nil
+	}
+	var oldest *website.Website
+	for i := range list.(*website.WebsiteList).Items {
+		other := &list.(*website.WebsiteList).Items[i]
+		if slices.Contains(other.Spec.Hosts, host) && other.UID != w.UID && other.DeletionTimestamp.IsZero() &&
+			website.IsOlder(other, w) && (oldest == nil || website.IsOlder(other, oldest)) {
+			oldest = other
+		}
+	}
+	return oldest
+}
+
+// describe names a Website if the user may read it.
+func (h hostHolders) describe(ctx context.Context, w, other *website.Website) string {
+	const untold = "another Website"
+	requester, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return untold
+	}
+	resource := v1beta1.SchemeGroupVersion.WithResource("websites")
+	decision, _, _ := h.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: requester, Verb: "get", Namespace: other.Namespace, Name: other.Name,
+		APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, ResourceRequest: true,
+	})
+	switch {
+	case decision != authorizer.DecisionAllow:
+		return untold
+	case other.Namespace == w.Namespace:
+		return fmt.Sprintf("the Website %q of this namespace", other.Name)
+	default:
+		return fmt.Sprintf("the Website %q of namespace %q", other.Name, other.Namespace)
+	}
+}

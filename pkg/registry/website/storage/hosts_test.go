@@ -1,0 +1,127 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
+)
+
+// warned records the warnings of a request.
+type warned struct{ texts []string }
+
+func (w *warned) AddWarning(_, text string) { w.texts = append(w.texts, text) }
+
+func recording(ctx context.Context) (context.Context, *warned) {
+	recorder := &warned{}
+	return warning.WithWarningRecorder(ctx, recorder), recorder
+}
+
+func withHosts(namespace, name string, hosts ...string) func(*website.Website) {
+	return func(w *website.Website) {
+		w.Namespace, w.Name, w.Spec.DeploymentName, w.Spec.Hosts = namespace, name, name, hosts
+	}
+}
+
+// TestHostsOfOthers: who adds a host that an older Website has is warned, and told which
+// one if the user may read it.
+func TestHostsOfOthers(t *testing.T) {
+	s := newStorageWithPolicy(t, &policy{allowed: []string{"rich/first"}}, genericregistry.StorageWithCacher())
+	waitUntil(t, "the watch cache is filled", func() bool { return s.Website.ReadinessCheckFunc() == nil })
+	in := func(namespace, user string) context.Context {
+		return as(genericapirequest.WithNamespace(requestContext("v1beta1", ""), namespace), user)
+	}
+	if _, err := s.Website.Create(in("default", poor), newWebsite(withHosts("default", "first", "a.example.com", "*.example.com")), nil, &metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitCached(t, s, "first", 1)
+
+	const consequence = `has the host "a.example.com": requests for it do not reach this Website until the other one gives it up`
+	tests := map[string]struct {
+		user, namespace string
+		hosts           []string
+		want            []string
+	}{
+		"readable, same namespace": {user: rich, namespace: "default", hosts: []string{"b.example.com", "a.example.com"}, want: []string{`spec.hosts[1]: the Website "first" of this namespace ` + consequence}},
+		"readable, elsewhere":      {user: rich, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0]: the Website "first" of namespace "default" ` + consequence}},
+		"not readable":             {user: poor, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0]: another Website ` + consequence}},
+		"another host":             {user: rich, namespace: "default", hosts: []string{"b.example.com"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			second := newWebsite(withHosts(test.namespace, "second", test.hosts...))
+			ctx, created := recording(in(test.namespace, test.user))
+			if _, err := s.Website.Create(ctx, second, nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(created.texts, test.want) {
+				t.Errorf("created with the warnings %q, want %q", created.texts, test.want)
+			}
+		})
+	}
+}
+
+// TestHostsAddedLater: a Website is warned of the hosts that it adds, not of those that it
+// has, and an older one is not warned.
+func TestHostsAddedLater(t *testing.T) {
+	// Without a cache, which may show the hosts of the previous update.
+	s := newStorage(t, generic.UndecoratedStorage)
+	mustCreate(t, s, newWebsite(withHosts("default", "a-first", "a.example.com")))
+	mustCreate(t, s, newWebsite(withHosts("default", "b-second", "b.example.com")))
+	adding := func(name string, hosts ...string) []string {
+		ctx, updated := recording(as(requestContext("v1beta1", ""), rich))
+		if _, _, err := s.Website.Update(ctx, name, changed(func(w *website.Website) { w.Spec.Hosts = hosts }), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return updated.texts
+	}
+	if warnings := adding("b-second", "b.example.com", "a.example.com"); len(warnings) != 1 {
+		t.Errorf("adding a host of an older Website: %q, want one warning", warnings)
+	}
+	if warnings := adding("b-second", "a.example.com"); len(warnings) != 0 {
+		t.Errorf("keeping it: %q, want no warning", warnings)
+	}
+	if warnings := adding("a-first", "a.example.com", "b.example.com"); len(warnings) != 0 {
+		t.Errorf("adding a host of a younger Website: %q, want no warning", warnings)
+	}
+}
+
+// TestFieldRules: hosts and annotations that the flags restrict, in both versions.
+func TestFieldRules(t *testing.T) {
+	rules := registry.FieldRules{AuthorizeHosts: true, ServiceAnnotations: []string{"example.com/a-*", "b"}}
+	annotation := func(key string) func(*website.Website) {
+		return func(w *website.Website) { w.Spec.Service.Annotations = map[string]string{key: "x"} }
+	}
+	tests := map[string]struct {
+		tweak func(*website.Website)
+		want  string
+	}{
+		"host with permission":    {tweak: withHosts("default", "kubia", "rich.example.com")},
+		"host without permission": {tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), want: `spec.hosts[1]: Forbidden: requires use on websitehosts "b.example.com" in namespace "default": ask for a role that grants it`},
+		"annotation by prefix":    {tweak: annotation("example.com/a-b")},
+		"annotation by key":       {tweak: annotation("b")},
+		"other annotation":        {tweak: annotation("example.com/b"), want: "spec.service.annotations[example.com/b]: Forbidden: is not allowed in this cluster: remove it, or add its key to --allowed-service-annotations of website-apiserver"},
+	}
+	s := newStorageWithRules(t, &policy{allowed: []string{"rich/kubia", "rich/rich.example.com"}}, rules, generic.UndecoratedStorage)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() { deleteAll(t, s) })
+			for _, version := range []string{"v1beta1", "v1alpha1"} {
+				want := test.want
+				if version == "v1alpha1" && want != "" {
+					want = "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + want
+				}
+				_, err := s.Website.Create(as(requestContext(version, ""), rich), newWebsite(test.tweak), nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				checkRefused(t, err, want)
+			}
+		})
+	}
+}
