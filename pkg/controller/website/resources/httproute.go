@@ -1,0 +1,133 @@
+package resources
+
+import (
+	"net/http"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+const (
+	// suffixCanonical and suffixHTTPS follow the names of routes that redirect.
+	suffixCanonical = ".canonical"
+	suffixHTTPS     = ".https"
+
+	// maxParents is how many parents an HTTPRoute may have.
+	maxParents = 32
+)
+
+type (
+	httpRoute       = gatewayv1ac.HTTPRouteApplyConfiguration
+	httpRouteFilter = gatewayv1ac.HTTPRouteFilterApplyConfiguration
+	parents         = []*gatewayv1ac.ParentReferenceApplyConfiguration
+)
+
+// HTTPRoutes builds the routes of a Website: for each group of hosts one to the Service and,
+// where these are wanted, redirects to the canonical host and to https.
+func (r *HostRoutes) HTTPRoutes() []*httpRoute {
+	canonical := Canonical(r.Website, r.Hosts)
+	var routes []*httpRoute
+	for i, hosts := range r.groups() {
+		name := groupName(r.Website, i)
+		serving, redirecting := r.parents(i, hosts)
+		served, redirected := hosts, []string(nil)
+		if canonical != "" {
+			served = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return host != canonical })
+			redirected = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return host == canonical })
+		}
+		if len(served) > 0 {
+			routes = append(routes, r.route(name, served, serving, gatewayv1ac.HTTPRouteRule().WithBackendRefs(serviceBackend(r.Website))))
+		}
+		if len(redirected) > 0 {
+			routes = append(routes, r.route(name+suffixCanonical, redirected, serving, gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical))))
+		}
+		if len(redirecting) > 0 {
+			toHTTPS := redirectFilter(canonical)
+			toHTTPS.RequestRedirect.WithScheme("https")
+			if port := r.Port(gatewayv1.HTTPSProtocolType); port != webTLSPort {
+				toHTTPS.RequestRedirect.WithPort(gatewayv1.PortNumber(port))
+			}
+			routes = append(routes, r.route(name+suffixHTTPS, hosts, redirecting, gatewayv1ac.HTTPRouteRule().WithFilters(toHTTPS)))
+		}
+	}
+	return routes
+}
+
+func (r *HostRoutes) route(name string, hosts []string, parents parents, rule *gatewayv1ac.HTTPRouteRuleApplyConfiguration) *httpRoute {
+	spec := gatewayv1ac.HTTPRouteSpec().WithParentRefs(parents...)
+	for _, host := range hosts {
+		spec.WithHostnames(gatewayv1.Hostname(host))
+	}
+	// What the API server would set by default is set: lists are compared as a whole.
+	spec.WithRules(rule.WithMatches(gatewayv1ac.HTTPRouteMatch().
+		WithPath(gatewayv1ac.HTTPPathMatch().WithType(gatewayv1.PathMatchPathPrefix).WithValue("/"))))
+	return gatewayv1ac.HTTPRoute(name, r.Website.Namespace).
+		WithLabels(supportLabels(r.Website)).
+		WithOwnerReferences(ownerReference(r.Website)).
+		WithSpec(spec)
+}
+
+// redirectFilter returns a redirect to a host, or to the requested one if that is empty.
+func redirectFilter(host string) *httpRouteFilter {
+	to := gatewayv1ac.HTTPRequestRedirectFilter().WithStatusCode(http.StatusMovedPermanently)
+	if host != "" {
+		to.WithHostname(gatewayv1.PreciseHostname(host))
+	}
+	return gatewayv1ac.HTTPRouteFilter().WithType(gatewayv1.HTTPRouteFilterRequestRedirect).WithRequestRedirect(to)
+}
+
+func serviceBackend(website *v1beta1.Website) *gatewayv1ac.HTTPBackendRefApplyConfiguration {
+	return gatewayv1ac.HTTPBackendRef().WithGroup("").WithKind("Service").
+		WithName(gatewayv1.ObjectName(ServiceName(website))).WithPort(ServicePort).WithWeight(1)
+}
+
+// parents returns the listeners at which a group of hosts is served, and those at which it
+// is redirected to https.
+func (r *HostRoutes) parents(group int, hosts []string) (serving, redirecting parents) {
+	if r.OwnListeners {
+		for _, host := range hosts {
+			serving = append(serving, r.listenerOf(group, "https", host))
+			redirecting = append(redirecting, r.listenerOf(group, "http", host))
+		}
+		return serving, redirecting
+	}
+	if WantsTLS(r.Website) {
+		serving, redirecting = r.listenersOfGateway(hosts)
+		if len(serving) > 0 && len(serving) <= maxParents && len(redirecting) <= maxParents {
+			return serving, redirecting
+		}
+	}
+	gateway := r.gateway()
+	if named := r.Website.Spec.Routing.Gateway; named != nil && named.SectionName != "" {
+		gateway.WithSectionName(gatewayv1.SectionName(named.SectionName))
+	}
+	return parents{gateway}, nil
+}
+
+func (r *HostRoutes) gateway() *gatewayv1ac.ParentReferenceApplyConfiguration {
+	return parentReference("Gateway").WithNamespace(gatewayv1.Namespace(r.Gateway.Namespace)).WithName(gatewayv1.ObjectName(r.Gateway.Name))
+}
+
+func (r *HostRoutes) listenerOf(group int, protocol, host string) *gatewayv1ac.ParentReferenceApplyConfiguration {
+	return parentReference(kindListenerSet).WithName(gatewayv1.ObjectName(groupName(r.Website, group))).WithSectionName(sectionName(protocol, host))
+}
+
+// listenersOfGateway returns the listeners of the Gateway for any of hosts, with TLS and
+// without.
+func (r *HostRoutes) listenersOfGateway(hosts []string) (secure, plain parents) {
+	for _, listener := range r.Gateway.Spec.Listeners {
+		if !slices.ContainsFunc(hosts, func(host string) bool { return takes(listener, host) }) {
+			continue
+		}
+		switch listener.Protocol {
+		case gatewayv1.HTTPSProtocolType:
+			secure = append(secure, r.gateway().WithSectionName(listener.Name))
+		case gatewayv1.HTTPProtocolType:
+			plain = append(plain, r.gateway().WithSectionName(listener.Name))
+		}
+	}
+	return secure, plain
+}
