@@ -1,0 +1,192 @@
+package routeprobe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// commitHeader is how nginx in the pods names the commit of a response.
+const commitHeader = "Website-Commit"
+
+// commitName is a full SHA-1 or SHA-256.
+var commitName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// requester makes the requests of a probe.
+type requester struct {
+	resolver Resolver
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	now      func() time.Time
+}
+
+// Resolver looks up names.
+type Resolver interface {
+	LookupHost(ctx context.Context, host string) ([]string, error)
+}
+
+// probe returns what it finds of a host at the first endpoint that serves it, or of the
+// first endpoint if none does.
+func (r *requester) probe(ctx context.Context, addresses []string, host Host) Result {
+	var first *Result
+	for _, endpoint := range host.Endpoints {
+		result := r.request(ctx, addresses, host, endpoint)
+		if result.Failure == "" {
+			result.DNS = r.elsewhere(ctx, addresses, host.Name)
+			return result
+		}
+		if first == nil {
+			first = &result
+		}
+	}
+	if first == nil {
+		return Result{Failure: "no listener takes requests for the host"}
+	}
+	first.DNS = r.elsewhere(ctx, addresses, host.Name)
+	return *first
+}
+
+func (r *requester) request(ctx context.Context, addresses []string, host Host, endpoint Endpoint) Result {
+	if len(addresses) == 0 {
+		return Result{Failure: "the Gateway or Ingress has no address yet"}
+	}
+	var result Result
+	transport := &http.Transport{
+		// Whatever the host, the connection is to the address.
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return r.dialFirst(ctx, network, addresses, endpoint.Port)
+		},
+		DisableKeepAlives: true,
+		ForceAttemptHTTP2: true,
+		// The certificate is verified below, for the message and without a chain: which
+		// CAs the visitors trust is not known here.
+		TLSClientConfig: &tls.Config{ServerName: host.Name, InsecureSkipVerify: true}, //nolint:gosec
+		Proxy:           nil,
+	}
+	defer transport.CloseIdleConnections()
+	transport.TLSClientConfig.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return errNoCertificate
+		}
+		certificate := state.PeerCertificates[0]
+		result.CertificateExpiration = certificate.NotAfter
+		return r.verify(certificate, host.Name)
+	}
+	site := siteURL(host.Name, endpoint)
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, site+"/", nil)
+	if err != nil {
+		result.Failure = err.Error()
+		return result
+	}
+	request.Header.Set("User-Agent", "website-controller")
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		var invalid *certificateError
+		result.InvalidCertificate = errors.As(err, &invalid)
+		result.Failure = failureOf(site, err)
+		return result
+	}
+	_ = response.Body.Close()
+	result.judge(response, host, site)
+	return result
+}
+
+// dialFirst connects to the first of some addresses that accepts.
+func (r *requester) dialFirst(ctx context.Context, network string, addresses []string, port int32) (net.Conn, error) {
+	var errs []error
+	for _, address := range addresses {
+		connection, err := r.dial(ctx, network, net.JoinHostPort(address, strconv.Itoa(int(port))))
+		if err == nil {
+			return connection, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// judge decides whether a response is that of the Website.
+func (result *Result) judge(response *http.Response, host Host, site string) {
+	if host.RedirectedTo != "" {
+		location, err := url.Parse(response.Header.Get("Location"))
+		if response.StatusCode/100 == 3 && err == nil && location.Hostname() == host.RedirectedTo {
+			result.URL = site
+			return
+		}
+		result.Failure = fmt.Sprintf("%s answers with status %d instead of a redirect to %s", site, response.StatusCode, host.RedirectedTo)
+		return
+	}
+	commit := response.Header.Get(commitHeader)
+	if !commitName.MatchString(commit) {
+		result.Failure = fmt.Sprintf("%s answers with status %d, and not from a pod of the site", site, response.StatusCode)
+		return
+	}
+	result.URL, result.Commit = site, commit
+}
+
+// certificateError is why a certificate is not good for a host.
+type certificateError struct{ message string }
+
+func (e *certificateError) Error() string { return e.message }
+
+var errNoCertificate = &certificateError{"the server presents no certificate"}
+
+// verify checks the names and the time of a certificate.
+func (r *requester) verify(certificate *x509.Certificate, host string) error {
+	switch now := r.now(); {
+	case now.After(certificate.NotAfter):
+		return &certificateError{fmt.Sprintf("the certificate expired at %s", certificate.NotAfter.UTC().Format(time.RFC3339))}
+	case now.Before(certificate.NotBefore):
+		return &certificateError{fmt.Sprintf("the certificate is valid from %s", certificate.NotBefore.UTC().Format(time.RFC3339))}
+	}
+	if err := certificate.VerifyHostname(host); err != nil {
+		return &certificateError{"the certificate is for other names"}
+	}
+	return nil
+}
+
+// failureOf returns the message of an error, which goes into a status: what changes with
+// each try, such as local ports, is left out, and what a terminal would not print.
+func failureOf(site string, err error) string {
+	var invalid *certificateError
+	var operation *net.OpError
+	message := err.Error()
+	switch {
+	case errors.As(err, &invalid):
+		message = invalid.message
+	case errors.Is(err, context.DeadlineExceeded):
+		message = "no answer in time"
+	case errors.As(err, &operation) && operation.Addr != nil:
+		message = fmt.Sprintf("%s: %v", operation.Addr, operation.Err)
+	}
+	message = strings.Map(func(character rune) rune {
+		if unicode.IsPrint(character) {
+			return character
+		}
+		return ' '
+	}, message)
+	const maxLength = 512
+	if len(message) > maxLength {
+		message = strings.ToValidUTF8(message[:maxLength], "") + "..."
+	}
+	return site + " is unreachable: " + message
+}
+
+func siteURL(host string, endpoint Endpoint) string {
+	scheme, usual := "http", int32(80)
+	if endpoint.TLS {
+		scheme, usual = "https", 443
+	}
+	if endpoint.Port != usual {
+		host = net.JoinHostPort(host, strconv.Itoa(int(endpoint.Port)))
+	}
+	return scheme + "://" + host
+}
