@@ -7,14 +7,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
+	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
@@ -35,6 +39,8 @@ type clients struct {
 	watchKube, events kubernetes.Interface
 	watchWebsites     versioned.Interface
 	watchMetadata     metadata.Interface
+	// gateway is for the workers, and watchGateway for what is watched of Gateway API.
+	gateway, watchGateway gatewayclient.Interface
 }
 
 func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*clients, error) {
@@ -63,10 +69,34 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 		}
 		*target = client
 	}
+	for target, config := range map[*gatewayclient.Interface]*rest.Config{&c.gateway: hurried, &c.watchGateway: config} {
+		client, err := gatewayclient.NewForConfig(separate(config))
+		if err != nil {
+			return nil, fmt.Errorf("creating a client for Gateway API: %w", err)
+		}
+		*target = client
+	}
 	if c.watchMetadata, err = metadata.NewForConfig(separate(config)); err != nil {
 		return nil, fmt.Errorf("making a client for metadata: %w", err)
 	}
 	return c, nil
+}
+
+// routing returns what hosts are routed with.
+func (c *clients) routing(o options.CompletedOptions) *website.RoutingConfig {
+	gateway := o.GatewayName()
+	config := &website.RoutingConfig{
+		Router: routing.Config{
+			Discovery: discovery.ToDiscoveryInterfaceWithContext(c.watchKube.Discovery()),
+			Gateway:   c.watchGateway, Kube: c.watchKube, Namespace: o.WatchNamespace,
+		},
+		Gateway:  c.gateway,
+		Defaults: website.RoutingDefaults{Gateway: gateway, IngressClass: o.DefaultIngressClass},
+	}
+	if gateway.Namespace != "" {
+		config.Router.GatewayNamespaces = []string{gateway.Namespace}
+	}
+	return config
 }
 
 // pods returns what reaches the pods to probe, or nil when commit observation is

@@ -107,6 +107,8 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 
 		MaxConcurrentRollouts: o.MaxConcurrentRollouts,
 
+		Routing: clients.routing(o),
+
 		Pods:        pods,
 		ProbePeriod: o.CommitObservationPeriod,
 	})

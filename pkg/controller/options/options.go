@@ -68,6 +68,11 @@ type Options struct {
 	ImagePullSecrets []string
 	// GitHTTPSProxy, GitHTTPProxy and GitNoProxy are the proxy of git in the pods.
 	GitHTTPSProxy, GitHTTPProxy, GitNoProxy string
+	// DefaultGateway is the Gateway for hosts of Websites that name nothing else, as
+	// NAMESPACE/NAME.
+	DefaultGateway string
+	// DefaultIngressClass is the class of Ingresses of Websites that name nothing else.
+	DefaultIngressClass string
 	// AgentKeysSecret is the Secret with the keys that sign requests to the pods, in the
 	// namespace of the lease.
 	AgentKeysSecret string
@@ -168,6 +173,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The URL of the HTTP proxy through which pods reach http:// repositories. If empty, there is none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitNoProxy, "git-no-proxy", o.GitNoProxy,
 		"The hosts, domains and networks that pods reach without a proxy, separated by commas. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.StringVar(&o.DefaultGateway, "default-gateway", o.DefaultGateway,
+		"The Gateway (gateway.networking.k8s.io/v1), as NAMESPACE/NAME, that routes the hosts of Websites without spec.routing. If empty, or if the cluster does not serve Gateway API, an Ingress routes them.")
+	fs.StringVar(&o.DefaultIngressClass, "default-ingress-class", o.DefaultIngressClass,
+		"The IngressClass of the Ingresses of Websites without spec.routing. If empty, the default IngressClass of the cluster is used.")
 	fs.StringVar(&o.AgentKeysSecret, "agent-keys-secret", o.AgentKeysSecret,
 		"The name of the Secret with the keys that sign requests to the pods, in the namespace of --leader-elect-resource-namespace. It is created if it does not exist.")
 	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,

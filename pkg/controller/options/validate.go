@@ -54,6 +54,7 @@ func (o CompletedOptions) Validate() error {
 		errs = append(errs, fmt.Errorf("--git-no-proxy %q contains white space: separate hosts by commas", o.GitNoProxy))
 	}
 	errs = append(errs, validateSecretName("--agent-keys-secret", o.AgentKeysSecret))
+	errs = append(errs, o.validateRouting())
 	for _, name := range o.ImagePullSecrets {
 		errs = append(errs, validateSecretName("--image-pull-secrets", name))
 	}

@@ -36,9 +36,6 @@ import (
 	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
-// reconcileTimeout ends a reconciliation that an API server keeps waiting.
-const reconcileTimeout = time.Minute
-
 // Config is what a Controller works with.
 type Config struct {
 	// Websites and Kube write. They should not share connections with the
@@ -63,6 +60,8 @@ type Config struct {
 	MaxConcurrentRollouts int
 	// Pods reaches the pods to probe. Nil disables commit observation.
 	Pods podprobe.Client
+	// Routing is what hosts are routed with. Nil: they are not routed.
+	Routing *RoutingConfig
 	// ProbePeriod is the probing interval of healthy pods.
 	ProbePeriod time.Duration
 	// Clock defaults to the real clock.
@@ -80,6 +79,7 @@ type Controller struct {
 	reconciler *reconciler
 	tracer     tracer
 	keys       *agentkeys.Keys
+	routes     *routes
 	synced     []cache.InformerSynced
 }
 
@@ -113,9 +113,14 @@ func New(config Config) (*Controller, error) {
 	deploys := newDeployMemory(config.Clock)
 	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, deploys: deploys}
 	written := children.NewCache(index)
-	ofWebsites, err := children.New(config.Kube, config.ChildInformers, children.Owners{Cached: c.websites, Live: client})
+	owners := children.Owners{Cached: c.websites, Live: client}
+	ofWebsites, err := children.New(config.Kube, config.ChildInformers, owners)
 	if err != nil {
 		return nil, err
+	}
+	if config.Routing != nil {
+		c.routes = newRoutes(config.Routing, c.handlers, config.Clock)
+		ofWebsites.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.router.Stores(), owners)
 	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
@@ -124,6 +129,7 @@ func New(config Config) (*Controller, error) {
 		pods:         c.pods,
 		installation: config.Installation,
 		keys:         config.Keys,
+		routes:       c.routes,
 		events:       events.NewReporter(config.Recorder),
 		statuses:     newStatusReporter(client, written, c.queue, c.tracer),
 		tracer:       c.tracer,
@@ -242,6 +248,13 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 		})
 	}
 
+	if c.routes != nil {
+		background.Go(func() {
+			defer utilruntime.HandleCrashWithContext(ctx)
+			c.routes.run(stop)
+		})
+	}
+
 	logger.Info("Starting workers", "workers", workers, "websites", len(websites))
 	var pool sync.WaitGroup
 	for range workers {
@@ -258,40 +271,4 @@ func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int
 	c.queue.ShutDownWithDrain()
 	pool.Wait()
 	return context.Cause(ctx)
-}
-
-// requeueAll has all Websites reconciled, because something changed that concerns all.
-func (c *Controller) requeueAll() {
-	websites, err := c.websites.List(labels.Everything())
-	if err != nil {
-		return // Only an index that does not exist is an error.
-	}
-	for _, website := range websites {
-		c.queue.EnqueueAs(cache.MetaObjectToName(website), queue.Background)
-	}
-}
-
-// work takes one key from the queue. It returns false when there are no more.
-func (c *Controller) work(ctx context.Context, stop <-chan struct{}) bool {
-	key, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(key)
-	select {
-	case <-stop:
-		return true
-	default:
-	}
-
-	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
-	defer cancel()
-	ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "website", key))
-	start := time.Now()
-	ctx, span := c.tracer.startReconcile(ctx, key)
-	problems := c.reconciler.reconcile(ctx, key)
-	result := c.queue.Requeue(ctx, key, problems)
-	endReconcile(span, result, problems)
-	metrics.RecordReconcile(result, time.Since(start))
-	return true
 }

@@ -2,6 +2,7 @@ package website
 
 import (
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if website, ok := object.(*v1beta1.Website); ok {
 				h.deploys.see(website)
 				h.pods.want(website)
+				h.enqueueRivals(nil, website)
 			}
 			h.pods.probeAll(object)
 		},
@@ -62,6 +64,9 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if before.UID != website.UID {
 				h.pods.probeAll(website)
 			}
+			if !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) || !before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
+				h.enqueueRivals(before, website)
+			}
 			if !website.DeletionTimestamp.IsZero() {
 				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
@@ -76,6 +81,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			h.deploys.forget(cache.MetaObjectToName(object))
 			h.pods.probeAll(object)
 			if website, ok := object.(*v1beta1.Website); ok {
+				h.enqueueRivals(website, nil)
 				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},

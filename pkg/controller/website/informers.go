@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -25,6 +26,10 @@ const (
 	// byDeploymentName indexes Websites by the name that they claim. Several may
 	// claim one; those that lost are looked up here when the name comes free.
 	byDeploymentName = "namespace/deploymentName"
+	// byHost indexes Websites by their hosts, over all namespaces.
+	byHost = "host"
+	// byRouted has the Websites with routes, under "".
+	byRouted = "routed"
 	// byWebsite indexes pods by the Website that their labels name.
 	byWebsite = "namespace/website"
 )
@@ -144,6 +149,19 @@ func websiteIndexers() cache.Indexers {
 			}
 			return []string{claimOf(website.Namespace, resources.DeploymentName(website))}, nil
 		},
+		byHost: func(obj any) ([]string, error) {
+			website, ok := obj.(*v1beta1.Website)
+			if !ok {
+				return nil, nil
+			}
+			return website.Spec.Hosts, nil
+		},
+		byRouted: func(obj any) ([]string, error) {
+			if website, ok := obj.(*v1beta1.Website); ok && hasRoutes(website) {
+				return []string{""}, nil
+			}
+			return nil, nil
+		},
 	}
 }
 
@@ -167,7 +185,26 @@ func claimOf(namespace, deploymentName string) string {
 
 // claimants returns the Websites that claim a deployment name.
 func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1.Website {
-	indexed, err := index.ByIndex(byDeploymentName, claimOf(namespace, deploymentName))
+	return indexedWebsites(index, byDeploymentName, claimOf(namespace, deploymentName))
+}
+
+// oldestWithHost returns the oldest other Website with a host if it is older than this one,
+// or nil. One that is being deleted gives its hosts up.
+func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) *v1beta1.Website {
+	oldest := website
+	for _, other := range indexedWebsites(index, byHost, host) {
+		if other.UID != website.UID && other.DeletionTimestamp.IsZero() && api.IsOlder(other, oldest) {
+			oldest = other
+		}
+	}
+	if oldest == website {
+		return nil
+	}
+	return oldest
+}
+
+func indexedWebsites(index cache.Indexer, name, value string) []*v1beta1.Website {
+	indexed, err := index.ByIndex(name, value)
 	if err != nil {
 		return nil // Only an index that does not exist is an error, and New made it.
 	}

@@ -38,6 +38,9 @@ type reconciler struct {
 	deploys  *deployMemory
 	keys     *agentkeys.Keys
 
+	// routes is nil where hosts are not routed.
+	routes *routes
+
 	installation resources.Installation
 
 	events   *events.Reporter
@@ -55,6 +58,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		r.events.Forget(key)
 		r.statuses.writes.forget(key)
 		r.deploys.forget(key)
+		r.routes.forget(key)
 		return nil
 	}
 	if !website.DeletionTimestamp.IsZero() {
@@ -64,6 +68,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	}
 
 	found, desired, problems := r.reconcileChildren(ctx, website)
+	routing := r.reconcileRoutes(ctx, found)
 	r.prepareDeploys(found)
 	r.events.Report(website, problems)
 	if p := r.statuses.report(ctx, found, problems); p != nil {
@@ -74,6 +79,9 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		if p := r.collectConfigMaps(ctx, found, desired); p != nil {
 			problems = append(problems, p)
 		}
+	}
+	if routing != nil {
+		problems = append(problems, routing)
 	}
 	return problems
 }

@@ -73,6 +73,7 @@ const (
 	stepDeployment          stepName = "deployment"
 	stepService             stepName = "service"
 	stepPodDisruptionBudget stepName = "poddisruptionbudget"
+	stepRoutes              stepName = "routes"
 	stepStatus              stepName = "status"
 	stepCollectConfigMaps   stepName = "collect-configmaps"
 )

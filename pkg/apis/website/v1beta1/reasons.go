@@ -142,4 +142,41 @@ const (
 	// WebsiteReasonSuspending means that spec.suspend is true and the commit to
 	// keep is not yet known.
 	WebsiteReasonSuspending = "Suspending"
+
+	// WebsiteReasonHostsRouted means that requests for the hosts reach the site.
+	WebsiteReasonHostsRouted = "HostsRouted"
+	// WebsiteReasonDNSElsewhere means that requests for the hosts reach the site at the
+	// address of the Gateway or Ingress, and that DNS leads elsewhere.
+	WebsiteReasonDNSElsewhere = "DNSElsewhere"
+	// WebsiteReasonRoutePending means that the Gateway or Ingress has not been updated
+	// by its controller, or that no request has been made yet.
+	WebsiteReasonRoutePending = "RoutePending"
+	// WebsiteReasonHostTaken means that an older Website has a host.
+	WebsiteReasonHostTaken = "HostTaken"
+	// WebsiteReasonGatewayAPIMissing means that the cluster does not serve what of
+	// Gateway API the spec requires.
+	WebsiteReasonGatewayAPIMissing = "GatewayAPIMissing"
+	// WebsiteReasonGatewayNotFound means that the Gateway does not exist, or that
+	// website-controller does not watch its namespace.
+	WebsiteReasonGatewayNotFound = "GatewayNotFound"
+	// WebsiteReasonGatewayNotProgrammed means that the controller of the Gateway reports
+	// that it does not work.
+	WebsiteReasonGatewayNotProgrammed = "GatewayNotProgrammed"
+	// WebsiteReasonRouteNotAccepted means that the Gateway does not accept a route or the
+	// listeners of the Website.
+	WebsiteReasonRouteNotAccepted = "RouteNotAccepted"
+	// WebsiteReasonListenerConflicted means that another listener of the Gateway has the
+	// host.
+	WebsiteReasonListenerConflicted = "ListenerConflicted"
+	// WebsiteReasonReferencesNotResolved means that the Gateway cannot use the Service or
+	// the certificate.
+	WebsiteReasonReferencesNotResolved = "ReferencesNotResolved"
+	// WebsiteReasonRouteNotWritten means that a route or its listeners cannot be written.
+	WebsiteReasonRouteNotWritten = "RouteNotWritten"
+	// WebsiteReasonHostUnreachable means that a request for a host does not reach the
+	// site.
+	WebsiteReasonHostUnreachable = "HostUnreachable"
+	// WebsiteReasonCertificateInvalid means that the certificate that is presented for a
+	// host has expired or is for other names.
+	WebsiteReasonCertificateInvalid = "CertificateInvalid"
 )

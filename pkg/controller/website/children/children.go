@@ -3,12 +3,18 @@ package children
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
+	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 )
 
 // Children reads and writes the children of all Websites, by kind.
@@ -18,7 +24,15 @@ type Children struct {
 	Deployments          *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]
 	Services             *Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]
 	PodDisruptionBudgets *Kind[*policyv1.PodDisruptionBudget, *policyv1ac.PodDisruptionBudgetApplyConfiguration]
+	HTTPRoutes           *Several[*gatewayv1.HTTPRoute, *gatewayv1ac.HTTPRouteApplyConfiguration]
+	ListenerSets         *Several[*gatewayv1.ListenerSet, *gatewayv1ac.ListenerSetApplyConfiguration]
+	Ingresses            *Several[*networkingv1.Ingress, *networkingv1ac.IngressApplyConfiguration]
 	Takeover             *Takeover
+}
+
+// RouteStores are the caches of the children that route hosts. Their indexers have ByOwner.
+type RouteStores struct {
+	HTTPRoutes, ListenerSets, Ingresses cache.Indexer
 }
 
 // New returns what reads and writes children. The informers are those of the
@@ -29,15 +43,23 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 	if err != nil {
 		return nil, err
 	}
-	deployments := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer(), kube.AppsV1().Deployments, appsv1ac.ExtractDeployment)
+	deployments := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(), kube.AppsV1().Deployments, appsv1ac.ExtractDeployment)
 	return &Children{
 		ConfigMaps: configMaps,
 		// They are small, and kept as they are.
-		AgentConfigMaps: newKind("ConfigMap", owners, core.ConfigMaps().Informer(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap),
+		AgentConfigMaps: newKind("ConfigMap", owners, core.ConfigMaps().Informer().GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap),
 		Deployments:     deployments,
 		Takeover:        &Takeover{deployments: deployments, kube: kube},
-		Services:        newKind("Service", owners, core.Services().Informer(), kube.CoreV1().Services, corev1ac.ExtractService),
-		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer(),
+		Services:        newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services, corev1ac.ExtractService),
+		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer().GetStore(),
 			kube.PolicyV1().PodDisruptionBudgets, policyv1ac.ExtractPodDisruptionBudget),
 	}, nil
+}
+
+// AddRoutes adds the children that route hosts. Without it there are none.
+func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.Interface, stores RouteStores, owners Owners) {
+	api := gateway.GatewayV1()
+	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, gatewayv1ac.ExtractHTTPRoute), stores.HTTPRoutes)
+	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, gatewayv1ac.ExtractListenerSet), stores.ListenerSets)
+	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, networkingv1ac.ExtractIngress), stores.Ingresses)
 }

@@ -66,7 +66,7 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 	}}); err != nil {
 		return nil, fmt.Errorf("indexing ReplicaSets: %w", err)
 	}
-	kind := newKind("ConfigMap", owners, configMaps, kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
+	kind := newKind("ConfigMap", owners, configMaps.GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
 	kind.trim = TrimConfigMap
 	kind.trimmed = func(desired *corev1ac.ConfigMapApplyConfiguration) *corev1ac.ConfigMapApplyConfiguration {
 		trimmed := *desired

@@ -65,11 +65,11 @@ type Kind[T Object, A ApplyConfiguration[A]] struct {
 }
 
 func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
-	name string, owners Owners, informer cache.SharedInformer,
+	name string, owners Owners, store cache.Store,
 	client func(namespace string) C, extract func(child T, fieldManager string) (A, error),
 ) *Kind[T, A] {
 	return &Kind[T, A]{
-		name: name, owners: owners, extract: extract, cache: NewCache(informer.GetStore()),
+		name: name, owners: owners, extract: extract, cache: NewCache(store),
 		client: func(namespace string) Client[T, A] { return client(namespace) },
 	}
 }

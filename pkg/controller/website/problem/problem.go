@@ -118,6 +118,14 @@ func (p *Problem) Lasting() *Problem {
 	return &lasting
 }
 
+// Unreported returns a problem that decides when the Website is reconciled again, and that
+// something else reports.
+func (p *Problem) Unreported() *Problem {
+	unreported := *p
+	unreported.Reason = ""
+	return &unreported
+}
+
 // idOf names a refusal and what the API server refused to write. The message of
 // the refusal is no ID: with a quota it changes with every pod.
 func idOf(reason string, err error) string {

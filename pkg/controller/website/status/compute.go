@@ -38,6 +38,8 @@ type Input struct {
 	Pods []Pod
 	// Probing is false when commit observation is disabled.
 	Probing bool
+	// Routing is what was found of the hosts; nil without hosts.
+	Routing *Routing
 	// Problem is what keeps the children from being what they should be.
 	Problem *problem.Problem
 	// SyncRequest and Origin are what the controller remembers.
@@ -87,8 +89,10 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 	}
 	if port := httpPort(in.Service); port != nil {
 		status.NodePort = port.NodePort
-		status.Urls = urlsOf(in.Service, in.Pods)
+		status.Urls = append(in.hostURLs(), urlsOf(in.Service, in.Pods)...)
+		status.Urls = status.Urls[:min(len(status.Urls), maxURLs)]
 	}
+	status.Hosts = in.hosts()
 	status.Commit = in.commit()
 	status.History = in.history()
 	status.Sync = in.sync(status.History)

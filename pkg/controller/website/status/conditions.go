@@ -36,7 +36,8 @@ type finding struct {
 //
 // Ready sums up: the children match the spec, and all requested pods are up to date
 // and available. It stays True while spec.replicas alone changes and no pod is lost.
-// An unreachable repository does not matter: what was fetched is served.
+// An unreachable repository does not matter: what was fetched is served. Neither do hosts,
+// which DNS and other controllers decide about: that is Routed, absent without hosts.
 //
 // Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless
 // True, and never both True.
@@ -86,6 +87,16 @@ var conditions = []declaration{
 		{metav1.ConditionUnknown, fetchingUnknown},
 		{metav1.ConditionFalse, lfsPointers},
 		{metav1.ConditionTrue, commitPublished},
+	}},
+	{v1beta1.WebsiteRouted, []rule{
+		{metav1.ConditionUnknown, routingUnknown},
+		{metav1.ConditionFalse, hostTaken},
+		{metav1.ConditionFalse, notRouted},
+		{metav1.ConditionUnknown, routePending},
+		{metav1.ConditionFalse, hostFailing},
+		{metav1.ConditionUnknown, hostNotRequested},
+		{metav1.ConditionTrue, dnsElsewhere},
+		{metav1.ConditionTrue, hostsRouted},
 	}},
 	{v1beta1.WebsiteStalled, []rule{{metav1.ConditionTrue, stalled}}},
 	{v1beta1.WebsiteReconciling, []rule{{metav1.ConditionTrue, reconciling}}},

@@ -15,6 +15,9 @@ import (
 // port; a few are enough to find the website.
 const maxHosts = 3
 
+// maxURLs is how many addresses the status may have.
+const maxURLs = 16
+
 // urlsOf returns under which addresses a website can be reached, best first: what a
 // load balancer was given, then nodes, then the name within the cluster. The
 // nodes are those that ready pods run on, whose addresses are in the status of

@@ -1,0 +1,175 @@
+package website
+
+import (
+	"context"
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// hasRoutes reports whether a Website has hosts, or had them when its status was written.
+func hasRoutes(website *v1beta1.Website) bool {
+	return len(website.Spec.Hosts) > 0 || len(website.Status.Hosts) > 0
+}
+
+// reconcileRoutes has the hosts of a Website routed to its Service, and sets what was found
+// of them. Its problems are in the condition Routed: the site does not depend on it.
+func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (p *problem.Problem) {
+	if found == nil || r.routes == nil || !hasRoutes(found.Website) {
+		return nil
+	}
+	ctx, end := r.tracer.startStep(ctx, stepRoutes)
+	defer func() { end(p) }()
+
+	website := found.Website
+	r.routes.router.Want()
+	state := r.routes.router.State()
+	if len(website.Spec.Hosts) > 0 {
+		found.Routing = &status.Routing{Unknown: state.Unknown}
+	}
+	switch {
+	case state.Unknown != "":
+		return nil
+	case found.Service == nil && len(website.Spec.Hosts) > 0:
+		// Routes to a Service of this name could lead to one of another owner.
+		found.Routing.Unknown = "there is no Service to route to"
+		return nil
+	}
+	held, taken := r.heldHosts(website)
+	if found.Routing != nil {
+		found.Routing.Taken = taken
+	}
+	if len(held) == 0 {
+		r.routes.prober.Forget(cache.MetaObjectToName(website))
+		return r.deleteRoutes(ctx, website, desiredRoutes{})
+	}
+	way, obstacle := r.routes.choose(website, state)
+	if obstacle != nil {
+		found.Routing.Obstacle = obstacle
+		r.routes.prober.Forget(cache.MetaObjectToName(website))
+		return nil
+	}
+	return r.applyRoutes(ctx, found, way, held)
+}
+
+// applyRoutes writes the children that route hosts in one way, and removes those of others.
+func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way way, held []string) *problem.Problem {
+	website := found.Website
+	desired := way.build(website, held)
+	written, p := r.writeRoutes(ctx, website, desired)
+	if p != nil {
+		if p.Reason != "" {
+			found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: p.Message}
+		}
+		return p.Unreported()
+	}
+	found.Routing.Obstacle = written.obstacle(way)
+	key := cache.MetaObjectToName(website)
+	again := found.Website.Generation != found.Website.Status.ObservedGeneration
+	found.Routing.Results = r.routes.prober.Want(key, way.target(website, held, written), again)
+	if obstacle := found.Routing.Obstacle; obstacle != nil {
+		// What routed the hosts before stays until this does.
+		return nil
+	}
+	return r.deleteRoutes(ctx, website, desired)
+}
+
+// writtenRoutes are the children of a Website that route its hosts.
+type writtenRoutes struct {
+	listenerSets []*gatewayv1.ListenerSet
+	httpRoutes   []*gatewayv1.HTTPRoute
+	ingress      *networkingv1.Ingress
+}
+
+func (w writtenRoutes) obstacle(way way) *status.Obstacle {
+	if w.ingress != nil {
+		return routing.IngressObstacle(w.ingress)
+	}
+	return routing.Obstacle(way.gateway, w.listenerSets, w.httpRoutes)
+}
+
+// writeRoutes writes listeners before the routes that name them.
+func (r *reconciler) writeRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes) (written writtenRoutes, p *problem.Problem) {
+	for _, set := range desired.listenerSets {
+		applied, p := ensureRoute(ctx, r, website, r.children.ListenerSets, set)
+		if p != nil {
+			return written, p
+		}
+		written.listenerSets = append(written.listenerSets, applied)
+	}
+	for _, route := range desired.httpRoutes {
+		applied, p := ensureRoute(ctx, r, website, r.children.HTTPRoutes, route)
+		if p != nil {
+			return written, p
+		}
+		written.httpRoutes = append(written.httpRoutes, applied)
+	}
+	if desired.ingress != nil {
+		written.ingress, p = ensureRoute(ctx, r, website, r.children.Ingresses, desired.ingress)
+	}
+	return written, p
+}
+
+func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, r *reconciler, website *v1beta1.Website, kind *children.Several[T, A], desired A) (T, *problem.Problem) {
+	child, done, p := kind.Ensure(ctx, website, desired)
+	if p != nil {
+		return child, p
+	}
+	metrics.RecordChildWrite(kind, done)
+	r.events.ChildWritten(website, child, kind, done)
+	return child, nil
+}
+
+// deleteRoutes removes the children that route hosts, except those that are desired.
+// Routes go before the listeners that they name.
+func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes) *problem.Problem {
+	for _, kind := range []struct {
+		fmt.Stringer
+		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
+		names        []string
+	}{
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, desired.ingressNames()},
+		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, namesOf(desired.httpRoutes)},
+		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, namesOf(desired.listenerSets)},
+	} {
+		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
+		for range deleted {
+			metrics.RecordChildWrite(kind, children.Deleted)
+		}
+		if p != nil {
+			return p.Unreported()
+		}
+	}
+	return nil
+}
+
+// heldHosts returns the hosts that a Website has, and for the others which one has them.
+// The oldest Website has a host, in whatever namespace. The name of one in another
+// namespace is not told: whoever reads this status may not know it.
+func (r *reconciler) heldHosts(website *v1beta1.Website) (held []string, taken map[string]string) {
+	for _, host := range website.Spec.Hosts {
+		holder := oldestWithHost(r.websiteIndex, website, host)
+		switch {
+		case holder == nil:
+			held = append(held, host)
+			continue
+		case taken == nil:
+			taken = map[string]string{}
+		}
+		taken[host] = "a Website of another namespace"
+		if holder.Namespace == website.Namespace {
+			taken[host] = fmt.Sprintf("%s %q", resources.Kind, holder.Name)
+		}
+	}
+	return held, taken
+}

@@ -1,0 +1,216 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
+	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// RoutingDefaults is what the flags say about the routing of hosts.
+type RoutingDefaults struct {
+	// Gateway routes the hosts of Websites that name nothing else. The zero value: none.
+	Gateway cache.ObjectName
+	// IngressClass does so where there is no Gateway; empty for the default of the cluster.
+	IngressClass string
+}
+
+// RoutingConfig is what hosts are routed with.
+type RoutingConfig struct {
+	// Router watches what routes hosts, with clients of its own.
+	Router routing.Config
+	// Gateway writes the children of Gateway API.
+	Gateway gatewayclient.Interface
+	// Defaults are for Websites that say nothing.
+	Defaults RoutingDefaults
+	// Resolver and Dial are for the requests to hosts. Default: those of the process.
+	Resolver routeprobe.Resolver
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// newRoutes returns what routes hosts, with event handlers that queue Websites.
+func newRoutes(config *RoutingConfig, handlers *eventHandlers, clock clock.WithTicker) *routes {
+	if config.Router.Clock == nil {
+		config.Router.Clock = clock
+	}
+	return &routes{
+		router: routing.New(config.Router, routing.Handlers{
+			Children: handlers.childHandler(resources.DeploymentNameOfRoute),
+			Gateways: handlers.gatewayHandler(),
+			Changed:  handlers.enqueueRouted,
+			Trim:     keepOwnManagedFields,
+		}),
+		prober: routeprobe.New(routeprobe.Config{
+			Changed: func(key cache.ObjectName) { handlers.queue.Enqueue(key) },
+			Clock:   clock, Resolver: config.Resolver, Dial: config.Dial,
+		}),
+		defaults: config.Defaults,
+	}
+}
+
+// routes is what routes hosts in the cluster.
+type routes struct {
+	router   *routing.Router
+	prober   *routeprobe.Prober
+	defaults RoutingDefaults
+}
+
+// forget ends the probes of a Website that is gone.
+func (r *routes) forget(key cache.ObjectName) {
+	if r != nil {
+		r.prober.Forget(key)
+	}
+}
+
+// run watches and probes until the context ends.
+func (r *routes) run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.prober.Run(ctx)
+	}()
+	r.router.Run(ctx)
+	<-done
+}
+
+// way is in which way hosts are routed: by a Gateway or, without one, by an Ingress.
+type way struct {
+	gateway      *gatewayv1.Gateway
+	ownListeners bool
+	ingressClass string
+}
+
+// choose returns the way of a Website, or why there is none.
+func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, *status.Obstacle) {
+	spec := website.Spec.Routing
+	ingress := way{ingressClass: r.defaults.IngressClass}
+	var name cache.ObjectName
+	switch {
+	case spec.IngressClassName != "":
+		return way{ingressClass: spec.IngressClassName}, nil
+	case spec.Gateway != nil:
+		name = cache.NewObjectName(website.Namespace, spec.Gateway.Name)
+		if spec.Gateway.Namespace != "" {
+			name.Namespace = spec.Gateway.Namespace
+		}
+		if state.Missing != "" {
+			return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayAPIMissing, Message: state.Missing}
+		}
+	case r.defaults.Gateway == (cache.ObjectName{}) || state.Missing != "":
+		return ingress, nil
+	default:
+		name = r.defaults.Gateway
+	}
+	gateway, watched := r.router.Gateway(name.Namespace, name.Name)
+	switch {
+	case !watched:
+		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound,
+			Message: fmt.Sprintf("Gateways of namespace %q are not watched by website-controller: see --watch-namespace and --default-gateway", name.Namespace)}
+	case gateway == nil:
+		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound,
+			Message: fmt.Sprintf("there is no Gateway %q in namespace %q: create it, or set spec.routing", name.Name, name.Namespace)}
+	}
+	return way{gateway: gateway, ownListeners: resources.WantsTLS(website) && state.ListenerSets}, nil
+}
+
+// desiredRoutes is what the children that route hosts are to be.
+type desiredRoutes struct {
+	listenerSets []*gatewayv1ac.ListenerSetApplyConfiguration
+	httpRoutes   []*gatewayv1ac.HTTPRouteApplyConfiguration
+	ingress      *networkingv1ac.IngressApplyConfiguration
+}
+
+func (d desiredRoutes) ingressNames() []string {
+	if d.ingress == nil {
+		return nil
+	}
+	return []string{*d.ingress.GetName()}
+}
+
+func namesOf[A interface{ GetName() *string }](desired []A) []string {
+	var names []string
+	for _, child := range desired {
+		names = append(names, *child.GetName())
+	}
+	return names
+}
+
+func (w way) routesOf(website *v1beta1.Website, hosts []string) *resources.HostRoutes {
+	return &resources.HostRoutes{Website: website, Hosts: hosts, Gateway: w.gateway, OwnListeners: w.ownListeners}
+}
+
+func (w way) build(website *v1beta1.Website, hosts []string) desiredRoutes {
+	if w.gateway == nil {
+		return desiredRoutes{ingress: resources.Ingress(website, hosts, w.ingressClass)}
+	}
+	routes := w.routesOf(website, hosts)
+	return desiredRoutes{listenerSets: routes.ListenerSets(), httpRoutes: routes.HTTPRoutes()}
+}
+
+// target returns what is to be requested. Only addresses that the controller of the Gateway
+// or Ingress reports are connected to.
+func (w way) target(website *v1beta1.Website, hosts []string, written writtenRoutes) routeprobe.Target {
+	var target routeprobe.Target
+	canonical := ""
+	if w.gateway != nil {
+		canonical = resources.Canonical(website, hosts)
+		for _, address := range w.gateway.Status.Addresses {
+			target.Addresses = append(target.Addresses, address.Value)
+		}
+	} else {
+		for _, address := range written.ingress.Status.LoadBalancer.Ingress {
+			for _, value := range []string{address.IP, address.Hostname} {
+				if value != "" {
+					target.Addresses = append(target.Addresses, value)
+				}
+			}
+		}
+	}
+	for _, name := range hosts {
+		if status.IsWildcard(name) {
+			continue
+		}
+		host := routeprobe.Host{Name: name, Endpoints: w.endpoints(website, hosts, name)}
+		if name != canonical {
+			host.RedirectedTo = canonical
+		}
+		target.Hosts = append(target.Hosts, host)
+	}
+	return target
+}
+
+// endpoints returns the ports of a host, with TLS first. With a certificate of its own, a
+// host is found with TLS or not at all.
+func (w way) endpoints(website *v1beta1.Website, hosts []string, host string) []routeprobe.Endpoint {
+	if w.gateway == nil {
+		if resources.WantsTLS(website) {
+			return []routeprobe.Endpoint{{TLS: true, Port: 443}}
+		}
+		return []routeprobe.Endpoint{{Port: 80}}
+	}
+	routes := w.routesOf(website, hosts)
+	if resources.WantsTLS(website) {
+		return []routeprobe.Endpoint{{TLS: true, Port: routes.Port(gatewayv1.HTTPSProtocolType)}}
+	}
+	var secure, plain []routeprobe.Endpoint
+	for _, listener := range routes.Listeners(host) {
+		if listener.Protocol == gatewayv1.HTTPSProtocolType {
+			secure = append(secure, routeprobe.Endpoint{TLS: true, Port: int32(listener.Port)})
+		} else {
+			plain = append(plain, routeprobe.Endpoint{Port: int32(listener.Port)})
+		}
+	}
+	return append(secure, plain...)
+}

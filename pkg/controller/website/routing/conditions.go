@@ -1,0 +1,125 @@
+package routing
+
+import (
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+)
+
+// expectation is a condition that a controller of Gateways sets on what it is about.
+type expectation struct {
+	condition string
+	want      metav1.ConditionStatus
+	reason    string
+}
+
+// What is expected of each kind, in the order in which one depends on the other.
+var (
+	ofGateway = []expectation{
+		{string(gatewayv1.GatewayConditionAccepted), metav1.ConditionTrue, v1beta1.WebsiteReasonGatewayNotProgrammed},
+		{string(gatewayv1.GatewayConditionProgrammed), metav1.ConditionTrue, v1beta1.WebsiteReasonGatewayNotProgrammed},
+	}
+	ofListener = []expectation{
+		{string(gatewayv1.ListenerConditionConflicted), metav1.ConditionFalse, v1beta1.WebsiteReasonListenerConflicted},
+		{string(gatewayv1.ListenerConditionResolvedRefs), metav1.ConditionTrue, v1beta1.WebsiteReasonReferencesNotResolved},
+		{string(gatewayv1.ListenerConditionAccepted), metav1.ConditionTrue, v1beta1.WebsiteReasonRouteNotAccepted},
+	}
+	ofListenerSet = []expectation{
+		{string(gatewayv1.ListenerSetConditionAccepted), metav1.ConditionTrue, v1beta1.WebsiteReasonRouteNotAccepted},
+	}
+	ofRoute = []expectation{
+		{string(gatewayv1.RouteConditionAccepted), metav1.ConditionTrue, v1beta1.WebsiteReasonRouteNotAccepted},
+		{string(gatewayv1.RouteConditionResolvedRefs), metav1.ConditionTrue, v1beta1.WebsiteReasonReferencesNotResolved},
+	}
+)
+
+// Obstacle returns what the conditions of a Gateway and of the children of a Website say
+// against requests reaching the site, or nil. What is wrong comes before what is pending.
+func Obstacle(gateway *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes []*gatewayv1.HTTPRoute) *status.Obstacle {
+	var pending *status.Obstacle
+	for _, found := range append(append([]*status.Obstacle{gatewayObstacle(gateway)}, setObstacles(sets)...), routeObstacles(routes)...) {
+		switch {
+		case found == nil:
+		case !found.Pending:
+			return found
+		case pending == nil:
+			pending = found
+		}
+	}
+	return pending
+}
+
+func gatewayObstacle(gateway *gatewayv1.Gateway) *status.Obstacle {
+	what := fmt.Sprintf("Gateway %q of namespace %q", gateway.Name, gateway.Namespace)
+	return obstacle(what, gateway.Generation, gateway.Status.Conditions, ofGateway)
+}
+
+func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
+	var found []*status.Obstacle
+	for _, set := range sets {
+		// Listeners first: what is wrong with them is why the set is not accepted.
+		for _, listener := range set.Status.Listeners {
+			what := fmt.Sprintf("listener %q of ListenerSet %q", listener.Name, set.Name)
+			found = append(found, obstacle(what, set.Generation, listener.Conditions, ofListener))
+		}
+		found = append(found, obstacle(fmt.Sprintf("ListenerSet %q", set.Name), set.Generation, set.Status.Conditions, ofListenerSet))
+	}
+	return found
+}
+
+func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
+	var found []*status.Obstacle
+	for _, route := range routes {
+		what := fmt.Sprintf("HTTPRoute %q", route.Name)
+		if len(route.Status.Parents) == 0 {
+			found = append(found, obstacle(what, route.Generation, nil, ofRoute))
+		}
+		for _, parent := range route.Status.Parents {
+			found = append(found, obstacle(what, route.Generation, parent.Conditions, ofRoute))
+		}
+	}
+	return found
+}
+
+// obstacle returns the first expectation that conditions do not meet, or nil. A condition
+// about an earlier generation, or without a definite status, is pending. That there is no
+// conflict need not be said.
+func obstacle(what string, generation int64, conditions []metav1.Condition, expected []expectation) *status.Obstacle {
+	for _, e := range expected {
+		condition := meta.FindStatusCondition(conditions, e.condition)
+		switch {
+		case condition == nil && e.want == metav1.ConditionFalse:
+		case condition == nil || condition.Status == metav1.ConditionUnknown || condition.ObservedGeneration < generation:
+			return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
+				Message: fmt.Sprintf("%s has no current condition %s yet: its controller sets it", what, e.condition)}
+		case condition.Status != e.want:
+			message := condition.Message
+			if message == "" {
+				message = condition.Reason
+			}
+			return &status.Obstacle{Reason: e.reason, Message: fmt.Sprintf("%s has the condition %s=%s: %s", what, e.condition, condition.Status, message)}
+		}
+	}
+	return nil
+}
+
+// IngressObstacle returns what the status of an Ingress says against requests reaching the
+// site, or nil. Its controller reports an address, and nothing else.
+func IngressObstacle(ingress *networkingv1.Ingress) *status.Obstacle {
+	switch {
+	case len(ingress.Status.LoadBalancer.Ingress) > 0:
+		return nil
+	case ingress.Spec.IngressClassName == nil:
+		return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
+			Message: fmt.Sprintf("Ingress %q has no class, and the cluster no default: set spec.routing, or --default-gateway or --default-ingress-class of website-controller", ingress.Name)}
+	default:
+		return &status.Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true,
+			Message: fmt.Sprintf("Ingress %q has no address yet: the controller of the IngressClass %q sets it", ingress.Name, *ingress.Spec.IngressClassName)}
+	}
+}

@@ -1,0 +1,96 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// source lists and watches the objects of one kind.
+type source struct {
+	list  func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// sourceOf returns the source of a typed client.
+func sourceOf[L runtime.Object](client interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}) source {
+	return source{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		watch: client.Watch,
+	}
+}
+
+// kind is a kind that is watched while the cluster serves it.
+type kind struct {
+	resource string
+	object   runtime.Object
+	// selector of the labels; empty for all objects.
+	selector string
+	source   source
+	store    *store
+	// streams tells whether the client supports streamed lists.
+	streams any
+	// failure is why the objects could not be listed last, nil if they could.
+	failure atomic.Pointer[string]
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// start watches until end is called or the context ends. It does nothing if it runs.
+func (k *kind) start(ctx context.Context) {
+	if k.stop != nil {
+		return
+	}
+	ctx, k.stop = context.WithCancel(ctx)
+	selecting := func(options metav1.ListOptions) metav1.ListOptions {
+		options.LabelSelector = k.selector
+		return options
+	}
+	listed := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := k.source.list(ctx, selecting(options))
+			k.observe(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			events, err := k.source.watch(ctx, selecting(options))
+			k.observe(err)
+			return events, err
+		},
+	}
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(listed, k.streams),
+		k.object, k.store, cache.ReflectorOptions{Name: "routing " + k.resource})
+	k.running.Go(func() { reflector.RunWithContext(ctx) })
+}
+
+func (k *kind) observe(err error) {
+	if err == nil {
+		k.failure.Store(nil)
+		return
+	}
+	message := fmt.Sprintf("%s cannot be watched: %v", k.resource, err)
+	k.failure.Store(&message)
+}
+
+// end stops the watch, and forgets what it has seen. It does nothing if it does not run.
+func (k *kind) end() {
+	if k.stop == nil {
+		return
+	}
+	k.stop()
+	k.running.Wait()
+	k.stop = nil
+	k.store.clear()
+}
