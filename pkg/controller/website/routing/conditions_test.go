@@ -1,0 +1,88 @@
+package routing
+
+import (
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
+// conditions returns conditions of generation 2, of the form "Accepted" or "!Accepted".
+func conditions(kinds ...string) []metav1.Condition {
+	var conditions []metav1.Condition
+	for _, kind := range kinds {
+		name, isFalse := strings.CutPrefix(kind, "!")
+		status := metav1.ConditionTrue
+		if isFalse {
+			status = metav1.ConditionFalse
+		}
+		conditions = append(conditions, metav1.Condition{Type: name, Status: status, Reason: "Tested", Message: "words of " + name, ObservedGeneration: 2})
+	}
+	return conditions
+}
+
+func TestObstacle(t *testing.T) {
+	old := conditions("Accepted", "ResolvedRefs")
+	old[0].ObservedGeneration = 1
+	tests := map[string]struct {
+		gateway, set, listener, route []metav1.Condition
+		noParents                     bool
+		reason, message               string
+		pending                       bool
+	}{
+		"none":                   {},
+		"Gateway without status": {gateway: []metav1.Condition{}, reason: v1beta1.WebsiteReasonRoutePending, message: `Gateway "edge" of namespace "infra" has no current condition Accepted`, pending: true},
+		"Gateway not programmed": {gateway: conditions("Accepted", "!Programmed"), reason: v1beta1.WebsiteReasonGatewayNotProgrammed, message: "words of Programmed"},
+		"set not allowed":        {set: conditions("!Accepted"), reason: v1beta1.WebsiteReasonRouteNotAccepted, message: `ListenerSet "site"`},
+		"listener in conflict":   {set: conditions("!Accepted"), listener: conditions("Conflicted", "ResolvedRefs", "Accepted"), reason: v1beta1.WebsiteReasonListenerConflicted, message: `listener "https.a.example.com"`},
+		"certificate missing":    {listener: conditions("!Conflicted", "!ResolvedRefs"), reason: v1beta1.WebsiteReasonReferencesNotResolved, message: "words of ResolvedRefs"},
+		"route without parents":  {noParents: true, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
+		"route of before":        {route: old, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
+		"route not accepted":     {route: conditions("!Accepted", "ResolvedRefs"), reason: v1beta1.WebsiteReasonRouteNotAccepted, message: `HTTPRoute "site"`},
+		"Service not found":      {route: conditions("Accepted", "!ResolvedRefs"), reason: v1beta1.WebsiteReasonReferencesNotResolved},
+		"wrong before pending":   {gateway: []metav1.Condition{}, route: conditions("!Accepted"), reason: v1beta1.WebsiteReasonRouteNotAccepted},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			or := func(given []metav1.Condition, kinds ...string) []metav1.Condition {
+				if given != nil {
+					return given
+				}
+				return conditions(kinds...)
+			}
+			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "edge", Namespace: "infra", Generation: 2}}
+			gateway.Status.Conditions = or(test.gateway, "Accepted", "Programmed")
+			set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Name: "site", Generation: 2}}
+			set.Status.Conditions = or(test.set, "Accepted")
+			set.Status.Listeners = []gatewayv1.ListenerEntryStatus{{Name: "https.a.example.com", Conditions: or(test.listener, "ResolvedRefs", "Accepted")}}
+			route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: "site", Generation: 2}}
+			if !test.noParents {
+				route.Status.Parents = []gatewayv1.RouteParentStatus{{Conditions: or(test.route, "Accepted", "ResolvedRefs")}}
+			}
+			found := Obstacle(gateway, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
+			switch {
+			case found == nil && test.reason != "", found != nil && (found.Reason != test.reason || found.Pending != test.pending || !strings.Contains(found.Message, test.message)):
+				t.Errorf("obstacle %+v, want %s (%q), pending %t", found, test.reason, test.message, test.pending)
+			}
+		})
+	}
+}
+
+func TestIngressObstacle(t *testing.T) {
+	ingress := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "site"}}
+	if found := IngressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no class") {
+		t.Errorf("without a class: %+v", found)
+	}
+	ingress.Spec.IngressClassName = new("nginx")
+	if found := IngressObstacle(ingress); found == nil || !found.Pending || !strings.Contains(found.Message, "no address") {
+		t.Errorf("without an address: %+v", found)
+	}
+	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "10.0.0.1"}}
+	if found := IngressObstacle(ingress); found != nil {
+		t.Errorf("with an address: %+v", found)
+	}
+}
