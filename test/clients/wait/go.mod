@@ -29,6 +29,7 @@ require (
 	github.com/Masterminds/vcs v1.13.3 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.5 // indirect
+	sigs.k8s.io/gateway-api v1.6.3 // indirect
 )
 
 require (
