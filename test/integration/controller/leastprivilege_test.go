@@ -25,20 +25,32 @@ var withoutRequest = map[string]string{
 	"create services":                    "TestApplyTakesCreate",
 	"create deployments.apps":            "TestApplyTakesCreate",
 	"create poddisruptionbudgets.policy": "TestApplyTakesCreate",
+
+	"create httproutes.gateway.networking.k8s.io":   "TestApplyTakesCreate",
+	"create listenersets.gateway.networking.k8s.io": "TestApplyTakesCreate",
+	"create ingresses.networking.k8s.io":            "TestApplyTakesCreate",
 }
 
 // TestApplyTakesCreate applies children that do not exist as a user who may patch them.
 func TestApplyTakesCreate(t *testing.T) {
 	t.Parallel()
+	framework.InstallGatewayAPI(t)
 	namespace := framework.NewNamespace(t)
-	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets"}
-	framework.Allow(t, namespace, user, rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: []string{"", "apps", "policy"}, Resources: resources})
+	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets", "httproutes", "listenersets", "ingresses"}
+	groups := []string{"", "apps", "policy", "gateway.networking.k8s.io", "networking.k8s.io"}
+	framework.Allow(t, namespace, user, rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: groups, Resources: resources})
 	const manifests = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 80}]}}
 ---
 {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: a}, spec: {hostnames: [a.example.test]}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: ListenerSet, metadata: {name: a}, spec: {parentRef: {name: a}, listeners: [{name: a, port: 80, protocol: HTTP}]}}
+---
+{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
 ---
 apiVersion: apps/v1
 kind: Deployment

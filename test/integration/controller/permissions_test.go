@@ -32,6 +32,9 @@ func TestPermissionsOfLists(t *testing.T) {
 // namespace of the installation.
 func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace string) {
 	t.Helper()
+	// Routes are listed once a Website has hosts.
+	framework.InstallGatewayAPI(t)
+	framework.MustCreate(t, framework.NewWebsite(namespace, "hosts", withHosts(namespace+".example.test")))
 	kubeAudit, websiteAudit := framework.AuditLength(t, "kube-apiserver"), framework.AuditLength(t, "website-apiserver")
 	controller := framework.StartController(t, app.Instruments{WrapTransport: framework.RejectStreamingLists},
 		"--kubeconfig="+kubeconfig, "--watch-namespace="+namespace, "--leader-elect=false", "--leader-elect-resource-namespace="+installation, "--secure-port=0", "--commit-observation=None")
@@ -43,7 +46,8 @@ func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace 
 			}
 		}
 		rules := sets.New("list websites.mycontroller.nevermosby.io", "list configmaps", "list services",
-			"list deployments.apps", "list replicasets.apps", "list poddisruptionbudgets.policy", "list pods")
+			"list deployments.apps", "list replicasets.apps", "list poddisruptionbudgets.policy", "list pods",
+			"list httproutes.gateway.networking.k8s.io", "list listenersets.gateway.networking.k8s.io", "list gateways.gateway.networking.k8s.io", "list ingresses.networking.k8s.io")
 		if !used.IsSuperset(rules) {
 			return fmt.Errorf("it has not made these requests: %v", rules.Difference(used).UnsortedList())
 		}

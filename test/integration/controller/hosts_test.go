@@ -1,0 +1,175 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+const hostsCommit = "0123456789012345678901234567890123456789"
+
+func withHosts(hosts ...string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Hosts = hosts }
+}
+
+func throughGateway(namespace, name string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) {
+		w.Spec.Routing.Gateway = &v1beta1.GatewayReference{Namespace: namespace, Name: name}
+	}
+}
+
+func withCertificate(w *v1beta1.Website) {
+	w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: "certificate"}
+}
+
+// TestHosts installs and removes Gateway API while the controller runs. It leaves it
+// installed for the tests after it.
+func TestHosts(t *testing.T) {
+	framework.RemoveGatewayAPI(t)
+	namespace := framework.NewNamespace(t)
+	edge := framework.NewEdge(t, hostsCommit)
+	expires := time.Now().Add(48 * time.Hour).Truncate(time.Second)
+	edge.Present(t, expires, "shop.example.test", "www.example.test")
+
+	shop := framework.MustCreate(t, framework.NewWebsite(namespace, "shop", withHosts("shop.example.test"), throughGateway(namespace, "edge"), withCertificate))
+	framework.MustCreate(t, framework.NewWebsite(namespace, "plain", withHosts("plain.example.test")))
+
+	t.Run("without Gateway API", func(t *testing.T) {
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayAPIMissing)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+		condition := framework.WaitCondition(t, namespace, "plain", v1beta1.WebsiteRouted, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending)
+		if !strings.Contains(condition.Message, "no class") {
+			t.Errorf("the condition says %q, want that there is no class", condition.Message)
+		}
+		ingress, err := framework.Admin(t).Kubernetes.NetworkingV1().Ingresses(namespace).Get(t.Context(), "plain", metav1.GetOptions{})
+		if err != nil || len(ingress.Spec.Rules) != 1 || ingress.Spec.Rules[0].Host != "plain.example.test" {
+			t.Errorf("the Ingress is %+v (%v), want one rule for the host", ingress, err)
+		}
+		service, err := framework.Admin(t).Kubernetes.CoreV1().Services(namespace).Get(t.Context(), "plain-npsvc", metav1.GetOptions{})
+		if err != nil || service.Spec.Type != "ClusterIP" {
+			t.Errorf("the Service is %+v (%v), want a ClusterIP", service.Spec, err)
+		}
+	})
+	t.Run("half of Gateway API", func(t *testing.T) {
+		framework.InstallGatewayAPI(t, "gateways")
+		waitRouted(t, shop, func(condition *metav1.Condition, _ *v1beta1.Website) error {
+			if !strings.Contains(condition.Message, "serves no httproutes") {
+				return fmt.Errorf("condition %+v", condition)
+			}
+			return nil
+		})
+	})
+
+	framework.InstallGatewayAPI(t)
+	t.Run("without the Gateway", func(t *testing.T) {
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayNotFound)
+	})
+	t.Run("before its controller", func(t *testing.T) {
+		framework.NewGateway(t, namespace, "edge", edge.HTTPPort, edge.HTTPSPort)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending)
+	})
+
+	framework.ActAsGateway(t, namespace, "127.0.0.1")
+	url := fmt.Sprintf("https://shop.example.test:%d", edge.HTTPSPort)
+	t.Run("requests reach the site", func(t *testing.T) {
+		waitRouted(t, shop, func(condition *metav1.Condition, w *v1beta1.Website) error {
+			if condition.Status != metav1.ConditionTrue || len(w.Status.Urls) == 0 || w.Status.Urls[0] != url {
+				return fmt.Errorf("condition %+v, urls %v", condition, w.Status.Urls)
+			}
+			if host := w.Status.Hosts[0]; !host.Routed || host.CertificateExpirationTime == nil || !host.CertificateExpirationTime.Time.Equal(expires) {
+				return fmt.Errorf("hosts %+v, want a certificate until %s", w.Status.Hosts, expires)
+			}
+			return nil
+		})
+	})
+	t.Run("repeated reconciliations write nothing", func(t *testing.T) { checkQuiet(t, shop) })
+	t.Run("another certificate", func(t *testing.T) {
+		edge.Present(t, expires, "other.example.test")
+		reprobe(t, shop)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonCertificateInvalid)
+		edge.Present(t, expires, "shop.example.test", "www.example.test")
+	})
+	t.Run("another site", func(t *testing.T) {
+		edge.Serve("")
+		reprobe(t, shop)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable)
+		edge.Serve(hostsCommit)
+	})
+	t.Run("a host of another Website", func(t *testing.T) { testTakenHost(t, shop) })
+	t.Run("every shape is valid", func(t *testing.T) { testShapes(t, namespace) })
+	t.Run("a foreign route", func(t *testing.T) { testForeignRoute(t, namespace) })
+	t.Run("Gateway API removed", func(t *testing.T) {
+		framework.RemoveGatewayAPI(t)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayAPIMissing)
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	})
+	framework.InstallGatewayAPI(t)
+}
+
+// waitRouted waits until the condition Routed of a Website is as check wants it.
+func waitRouted(t *testing.T, w *v1beta1.Website, check func(*metav1.Condition, *v1beta1.Website) error) {
+	t.Helper()
+	framework.WaitFor(t, "the condition Routed of Website "+w.Name, func(ctx context.Context) error {
+		current, err := framework.Websites(t, w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(current.Status.Conditions, v1beta1.WebsiteRouted)
+		if condition == nil {
+			return errors.New("there is no such condition")
+		}
+		return check(condition, current)
+	})
+}
+
+// reprobe changes a Website in a way that has its hosts requested again.
+func reprobe(t *testing.T, w *v1beta1.Website) {
+	t.Helper()
+	framework.Kubectl(t, "patch", "website", w.Name, "-n", w.Namespace, "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"sync":{"timeoutSeconds":%d}}}`, 60+framework.MustGet(t, w).Generation))
+}
+
+// checkQuiet has a Website reconciled without a change of its routes, and checks that none
+// is written.
+func checkQuiet(t *testing.T, w *v1beta1.Website) {
+	t.Helper()
+	versions := func() []string {
+		routes, err := framework.GatewayAPI(t).GatewayV1().HTTPRoutes(w.Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets, err := framework.GatewayAPI(t).GatewayV1().ListenerSets(w.Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var versions []string
+		for _, route := range routes.Items {
+			versions = append(versions, route.Name+" "+route.ResourceVersion)
+		}
+		for _, set := range sets.Items {
+			versions = append(versions, set.Name+" "+set.ResourceVersion)
+		}
+		return versions
+	}
+	from, before := framework.AuditLength(t, "kube-apiserver"), versions()
+	reprobe(t, w)
+	framework.WaitCondition(t, w.Namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	if after := versions(); !slices.Equal(before, after) {
+		t.Errorf("routes are %v, were %v", after, before)
+	}
+	for _, event := range framework.AuditEvents(t, "kube-apiserver", from) {
+		if event.User.Username == framework.ControllerUser && event.Verb == "patch" && event.ObjectRef.APIGroup == "gateway.networking.k8s.io" {
+			t.Errorf("%s was patched although nothing changed", event.RequestURI)
+		}
+	}
+}
