@@ -1,0 +1,135 @@
+package routeprobe
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	testCommit = strings.Repeat("0a", 20)
+	testNow    = time.Now()
+)
+
+// names resolves hosts. A host that is not in it does not exist.
+type names map[string][]string
+
+func (n names) LookupHost(_ context.Context, host string) ([]string, error) {
+	if addresses, found := n[host]; found {
+		return addresses, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// certificateOf returns a self-signed certificate for a name.
+func certificateOf(t *testing.T, name string, begins, ends time.Time) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: begins, NotAfter: ends}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func serving(header, value string, status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if header != "" {
+			w.Header().Set(header, value)
+		}
+		w.WriteHeader(status)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	const host, address = "shop.example.com", "127.0.0.1"
+	hour := time.Hour
+	site := serving("Website-Commit", testCommit, http.StatusOK)
+	tests := map[string]struct {
+		handler      http.HandlerFunc
+		name         string
+		begins, ends time.Duration
+		plain        bool
+		redirectedTo string
+		resolver     names
+		failure, dns string
+		invalid      bool
+	}{
+		"the site":              {handler: site, name: host, begins: -hour, ends: hour},
+		"without TLS":           {handler: site, plain: true},
+		"a page that is absent": {handler: serving("Website-Commit", testCommit, http.StatusNotFound), name: host, begins: -hour, ends: hour},
+		"something else":        {handler: serving("", "", http.StatusOK), name: host, begins: -hour, ends: hour, failure: "not from a pod of the site"},
+		"no commit":             {handler: serving("Website-Commit", "main", http.StatusOK), name: host, begins: -hour, ends: hour, failure: "not from a pod of the site"},
+		"expired":               {handler: site, name: host, begins: -2 * hour, ends: -hour, failure: "the certificate expired at", invalid: true},
+		"not valid yet":         {handler: site, name: host, begins: hour, ends: 2 * hour, failure: "the certificate is valid from", invalid: true},
+		"for another name":      {handler: site, name: "other.example.com", begins: -hour, ends: hour, failure: "the certificate is for other names", invalid: true},
+		"redirected":            {handler: serving("Location", "https://www.example.com/", http.StatusMovedPermanently), name: host, begins: -hour, ends: hour, redirectedTo: "www.example.com"},
+		"redirected elsewhere":  {handler: serving("Location", "https://evil.example.com/", http.StatusMovedPermanently), name: host, begins: -hour, ends: hour, redirectedTo: "www.example.com", failure: "instead of a redirect to www.example.com"},
+		"DNS elsewhere":         {handler: site, name: host, begins: -hour, ends: hour, resolver: names{host: {"192.0.2.1"}}, dns: "DNS of shop.example.com leads to 192.0.2.1, not to 127.0.0.1"},
+		"no DNS":                {handler: site, name: host, begins: -hour, ends: hour, resolver: names{}, dns: "DNS has no address for shop.example.com"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(test.handler)
+			var ends time.Time
+			if test.plain {
+				server.Start()
+			} else {
+				ends = testNow.Add(test.ends)
+				server.TLS = &tls.Config{Certificates: []tls.Certificate{certificateOf(t, test.name, testNow.Add(test.begins), ends)}}
+				server.StartTLS()
+			}
+			defer server.Close()
+			resolver := test.resolver
+			if resolver == nil {
+				resolver = names{host: {address}}
+			}
+			r := &requester{resolver: resolver, dial: (&net.Dialer{}).DialContext, now: func() time.Time { return testNow }}
+			port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
+			got := r.probe(t.Context(), []string{address}, Host{Name: host, Endpoints: []Endpoint{{TLS: !test.plain, Port: port}}, RedirectedTo: test.redirectedTo})
+			if (got.Failure == "") != (test.failure == "") || !strings.Contains(got.Failure, test.failure) || got.InvalidCertificate != test.invalid {
+				t.Errorf("failure %q (certificate %t), want %q (%t)", got.Failure, got.InvalidCertificate, test.failure, test.invalid)
+			}
+			if test.failure == "" && (got.URL == "" || (got.Commit == testCommit) != (test.redirectedTo == "")) {
+				t.Errorf("found at %q with commit %q", got.URL, got.Commit)
+			}
+			if !strings.HasPrefix(got.DNS, test.dns) || (got.DNS == "") != (test.dns == "") {
+				t.Errorf("DNS %q, want %q", got.DNS, test.dns)
+			}
+			if !got.CertificateExpiration.Equal(ends.Truncate(time.Second)) {
+				t.Errorf("the certificate expires at %s, want %s", got.CertificateExpiration, ends)
+			}
+		})
+	}
+}
+
+// TestOnlyTheAddressIsDialled: whatever a host resolves to.
+func TestOnlyTheAddressIsDialled(t *testing.T) {
+	var dialled []string
+	r := &requester{resolver: names{"shop.example.com": {"169.254.169.254"}}, now: time.Now, dial: func(_ context.Context, _, address string) (net.Conn, error) {
+		dialled = append(dialled, address)
+		return nil, net.ErrClosed
+	}}
+	got := r.probe(t.Context(), []string{"192.0.2.1", "192.0.2.2"}, Host{Name: "shop.example.com", Endpoints: []Endpoint{{TLS: true, Port: 443}, {Port: 80}}})
+	want := "192.0.2.1:443 192.0.2.2:443 192.0.2.1:80 192.0.2.2:80"
+	if strings.Join(dialled, " ") != want || got.Failure == "" {
+		t.Errorf("dialled %v with failure %q, want %s", dialled, got.Failure, want)
+	}
+	if got := r.probe(t.Context(), nil, Host{Name: "shop.example.com", Endpoints: []Endpoint{{Port: 80}}}); !strings.Contains(got.Failure, "no address yet") {
+		t.Errorf("without an address: %q", got.Failure)
+	}
+}
