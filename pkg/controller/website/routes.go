@@ -22,10 +22,15 @@ func hasRoutes(website *v1beta1.Website) bool {
 	return len(website.Spec.Hosts) > 0 || len(website.Status.Hosts) > 0
 }
 
+// holdsRoutes reports whether the caches show routes of a Website.
+func (r *reconciler) holdsRoutes(website *v1beta1.Website) bool {
+	return len(r.children.HTTPRoutes.Of(website.UID)) > 0 || len(r.children.ListenerSets.Of(website.UID)) > 0 || len(r.children.Ingresses.Of(website.UID)) > 0
+}
+
 // reconcileRoutes has the hosts of a Website routed to its Service, and sets what was found
 // of them. Its problems are in the condition Routed: the site does not depend on it.
 func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (p *problem.Problem) {
-	if found == nil || r.routes == nil || !hasRoutes(found.Website) {
+	if found == nil || r.routes == nil || !hasRoutes(found.Website) && !r.holdsRoutes(found.Website) {
 		return nil
 	}
 	ctx, end := r.tracer.startStep(ctx, stepRoutes)
@@ -37,6 +42,8 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 	if len(website.Spec.Hosts) > 0 {
 		found.Routing = &status.Routing{Unknown: state.Unknown}
 	}
+	// The hosts in the status tell a later controller that there are routes to remove.
+	defer func() { found.RoutesRemain = p != nil || state.Unknown != "" }()
 	switch {
 	case state.Unknown != "":
 		return nil

@@ -40,6 +40,8 @@ type Input struct {
 	Probing bool
 	// Routing is what was found of the hosts; nil without hosts.
 	Routing *Routing
+	// RoutesRemain is true while routes of a Website may not have been removed.
+	RoutesRemain bool
 	// Problem is what keeps the children from being what they should be.
 	Problem *problem.Problem
 	// SyncRequest and Origin are what the controller remembers.

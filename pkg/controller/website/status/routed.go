@@ -35,6 +35,9 @@ type Obstacle struct {
 // stays as it was reported.
 func (in *Input) hosts() []v1beta1.WebsiteHostStatus {
 	if in.Routing == nil {
+		if in.RoutesRemain {
+			return in.Website.Status.Hosts
+		}
 		return nil
 	}
 	var hosts []v1beta1.WebsiteHostStatus
@@ -83,6 +86,9 @@ func (in *Input) published(commit string) bool {
 // hostURLs returns where the hosts were found, in the order of the spec.
 func (in *Input) hostURLs() []string {
 	var urls []string
+	if in.Routing == nil {
+		return nil
+	}
 	for _, host := range in.hosts() {
 		if !host.Routed {
 			continue

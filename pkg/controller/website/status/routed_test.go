@@ -81,8 +81,15 @@ func TestRouted(t *testing.T) {
 	}
 }
 
-// TestHostsRemoved: nothing about hosts stays.
+// TestHostsRemoved: nothing about hosts stays, once their routes are removed.
 func TestHostsRemoved(t *testing.T) {
+	remaining := Compute(newInput(func(in *Input) {
+		in.RoutesRemain = true
+		in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: shop, Routed: true}}
+	}))
+	if len(remaining.Hosts) != 1 || len(remaining.Urls) == 0 || remaining.Urls[0] == "https://"+shop {
+		t.Errorf("while routes remain: hosts %+v, urls %v, want the host, and no address of it", remaining.Hosts, remaining.Urls)
+	}
 	status := Compute(routed(func(in *Input) {
 		in.Website.Spec.Hosts, in.Routing = nil, nil
 		in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: shop, Routed: true}}
