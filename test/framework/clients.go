@@ -55,8 +55,10 @@ func AdminConfig(t *testing.T) *rest.Config {
 func unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	// What the tests do on purpose draws warnings.
-	config.WarningHandler = rest.NoWarnings{}
+	if config.WarningHandler == nil {
+		// What the tests do on purpose draws warnings.
+		config.WarningHandler = rest.NoWarnings{}
+	}
 	return config
 }
 

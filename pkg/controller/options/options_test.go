@@ -106,6 +106,11 @@ func TestValidate(t *testing.T) {
 		"the pod proxy":          {[]string{"--commit-observation=PodProxy", "--commit-observation-period=5s"}, ""},
 		"no observation":         {[]string{"--commit-observation=None"}, ""},
 
+		"a Gateway":              {[]string{"--default-gateway=infra/public", "--default-ingress-class=nginx"}, ""},
+
+		"a Gateway of no namespace": {[]string{"--default-gateway=public"}, "--default-gateway"},
+		"a Gateway of no name":      {[]string{"--default-gateway=infra/"}, "--default-gateway"},
+		"an invalid IngressClass":   {[]string{"--default-ingress-class=Nginx!"}, "--default-ingress-class"},
 		"unknown observation":       {[]string{"--commit-observation=direct"}, "--commit-observation"},
 		"observation without pause": {[]string{"--commit-observation-period=0s"}, "--commit-observation-period"},
 

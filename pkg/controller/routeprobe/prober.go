@@ -2,9 +2,12 @@ package routeprobe
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
+	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -31,7 +34,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Resolver looks up the hosts. Default: that of the process.
 	Resolver Resolver
-	// Dial connects to an address. Default: that of the process.
+	// Dial connects to an address. Default: that of the process, which refuses link-local
+	// addresses.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -57,7 +61,7 @@ func New(config Config) *Prober {
 		config.Resolver = net.DefaultResolver
 	}
 	if config.Dial == nil {
-		config.Dial = (&net.Dialer{}).DialContext
+		config.Dial = (&net.Dialer{Control: refuseLinkLocal}).DialContext
 	}
 	return &Prober{
 		requester: requester{resolver: config.Resolver, dial: config.Dial, now: config.Clock.Now},
@@ -65,6 +69,20 @@ func New(config Config) *Prober {
 		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock}),
 		known:     map[cache.ObjectName]*observed{},
 	}
+}
+
+// refuseLinkLocal is called with the address that a connection is about to be made to. A
+// Gateway has no link-local address, but whoever creates one may request it; there are the
+// metadata services of clouds, which would answer website-controller.
+func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if parsed.Addr().Unmap().IsLinkLocalUnicast() {
+		return errors.New("link-local addresses are not requested")
+	}
+	return nil
 }
 
 // Want has a Website probed: at once when the target is another, and also when again is

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
@@ -36,6 +37,7 @@ func withCertificate(w *v1beta1.Website) {
 // installed for the tests after it.
 func TestHosts(t *testing.T) {
 	framework.RemoveGatewayAPI(t)
+	begun, audited := time.Now(), framework.AuditLength(t, "kube-apiserver")
 	namespace := framework.NewNamespace(t)
 	edge := framework.NewEdge(t, hostsCommit)
 	expires := time.Now().Add(48 * time.Hour).Truncate(time.Second)
@@ -69,6 +71,8 @@ func TestHosts(t *testing.T) {
 			return nil
 		})
 	})
+
+	t.Run("few requests meanwhile", func(t *testing.T) { checkDiscovery(t, audited, time.Since(begun)) })
 
 	framework.InstallGatewayAPI(t)
 	t.Run("without the Gateway", func(t *testing.T) {
@@ -130,6 +134,22 @@ func waitRouted(t *testing.T, w *v1beta1.Website, check func(*metav1.Condition, 
 		}
 		return check(condition, current)
 	})
+}
+
+// checkDiscovery counts the requests of the controller to Gateway API, or about it, since a
+// place in the audit log: two every 30 seconds find out what is served, and what is served is
+// listed and watched once.
+func checkDiscovery(t *testing.T, from int64, elapsed time.Duration) {
+	t.Helper()
+	var requests []string
+	for _, event := range framework.AuditEvents(t, "kube-apiserver", from) {
+		if event.User.Username == framework.ControllerUser && (strings.HasPrefix(event.RequestURI, "/apis/"+gatewayv1.GroupName) || event.RequestURI == "/apis") {
+			requests = append(requests, event.Verb+" "+event.RequestURI)
+		}
+	}
+	if most := 2*int(elapsed/(30*time.Second)+2) + 4; len(requests) == 0 || len(requests) > most {
+		t.Errorf("%d requests within %s, want some and %d at most: %q", len(requests), elapsed, most, requests)
+	}
 }
 
 // reprobe changes a Website in a way that has its hosts requested again.

@@ -1,0 +1,170 @@
+package routeprobe
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// gateway is a Prober in a bubble of testing/synctest, and what is at the address that it dials.
+type gateway struct {
+	*Prober
+	start time.Time
+	// requests are the seconds after the start at which requests came.
+	requests []int
+	changes  int
+	// header of the responses.
+	header string
+}
+
+var shop = cache.NewObjectName("default", "shop")
+
+func targetOf(hosts ...string) Target {
+	target := Target{Addresses: []string{"192.0.2.1"}}
+	for _, host := range hosts {
+		target.Hosts = append(target.Hosts, Host{Name: host, Endpoints: []Endpoint{{Port: 80}}})
+	}
+	return target
+}
+
+// newGateway starts a Prober, which the function that it returns ends.
+func newGateway() (*gateway, func()) {
+	g := &gateway{start: time.Now(), header: "Website-Commit: " + testCommit}
+	g.Prober = New(Config{
+		Changed: func(cache.ObjectName) { g.changes++ }, Clock: clock.RealClock{}, Resolver: names{"a.example.com": {"192.0.2.1"}, "b.example.com": {"192.0.2.1"}},
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			g.requests = append(g.requests, int(time.Since(g.start).Seconds()))
+			client, server := net.Pipe()
+			go func() {
+				defer func() { _ = server.Close() }()
+				if _, err := http.ReadRequest(bufio.NewReader(server)); err != nil {
+					return
+				}
+				_, _ = server.Write([]byte("HTTP/1.1 200 OK\r\n" + g.header + "\r\n\r\n"))
+			}()
+			return client, nil
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.Run(ctx)
+	}()
+	return g, func() {
+		cancel()
+		<-done
+	}
+}
+
+// after lets time pass, and returns the times of the requests since the last call.
+func (g *gateway) after(t time.Duration) []int {
+	time.Sleep(t)
+	synctest.Wait()
+	requests := g.requests
+	g.requests = nil
+	return requests
+}
+
+func check(t *testing.T, what string, got []int, want ...int) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: requests at %v, want %v", what, got, want)
+		return
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("%s: requests at %v, want %v", what, got, want)
+			return
+		}
+	}
+}
+
+// TestPeriods: once a minute while all is well, every ten seconds while it is not, and at
+// once for another target or when the caller asks for it.
+func TestPeriods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		check(t, "nothing is wanted", g.after(time.Minute))
+		g.Want(shop, targetOf("a.example.com"), false)
+		check(t, "well", g.after(130*time.Second), 60, 120, 180)
+		if known := g.Want(shop, targetOf("a.example.com"), false); known["a.example.com"].Commit != testCommit || g.changes != 1 {
+			t.Errorf("%+v is known after %d changes, want the commit and one change", known, g.changes)
+		}
+		check(t, "the same target", g.after(time.Second))
+
+		g.header = "Server: other"
+		g.Want(shop, targetOf("a.example.com"), true)
+		check(t, "asked for, and failing", g.after(25*time.Second), 191, 201, 211)
+		if known := g.Want(shop, targetOf("a.example.com"), false); !strings.Contains(known["a.example.com"].Failure, "not from a pod of the site") || g.changes != 2 {
+			t.Errorf("%+v is known after %d changes, want the failure and two changes", known, g.changes)
+		}
+
+		g.header = "Website-Commit: " + testCommit
+		g.Want(shop, targetOf("a.example.com", "b.example.com"), false)
+		check(t, "another target, and the probe that was due", g.after(30*time.Second), 216, 216, 221, 221)
+		g.Forget(shop)
+		check(t, "forgotten", g.after(time.Hour))
+	})
+}
+
+// TestEarlierTarget: what was requested for a target that has changed meanwhile is not kept.
+func TestEarlierTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		dial := g.requester.dial
+		g.requester.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			time.Sleep(time.Second)
+			return dial(ctx, network, address)
+		}
+		g.Want(shop, targetOf("a.example.com"), false)
+		time.Sleep(500 * time.Millisecond)
+		g.Want(shop, targetOf("b.example.com"), false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if known := g.Want(shop, targetOf("b.example.com"), false); len(known) != 0 {
+			t.Errorf("%+v is known of another target", known)
+		}
+		check(t, "each target is requested", g.after(2*time.Second), 1, 2)
+		if known := g.Want(shop, targetOf("b.example.com"), false); known["b.example.com"].Commit != testCommit {
+			t.Errorf("%+v is known, want the commit", known)
+		}
+	})
+}
+
+// TestLinkLocal: the metadata service of a cloud is not requested, whoever gives its address
+// to a Gateway.
+func TestLinkLocal(t *testing.T) {
+	p := New(Config{Clock: clock.RealClock{}})
+	for _, address := range []string{"169.254.169.254:80", "[fe80::1]:80", "[::ffff:169.254.169.254]:80"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		connection, err := p.requester.dial(ctx, "tcp", address)
+		cancel()
+		if err == nil {
+			_ = connection.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "link-local") {
+			t.Errorf("dialling %s: %v, want a refusal", address, err)
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	connection, err := p.requester.dial(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatalf("dialling another address: %v", err)
+	}
+	_ = connection.Close()
+}

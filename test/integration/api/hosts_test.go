@@ -1,0 +1,127 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// warned records the warnings of responses.
+type warned struct{ texts []string }
+
+func (w *warned) HandleWarningHeader(_ int, _, text string) { w.texts = append(w.texts, text) }
+
+func withHosts(hosts ...string) func(*v1beta1.Website) {
+	return func(w *v1beta1.Website) { w.Spec.Hosts = hosts }
+}
+
+// TestAuthorizeHosts: with the flags of website-apiserver, the roles of the cluster decide who
+// may set which host, and only allowed annotations are set on Services.
+func TestAuthorizeHosts(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	user := namespace + "-editor"
+	framework.Bind(t, namespace, user, "ClusterRole", "edit")
+	framework.Allow(t, namespace, user, rbacv1.PolicyRule{
+		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websitehosts"}, ResourceNames: []string{"shop.example.test", "*.example.test"}, Verbs: []string{"use"},
+	})
+	s := framework.NewServer(t, "--authorize-hosts", "--allowed-service-annotations=example.test/*")
+	config := rest.CopyConfig(s.Config(t))
+	config.Impersonate.UserName = user
+	websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace)
+
+	annotated := func(key string) func(*v1beta1.Website) {
+		return func(w *v1beta1.Website) { w.Spec.Service.Annotations = map[string]string{key: "x"} }
+	}
+	tests := map[string]struct {
+		tweak func(*v1beta1.Website)
+		want  []string
+	}{
+		"own host":              {tweak: withHosts("shop.example.test")},
+		"own wildcard":          {tweak: withHosts("*.example.test")},
+		"host below a wildcard": {tweak: withHosts("shop.example.test", "other.example.test"), want: []string{"spec.hosts[1]", `requires use on websitehosts "other.example.test"`}},
+		"annotation":            {tweak: annotated("example.test/size")},
+		"other annotation":      {tweak: annotated("example.com/size"), want: []string{"spec.service.annotations[example.com/size]", "--allowed-service-annotations"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := websites.Create(t.Context(), framework.NewWebsite(namespace, "kubia", test.tweak), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if len(test.want) == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+				t.Fatalf("creating the Website: %v, want a rejection", err)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("creating the Website: %v, want %q in it", err, part)
+				}
+			}
+		})
+	}
+	t.Run("a host that is set already", func(t *testing.T) {
+		w, err := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(),
+			framework.NewWebsite(namespace, "given", withHosts("given.example.test")), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Spec.Replicas = new(int32)
+		if _, err := websites.Update(t.Context(), w, metav1.UpdateOptions{}); err != nil {
+			t.Errorf("changing something else: %v", err)
+		}
+	})
+}
+
+// TestHostWarning: a host that an older Website has draws a warning, which names that Website
+// only to users who may get it.
+func TestHostWarning(t *testing.T) {
+	t.Parallel()
+	first, second := framework.NewNamespace(t), framework.NewNamespace(t)
+	host := first + ".example.test"
+	framework.MustCreate(t, framework.NewWebsite(first, "older", withHosts(host)))
+	user := second + "-editor"
+	framework.Bind(t, second, user, "ClusterRole", "edit")
+	asUser, err := framework.Cluster.UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asAdmin, err := framework.Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const consequence = ": requests for it do not reach this Website until the other one gives it up"
+	tests := map[string]struct {
+		config *rest.Config
+		hosts  []string
+		want   []string
+	}{
+		"a user of the other namespace": {config: asUser, hosts: []string{host}, want: []string{`spec.hosts[0]: another Website has the host "` + host + `"` + consequence}},
+		"a user of both":                {config: asAdmin, hosts: []string{"x." + host, host}, want: []string{`spec.hosts[1]: the Website "older" of namespace "` + first + `" has the host "` + host + `"` + consequence}},
+		"a host of no other Website":    {config: asUser, hosts: []string{"x." + host}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			recorder := &warned{}
+			config := rest.CopyConfig(test.config)
+			config.WarningHandler = recorder
+			websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(second)
+			if _, err := websites.Create(t.Context(), framework.NewWebsite(second, "younger", withHosts(test.hosts...)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(recorder.texts, test.want) {
+				t.Errorf("warnings %q, want %q", recorder.texts, test.want)
+			}
+		})
+	}
+}
