@@ -1,14 +1,19 @@
 package api
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
@@ -123,5 +128,49 @@ func TestHostWarning(t *testing.T) {
 				t.Errorf("warnings %q, want %q", recorder.texts, test.want)
 			}
 		})
+	}
+}
+
+// TestExamplePolicyOfHosts binds the policy to one namespace: as it is shipped, it would deny
+// the hosts of other tests.
+func TestExamplePolicyOfHosts(t *testing.T) {
+	t.Parallel()
+	file := framework.Path("artifacts", "examples", "policies", "hosts.yaml")
+	framework.Kubectl(t, "apply", "--dry-run=server", "-f", file)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shipped admissionregistrationv1.ValidatingAdmissionPolicy
+	if err := yaml.UnmarshalStrict([]byte(strings.Split(string(data), "\n---\n")[0]), &shipped); err != nil {
+		t.Fatal(err)
+	}
+	policies := framework.Admin(t).Kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	policy, err := policies.Create(t.Context(), &shipped, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.DeleteAfter(t, policies, policy.Name)
+	namespace := framework.NewNamespace(t)
+	framework.Kubectl(t, "annotate", "namespace", namespace, "website-domains=example.com, *.example.org")
+	bind(t, policy, namespace, nil)
+
+	create := func(ctx context.Context, hosts ...string) error {
+		_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, "kubia", withHosts(hosts...)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	const denial = "may only use hosts of its annotation website-domains: example.com, *.example.org"
+	for _, host := range []string{"www.example.com", "*.example.com", "example.org", "evilexample.org", "example.net"} {
+		framework.WaitFor(t, "the policy denies "+host, func(ctx context.Context) error {
+			if err := create(ctx, "example.com", host); err == nil || !strings.Contains(err.Error(), denial) {
+				return fmt.Errorf("creating a Website with the host: %v", err)
+			}
+			return nil
+		})
+	}
+	for _, hosts := range [][]string{nil, {"example.com"}, {"www.example.org", "*.example.org", "a.b.example.org"}} {
+		if err := create(t.Context(), hosts...); err != nil {
+			t.Errorf("hosts %v: %v", hosts, err)
+		}
 	}
 }
