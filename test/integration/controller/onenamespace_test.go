@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
 	"github.com/kubesites/website-apiserver/test/leastprivilege"
 )
@@ -82,6 +83,7 @@ func TestOneNamespace(t *testing.T) {
 		}
 		return err
 	})
+	useRoutePermissions(t, namespace, "kubia")
 	framework.WaitAnswer(t, url+"/metrics", http.StatusOK)
 
 	if now := framework.MustGet(t, untouched); now.ResourceVersion != untouched.ResourceVersion {
@@ -122,6 +124,27 @@ func TestOneNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.WaitAvailable(t, untouched, 1)
+}
+
+// useRoutePermissions has every kind of routes written for a Website, and removed.
+func useRoutePermissions(t *testing.T, namespace, website string) {
+	t.Helper()
+	framework.InstallGatewayAPI(t)
+	framework.NewGateway(t, namespace, "edge", 80, 443)
+	for _, step := range []struct {
+		spec                    string
+		sets, routes, ingresses int
+	}{
+		{spec: `{"hosts":["shop.example.test"],"routing":{"gateway":{"name":"edge"}},"tls":{"secretRef":{"name":"certificate"}}}`, sets: 1, routes: 2},
+		{spec: `{"hosts":null,"routing":null,"tls":null}`},
+		{spec: `{"hosts":["shop.example.test"],"routing":{"ingressClassName":"none"}}`, ingresses: 1},
+		{spec: `{"hosts":null,"routing":null}`},
+	} {
+		framework.Kubectl(t, "patch", "websites.v1beta1."+v1beta1.GroupName, website, "-n", namespace, "--type=merge", "-p", `{"spec":`+step.spec+`}`)
+		framework.WaitFor(t, "the routes of "+step.spec, func(ctx context.Context) error {
+			return checkRoutes(ctx, t, namespace, website, step.sets, step.routes, step.ingresses)
+		})
+	}
 }
 
 // installNamespacedRoles applies the manifest for a namespace as a user would, and
