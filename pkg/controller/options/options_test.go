@@ -106,7 +106,7 @@ func TestValidate(t *testing.T) {
 		"the pod proxy":          {[]string{"--commit-observation=PodProxy", "--commit-observation-period=5s"}, ""},
 		"no observation":         {[]string{"--commit-observation=None"}, ""},
 
-		"a Gateway":              {[]string{"--default-gateway=infra/public", "--default-ingress-class=nginx"}, ""},
+		"a Gateway": {[]string{"--default-gateway=infra/public", "--default-ingress-class=nginx"}, ""},
 
 		"a Gateway of no namespace": {[]string{"--default-gateway=public"}, "--default-gateway"},
 		"a Gateway of no name":      {[]string{"--default-gateway=infra/"}, "--default-gateway"},
