@@ -49,6 +49,10 @@ type WebsiteSpec struct {
 	Routing WebsiteRouting
 	// TLS selects the certificate of the hosts.
 	TLS WebsiteTLS
+	// Access restricts who may read the site.
+	Access WebsiteAccess
+	// Previews gives branches of the repository a site each; nil for none.
+	Previews *WebsitePreviews
 }
 
 // WebsiteStatus is the observed state of a Website.
@@ -81,6 +85,8 @@ type WebsiteStatus struct {
 	History []WebsiteRelease
 	// Hosts are what was observed of the hosts, in the order of the spec.
 	Hosts []WebsiteHostStatus
+	// Previews are what was observed of branches with previews, in the order of their names.
+	Previews []WebsitePreviewStatus
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -42,8 +42,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.SecretReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Website"):
 		return &websitev1beta1.WebsiteApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteAccess"):
+		return &websitev1beta1.WebsiteAccessApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteHostStatus"):
 		return &websitev1beta1.WebsiteHostStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsitePreviews"):
+		return &websitev1beta1.WebsitePreviewsApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsitePreviewStatus"):
+		return &websitev1beta1.WebsitePreviewStatusApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteRelease"):
 		return &websitev1beta1.WebsiteReleaseApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteResources"):

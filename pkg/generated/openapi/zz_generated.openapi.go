@@ -32,8 +32,11 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.ResponseHeader{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_ResponseHeader(ref),
 		v1beta1.SecretReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_SecretReference(ref),
 		v1beta1.Website{}.OpenAPIModelName():                           schema_pkg_apis_website_v1beta1_Website(ref),
+		v1beta1.WebsiteAccess{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteAccess(ref),
 		v1beta1.WebsiteHostStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref),
 		v1beta1.WebsiteList{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteList(ref),
+		v1beta1.WebsitePreviewStatus{}.OpenAPIModelName():              schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref),
+		v1beta1.WebsitePreviews{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsitePreviews(ref),
 		v1beta1.WebsiteRelease{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRelease(ref),
 		v1beta1.WebsiteResources{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_WebsiteResources(ref),
 		v1beta1.WebsiteRollback{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsiteRollback(ref),
@@ -825,6 +828,27 @@ func schema_pkg_apis_website_v1beta1_Website(ref common.ReferenceCallback) commo
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_WebsiteAccess(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteAccess restricts who may read the site.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"basicAuthRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "basicAuthRef names the Secret with the users who may read the site: of type kubernetes.io/basic-auth, with the keys username and password, or with the key htpasswd, whose lines are in the format of htpasswd. Its changes take effect without new pods. While the Secret is missing or invalid, every request is rejected. Setting it requires get on the Secret. Defaults to none: everyone may read the site.",
+							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -916,6 +940,113 @@ func schema_pkg_apis_website_v1beta1_WebsiteList(ref common.ReferenceCallback) c
 		},
 		Dependencies: []string{
 			v1beta1.Website{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsitePreviewStatus is what was observed of a branch that has, or has had, a preview.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"branch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "branch is the name of the branch.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"websiteName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "websiteName is the name of the Website that is the preview. It is empty when the preview was removed because of its age.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the last commit of the branch: 40 or 64 hexadecimal digits.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastCommitTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastCommitTime is when that commit was first observed.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"branch"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsitePreviews gives branches of the repository a site each: a Website that the Website controls, with the label mycontroller.nevermosby.io/preview-of.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"branches": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "branches are patterns of the names of branches, from 1 to 16. \"*\" stands for any characters. The branch of the Website itself has no preview.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"maxCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxCount is the largest number of previews, from 1 to 50. Of more branches, those that have a preview keep it. Defaults to 5.",
+							Default:     5,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"ttlSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttlSeconds is the time in seconds after which a preview is removed if its branch has had no new commit, from 3600 to 31536000. Defaults to none: a preview is kept as long as there is its branch.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"domain": {
+						SchemaProps: spec.SchemaProps{
+							Description: "domain is the DNS domain of the previews: their hosts are <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of website-controller; without that, previews have no hosts, and the Service of the Website.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"basicAuthRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "basicAuthRef names the Secret with the users who may read the previews, as access.basicAuthRef does for the site. Setting it requires get on the Secret. Defaults to access.basicAuthRef.",
+							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"branches"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -1518,12 +1649,25 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 							Ref:         ref(v1beta1.WebsiteTLS{}.OpenAPIModelName()),
 						},
 					},
+					"access": {
+						SchemaProps: spec.SchemaProps{
+							Description: "access restricts who may read the site.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.WebsiteAccess{}.OpenAPIModelName()),
+						},
+					},
+					"previews": {
+						SchemaProps: spec.SchemaProps{
+							Description: "previews gives branches of the repository a site each. Defaults to none.",
+							Ref:         ref(v1beta1.WebsitePreviews{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"source"},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
+			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
 	}
 }
 
@@ -1677,11 +1821,32 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 					},
+					"previews": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"branch",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "previews are what was observed of branches that have, or have had, a preview, in the order of their names.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.WebsitePreviewStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteHostStatus{}.OpenAPIModelName(), v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			v1beta1.WebsiteHostStatus{}.OpenAPIModelName(), v1beta1.WebsitePreviewStatus{}.OpenAPIModelName(), v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -71,6 +72,25 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 		spec.Service.Annotations = map[string]string{"example.com/" + word(c): word(c)}
 	}
 	fillHosts(spec, c)
+	fillAccess(spec, c)
+}
+
+func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
+	secret := func() *website.SecretReference {
+		if c.Bool() {
+			return nil
+		}
+		return &website.SecretReference{Name: word(c)}
+	}
+	spec.Access.BasicAuthRef, spec.Previews = secret(), nil
+	if c.Bool() {
+		spec.Previews = &website.WebsitePreviews{
+			Branches: []string{word(c), word(c) + "/*"}, MaxCount: 1 + c.Int31n(50), Domain: pick(c, "", word(c)+".example.com"), BasicAuthRef: secret(),
+		}
+	}
+	if spec.Previews != nil && c.Bool() {
+		spec.Previews.TTLSeconds = ptr.To(3600 + c.Int31n(100000))
+	}
 }
 
 func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
@@ -183,6 +203,13 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 			host.CertificateExpirationTime = &metav1.Time{Time: microTime(c).Truncate(time.Second)}
 		}
 		status.Hosts = append(status.Hosts, host)
+	}
+	status.Previews = nil
+	for i := range c.Intn(3) {
+		status.Previews = append(status.Previews, website.WebsitePreviewStatus{
+			Branch: fmt.Sprintf("%s%d", word(c), i), WebsiteName: pick(c, "", word(c)), Commit: strings.Repeat("a", 40),
+			LastCommitTime: metav1.Time{Time: microTime(c).Truncate(time.Second)},
+		})
 	}
 	status.Sync = nil
 	if c.Bool() {

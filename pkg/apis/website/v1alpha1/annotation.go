@@ -45,6 +45,8 @@ type carriedSpec struct {
 	Hosts      []string                   `json:"hosts,omitempty"`
 	Routing    *v1beta1.WebsiteRouting    `json:"routing,omitempty"`
 	TLS        *v1beta1.WebsiteTLS        `json:"tls,omitempty"`
+	Access     *v1beta1.WebsiteAccess     `json:"access,omitempty"`
+	Previews   *v1beta1.WebsitePreviews   `json:"previews,omitempty"`
 
 	RedirectToCanonical bool `json:"redirectToCanonical,omitempty"`
 }
@@ -131,6 +133,8 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) 
 		Pin:        spec.Pin,
 		Routing:    unlessZero(&spec.Routing),
 		TLS:        unlessZero(&spec.TLS),
+		Access:     unlessZero(&spec.Access),
+		Previews:   spec.Previews,
 
 		RedirectToCanonical: spec.RedirectToCanonical,
 	}
@@ -227,6 +231,8 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		Hosts:      beyond.Hosts,
 		Routing:    ptr.Deref(beyond.Routing, v1beta1.WebsiteRouting{}),
 		TLS:        ptr.Deref(beyond.TLS, v1beta1.WebsiteTLS{}),
+		Access:     ptr.Deref(beyond.Access, v1beta1.WebsiteAccess{}),
+		Previews:   beyond.Previews,
 
 		RedirectToCanonical: beyond.RedirectToCanonical,
 	}}

@@ -149,6 +149,8 @@ func autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.Website
 	// WARNING: in.RedirectToCanonical requires manual conversion: does not exist in peer-type
 	// WARNING: in.Routing requires manual conversion: does not exist in peer-type
 	// WARNING: in.TLS requires manual conversion: does not exist in peer-type
+	// WARNING: in.Access requires manual conversion: does not exist in peer-type
+	// WARNING: in.Previews requires manual conversion: does not exist in peer-type
 	return nil
 }
 
@@ -176,5 +178,6 @@ func autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.Web
 	// WARNING: in.Sync requires manual conversion: does not exist in peer-type
 	// WARNING: in.History requires manual conversion: does not exist in peer-type
 	// WARNING: in.Hosts requires manual conversion: does not exist in peer-type
+	// WARNING: in.Previews requires manual conversion: does not exist in peer-type
 	return nil
 }

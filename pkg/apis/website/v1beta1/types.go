@@ -123,6 +123,15 @@ type WebsiteSpec struct {
 	// certificates that these have, or by an Ingress without TLS.
 	// +optional
 	TLS WebsiteTLS `json:"tls,omitempty,omitzero" protobuf:"bytes,14,opt,name=tls"`
+
+	// access restricts who may read the site.
+	// +optional
+	Access WebsiteAccess `json:"access,omitempty,omitzero" protobuf:"bytes,15,opt,name=access"`
+
+	// previews gives branches of the repository a site each. Defaults to none.
+	// +optional
+	// +k8s:optional
+	Previews *WebsitePreviews `json:"previews,omitempty" protobuf:"bytes,16,opt,name=previews"`
 }
 
 // WebsiteStatus is the most recently observed state of a Website.
@@ -220,6 +229,17 @@ type WebsiteStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=name
 	Hosts []WebsiteHostStatus `json:"hosts,omitempty" protobuf:"bytes,13,rep,name=hosts"`
+
+	// previews are what was observed of branches that have, or have had, a preview, in
+	// the order of their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=branch
+	// +k8s:optional
+	// +k8s:maxItems=100
+	// +k8s:listType=map
+	// +k8s:listMapKey=branch
+	Previews []WebsitePreviewStatus `json:"previews,omitempty" protobuf:"bytes,14,rep,name=previews"`
 }
 
 // Types of the conditions of a Website.

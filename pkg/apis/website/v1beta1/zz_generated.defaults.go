@@ -56,6 +56,11 @@ func SetObjectDefaults_Website(in *Website) {
 			in.Spec.TLS.IssuerRef.Kind = "Issuer"
 		}
 	}
+	if in.Spec.Previews != nil {
+		if in.Spec.Previews.MaxCount == 0 {
+			in.Spec.Previews.MaxCount = 5
+		}
+	}
 }
 
 func SetObjectDefaults_WebsiteList(in *WebsiteList) {

@@ -46,6 +46,11 @@ func (in Website) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteAccess) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteAccess"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteHostStatus) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus"
 }
@@ -53,6 +58,16 @@ func (in WebsiteHostStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteList) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsitePreviewStatus) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsitePreviewStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsitePreviews) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsitePreviews"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -870,6 +870,45 @@ func Validate_Website(
 	return errs
 }
 
+// Validate_WebsiteAccess validates an instance of WebsiteAccess according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteAccess(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteAccess) (errs field.ErrorList) {
+
+	{ // field WebsiteAccess.BasicAuthRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SecretReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteAccess) *SecretReference {
+				return oldObj.BasicAuthRef
+			})
+		errs = append(errs, fn(fldPath.Child("basicAuthRef"), obj.BasicAuthRef, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 // Validate_WebsiteHostStatus validates an instance of WebsiteHostStatus according
 // to declarative validation rules in the API schema.
 func Validate_WebsiteHostStatus(
@@ -940,6 +979,262 @@ func Validate_WebsiteHostStatus(
 				return &oldObj.Message
 			})
 		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsitePreviewStatus validates an instance of WebsitePreviewStatus according
+// to declarative validation rules in the API schema.
+func Validate_WebsitePreviewStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsitePreviewStatus) (errs field.ErrorList) {
+
+	{ // field WebsitePreviewStatus.Branch
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviewStatus) *string {
+				return &oldObj.Branch
+			})
+		errs = append(errs, fn(fldPath.Child("branch"), &obj.Branch, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePreviewStatus.WebsiteName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 63); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviewStatus) *string {
+				return &oldObj.WebsiteName
+			})
+		errs = append(errs, fn(fldPath.Child("websiteName"), &obj.WebsiteName, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsitePreviewStatus.Commit has no validation
+	// field WebsitePreviewStatus.LastCommitTime has no validation
+	return errs
+}
+
+// Validate_WebsitePreviews validates an instance of WebsitePreviews according
+// to declarative validation rules in the API schema.
+func Validate_WebsitePreviews(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsitePreviews) (errs field.ErrorList) {
+
+	{ // field WebsitePreviews.Branches
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 16).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.RequiredSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil,
+				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
+					return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255)
+				}); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviews) []string {
+				return oldObj.Branches
+			})
+		errs = append(errs, fn(fldPath.Child("branches"), obj.Branches, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePreviews.MaxCount
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 50); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 1); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviews) *int32 {
+				return &oldObj.MaxCount
+			})
+		errs = append(errs, fn(fldPath.Child("maxCount"), &obj.MaxCount, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePreviews.TTLSeconds
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 31536000); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 3600); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviews) *int32 {
+				return oldObj.TTLSeconds
+			})
+		errs = append(errs, fn(fldPath.Child("ttlSeconds"), obj.TTLSeconds, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePreviews.Domain
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 100); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviews) *string {
+				return &oldObj.Domain
+			})
+		errs = append(errs, fn(fldPath.Child("domain"), &obj.Domain, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePreviews.BasicAuthRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SecretReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePreviews) *SecretReference {
+				return oldObj.BasicAuthRef
+			})
+		errs = append(errs, fn(fldPath.Child("basicAuthRef"), obj.BasicAuthRef, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -1957,6 +2252,58 @@ func Validate_WebsiteSpec(
 		errs = append(errs, fn(fldPath.Child("tls"), &obj.TLS, oldVal, oldObj != nil)...)
 	}
 
+	{ // field WebsiteSpec.Access
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteAccess,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteAccess(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *WebsiteAccess {
+				return &oldObj.Access
+			})
+		errs = append(errs, fn(fldPath.Child("access"), &obj.Access, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSpec.Previews
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsitePreviews,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsitePreviews(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *WebsitePreviews {
+				return oldObj.Previews
+			})
+		errs = append(errs, fn(fldPath.Child("previews"), obj.Previews, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -2358,6 +2705,48 @@ func Validate_WebsiteStatus(
 				return oldObj.Hosts
 			})
 		errs = append(errs, fn(fldPath.Child("hosts"), obj.Hosts, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteStatus.Previews
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []WebsitePreviewStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 100).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *WebsitePreviewStatus, b *WebsitePreviewStatus) bool { return a.Branch == b.Branch }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
+				func(a *WebsitePreviewStatus, b *WebsitePreviewStatus) bool { return a.Branch == b.Branch }, validate.SemanticDeepEqual, Validate_WebsitePreviewStatus); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteStatus) []WebsitePreviewStatus {
+				return oldObj.Previews
+			})
+		errs = append(errs, fn(fldPath.Child("previews"), obj.Previews, oldVal, oldObj != nil)...)
 	}
 
 	return errs

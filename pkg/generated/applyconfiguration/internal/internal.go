@@ -380,6 +380,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteAccess
+  map:
+    fields:
+    - name: basicAuthRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus
   map:
     fields:
@@ -396,6 +402,44 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: routed
       type:
         scalar: boolean
+- name: io.nevermosby.mycontroller.v1beta1.WebsitePreviewStatus
+  map:
+    fields:
+    - name: branch
+      type:
+        scalar: string
+      default: ""
+    - name: commit
+      type:
+        scalar: string
+    - name: lastCommitTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: websiteName
+      type:
+        scalar: string
+- name: io.nevermosby.mycontroller.v1beta1.WebsitePreviews
+  map:
+    fields:
+    - name: basicAuthRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
+    - name: branches
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: domain
+      type:
+        scalar: string
+    - name: maxCount
+      type:
+        scalar: numeric
+      default: 5
+    - name: ttlSeconds
+      type:
+        scalar: numeric
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteRelease
   map:
     fields:
@@ -535,6 +579,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSpec
   map:
     fields:
+    - name: access
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteAccess
+      default: {}
     - name: deploymentName
       type:
         scalar: string
@@ -547,6 +595,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pin
       type:
         scalar: string
+    - name: previews
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsitePreviews
     - name: redirectToCanonical
       type:
         scalar: boolean
@@ -626,6 +677,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: previews
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.WebsitePreviewStatus
+          elementRelationship: associative
+          keys:
+          - branch
     - name: readyReplicas
       type:
         scalar: numeric

@@ -59,6 +59,10 @@ type WebsiteSpecApplyConfiguration struct {
 	// Without it, the hosts are served by the listeners of the Gateway, with the
 	// certificates that these have, or by an Ingress without TLS.
 	TLS *WebsiteTLSApplyConfiguration `json:"tls,omitempty"`
+	// access restricts who may read the site.
+	Access *WebsiteAccessApplyConfiguration `json:"access,omitempty"`
+	// previews gives branches of the repository a site each. Defaults to none.
+	Previews *WebsitePreviewsApplyConfiguration `json:"previews,omitempty"`
 }
 
 // WebsiteSpecApplyConfiguration constructs a declarative configuration of the WebsiteSpec type for use with
@@ -178,5 +182,21 @@ func (b *WebsiteSpecApplyConfiguration) WithRouting(value *WebsiteRoutingApplyCo
 // If called multiple times, the TLS field is set to the value of the last call.
 func (b *WebsiteSpecApplyConfiguration) WithTLS(value *WebsiteTLSApplyConfiguration) *WebsiteSpecApplyConfiguration {
 	b.TLS = value
+	return b
+}
+
+// WithAccess sets the Access field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Access field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithAccess(value *WebsiteAccessApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.Access = value
+	return b
+}
+
+// WithPreviews sets the Previews field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Previews field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithPreviews(value *WebsitePreviewsApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.Previews = value
 	return b
 }

@@ -44,6 +44,9 @@ type WebsiteStatusApplyConfiguration struct {
 	History []WebsiteReleaseApplyConfiguration `json:"history,omitempty"`
 	// hosts are what was observed of the hosts of the spec, in the same order.
 	Hosts []WebsiteHostStatusApplyConfiguration `json:"hosts,omitempty"`
+	// previews are what was observed of branches that have, or have had, a preview, in
+	// the order of their names.
+	Previews []WebsitePreviewStatusApplyConfiguration `json:"previews,omitempty"`
 }
 
 // WebsiteStatusApplyConfiguration constructs a declarative configuration of the WebsiteStatus type for use with
@@ -169,6 +172,19 @@ func (b *WebsiteStatusApplyConfiguration) WithHosts(values ...*WebsiteHostStatus
 			panic("nil value passed to WithHosts")
 		}
 		b.Hosts = append(b.Hosts, *values[i])
+	}
+	return b
+}
+
+// WithPreviews adds the given value to the Previews field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Previews field.
+func (b *WebsiteStatusApplyConfiguration) WithPreviews(values ...*WebsitePreviewStatusApplyConfiguration) *WebsiteStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithPreviews")
+		}
+		b.Previews = append(b.Previews, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,79 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// WebsitePreviews gives branches of the repository a site each: a Website that
+// the Website controls, with the label mycontroller.nevermosby.io/preview-of.
+type WebsitePreviews struct {
+	// branches are patterns of the names of branches, from 1 to 16. "*" stands for
+	// any characters. The branch of the Website itself has no preview.
+	// +required
+	// +listType=atomic
+	// +k8s:required
+	// +k8s:maxItems=16
+	// +k8s:eachVal=+k8s:maxLength=255
+	Branches []string `json:"branches" protobuf:"bytes,1,rep,name=branches"`
+
+	// maxCount is the largest number of previews, from 1 to 50. Of more branches,
+	// those that have a preview keep it. Defaults to 5.
+	// +optional
+	// +default=5
+	// +k8s:optional
+	// +k8s:minimum=1
+	// +k8s:maximum=50
+	MaxCount int32 `json:"maxCount,omitempty" protobuf:"varint,2,opt,name=maxCount"`
+
+	// ttlSeconds is the time in seconds after which a preview is removed if its
+	// branch has had no new commit, from 3600 to 31536000. Defaults to none: a
+	// preview is kept as long as there is its branch.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=3600
+	// +k8s:maximum=31536000
+	TTLSeconds *int32 `json:"ttlSeconds,omitempty" protobuf:"varint,3,opt,name=ttlSeconds"`
+
+	// domain is the DNS domain of the previews: their hosts are
+	// <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of
+	// website-controller; without that, previews have no hosts, and the Service of
+	// the Website.
+	// +optional
+	// +k8s:optional
+	// +k8s:format=k8s-long-name
+	// +k8s:maxLength=100
+	Domain string `json:"domain,omitempty" protobuf:"bytes,4,opt,name=domain"`
+
+	// basicAuthRef names the Secret with the users who may read the previews, as
+	// access.basicAuthRef does for the site. Setting it requires get on the Secret.
+	// Defaults to access.basicAuthRef.
+	// +optional
+	// +k8s:optional
+	BasicAuthRef *SecretReference `json:"basicAuthRef,omitempty" protobuf:"bytes,5,opt,name=basicAuthRef"`
+}
+
+// WebsitePreviewStatus is what was observed of a branch that has, or has had, a
+// preview.
+type WebsitePreviewStatus struct {
+	// branch is the name of the branch.
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=255
+	Branch string `json:"branch" protobuf:"bytes,1,opt,name=branch"`
+
+	// websiteName is the name of the Website that is the preview. It is empty when
+	// the preview was removed because of its age.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=63
+	WebsiteName string `json:"websiteName,omitempty" protobuf:"bytes,2,opt,name=websiteName"`
+
+	// commit is the last commit of the branch: 40 or 64 hexadecimal digits.
+	// +optional
+	Commit string `json:"commit,omitempty" protobuf:"bytes,3,opt,name=commit"`
+
+	// lastCommitTime is when that commit was first observed.
+	// +optional
+	// +k8s:opaqueType
+	LastCommitTime metav1.Time `json:"lastCommitTime,omitempty,omitzero" protobuf:"bytes,4,opt,name=lastCommitTime"`
+}
