@@ -44,7 +44,7 @@ var converters = map[schema.GroupVersion]func() converter{
 const end = "]}\n"
 
 // encodeList writes a list that is not empty, each object at once.
-func (e listEncoder) encodeList(list *website.WebsiteList, convert converter, w io.Writer) error {
+func (e listEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter, w io.Writer) error {
 	var head bytes.Buffer
 	if err := e.Encoder.Encode(&website.WebsiteList{ListMeta: list.ListMeta, Items: []website.Website{}}, &head); err != nil {
 		return err
@@ -56,27 +56,38 @@ func (e listEncoder) encodeList(list *website.WebsiteList, convert converter, w 
 			return err
 		}
 	}
-	buffer := newWriter()
-	defer buffer.release()
+	websites := newEncoder()
+	defer websites.release()
 	for i := range list.Items {
-		converted, managed, err := convert(&list.Items[i])
+		encoded, err := e.website(&list.Items[i], version, convert, websites)
 		if err != nil {
 			return err
 		}
-		buffer.out.Reset()
-		if err := buffer.object(converted, managed); err != nil {
-			return err
+		websites.out = encoded.appendTo(websites.out[:0])
+		if i < len(list.Items)-1 {
+			websites.out = append(websites.out, ',')
 		}
-		encoded := buffer.out.Bytes()
-		separator := len(encoded) - 1
-		encoded[separator] = ','
-		if i == len(list.Items)-1 {
-			encoded = encoded[:separator]
-		}
-		if _, err := w.Write(encoded); err != nil {
+		if _, err := w.Write(websites.out); err != nil {
 			return err
 		}
 	}
 	_, err := w.Write([]byte(end))
 	return err
+}
+
+// website encodes a Website of the internal version, unless it is in the cache.
+func (e listEncoder) website(w *website.Website, version schema.GroupVersion, convert converter, websites *encoder) (*encodedWebsite, error) {
+	if known := e.cache.get(w, version); known != nil {
+		return known, nil
+	}
+	converted, managed, err := convert(w)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := websites.encode(converted, managed)
+	if err != nil {
+		return nil, err
+	}
+	e.cache.add(w, version, encoded)
+	return encoded, nil
 }

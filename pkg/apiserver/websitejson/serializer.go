@@ -1,10 +1,11 @@
 // Package websitejson encodes Websites as JSON in half of the time of encoding/json, to the same
-// bytes.
+// bytes, and lists that were encoded before in a tenth of it.
 //
 // More than half of a Website are its managed fields, which are JSON already. encoding/json
 // parses them again for each response, twice. Here they are inserted into what encoding/json
 // makes of the rest, after a check that is faster. Lists are in addition converted object by
-// object, so that the first is sent before the last is converted.
+// object, so that the first is sent before the last is converted, and what they encode is kept
+// for the next list.
 package websitejson
 
 import (
@@ -22,12 +23,13 @@ import (
 type negotiated struct {
 	runtime.NegotiatedSerializer
 	infos []runtime.SerializerInfo
+	cache *cache
 }
 
 // NewNegotiatedSerializer returns codecs with an encoder of its own for Websites as JSON that is
 // not indented.
 func NewNegotiatedSerializer(codecs runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
-	n := &negotiated{NegotiatedSerializer: codecs}
+	n := &negotiated{NegotiatedSerializer: codecs, cache: newCache(maxCached)}
 	for _, info := range codecs.SupportedMediaTypes() {
 		if info.MediaType == runtime.ContentTypeJSON {
 			info.Serializer = jsonSerializer{info.Serializer}
@@ -49,7 +51,7 @@ func (n *negotiated) EncoderForVersion(encoder runtime.Encoder, version runtime.
 	if _, ours := encoder.(jsonSerializer); !ours {
 		return converting
 	}
-	return listEncoder{Encoder: converting, version: version}
+	return listEncoder{Encoder: converting, version: version, cache: n.cache}
 }
 
 // jsonSerializer encodes Websites of a served version, and watch events.
@@ -73,13 +75,15 @@ func (s jsonSerializer) Encode(object runtime.Object, w io.Writer) error {
 	return s.Serializer.Encode(object, w)
 }
 
-func encode(object any, managed *[]metav1.ManagedFieldsEntry, w io.Writer) error {
-	buffer := newWriter()
-	defer buffer.release()
-	if err := buffer.object(object, managed); err != nil {
+func encode(website any, managed *[]metav1.ManagedFieldsEntry, w io.Writer) error {
+	e := newEncoder()
+	defer e.release()
+	encoded, err := e.encode(website, managed)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(buffer.out.Bytes())
+	e.out = append(encoded.appendTo(e.out[:0]), '\n')
+	_, err = w.Write(e.out)
 	return err
 }
 
@@ -87,6 +91,7 @@ func encode(object any, managed *[]metav1.ManagedFieldsEntry, w io.Writer) error
 type listEncoder struct {
 	runtime.Encoder
 	version runtime.GroupVersioner
+	cache   *cache
 }
 
 // Encode encodes all but lists with the encoder underneath.
@@ -96,9 +101,9 @@ func (e listEncoder) Encode(object runtime.Object, w io.Writer) error {
 		return e.Encoder.Encode(object, w)
 	}
 	kind, _ := e.version.KindForGroupVersionKinds(kinds)
-	convert := converters[kind.GroupVersion()]
-	if convert == nil {
+	newConverter := converters[kind.GroupVersion()]
+	if newConverter == nil {
 		return e.Encoder.Encode(object, w)
 	}
-	return e.encodeList(list, convert(), w)
+	return e.encodeList(list, kind.GroupVersion(), newConverter(), w)
 }

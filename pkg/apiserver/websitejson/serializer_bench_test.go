@@ -69,14 +69,16 @@ func newServedList(n int) *website.WebsiteList {
 	return list
 }
 
-// BenchmarkEncode compares with the encoder of k8s.io/apiserver, for a list of 1,000 and a
-// single Website.
+// BenchmarkEncode compares with the encoder of k8s.io/apiserver, for a list of 1,000, also
+// while the cache is full, and a single Website.
 func BenchmarkEncode(b *testing.B) {
 	stock, ours := newSerializers(b)
+	full := NewNegotiatedSerializer(stock)
+	full.(*negotiated).cache.limit = 0
 	single, list := newServed(0), newServedList(1000)
 	for name, object := range map[string]runtime.Object{"list": list, "single": &single} {
 		for _, version := range []schema.GroupVersion{v1beta1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion} {
-			for server, codecs := range map[string]runtime.NegotiatedSerializer{"apiserver": stock, "websitejson": ours} {
+			for server, codecs := range map[string]runtime.NegotiatedSerializer{"apiserver": stock, "websitejson": ours, "full": full} {
 				b.Run(name+"/"+version.Version+"/"+server, func(b *testing.B) {
 					encoder := encoderFor(b, codecs, runtime.ContentTypeJSON, version)
 					b.ReportAllocs()

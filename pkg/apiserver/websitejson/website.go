@@ -10,98 +10,116 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// writer encodes values into a buffer.
-type writer struct {
-	// out has what is encoded.
-	out bytes.Buffer
-	// scratch has an object without its sets of fields.
-	scratch bytes.Buffer
-	values  *json.Encoder
-	entries []metav1.ManagedFieldsEntry
+// encodedWebsite is a Website without its sets of fields, and these. Its parts are not changed.
+type encodedWebsite struct {
+	// rest is JSON without the values of the members fieldsV1, and without a line feed.
+	rest []byte
+	// sets are these values, and offsets where they are missing in rest.
+	sets    [][]byte
+	offsets []int
 }
 
-var writers = sync.Pool{New: func() any {
-	w := &writer{}
-	w.values = json.NewEncoder(&w.scratch)
-	return w
+// appendTo appends the encoded Website.
+func (e *encodedWebsite) appendTo(b []byte) []byte {
+	begin := 0
+	for i, set := range e.sets {
+		b = append(b, e.rest[begin:e.offsets[i]]...)
+		b = append(b, set...)
+		begin = e.offsets[i]
+	}
+	return append(b, e.rest[begin:]...)
+}
+
+// encoder encodes a Website at a time. What it returns is valid until the next one.
+type encoder struct {
+	buffer  bytes.Buffer
+	values  *json.Encoder
+	entries []metav1.ManagedFieldsEntry
+	result  encodedWebsite
+	// out is for the encoded Website as a whole.
+	out []byte
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	e.values = json.NewEncoder(&e.buffer)
+	return e
 }}
 
-// maxKept is the largest buffer that is kept for others.
+// maxKept is the size of the largest buffer that is kept for other responses.
 const maxKept = 64 << 10
 
-func newWriter() *writer { return writers.Get().(*writer) }
+func newEncoder() *encoder { return encoders.Get().(*encoder) }
 
-func (w *writer) release() {
-	if w.out.Cap() > maxKept || w.scratch.Cap() > maxKept {
+func (e *encoder) release() {
+	if e.buffer.Cap() > maxKept || cap(e.out) > maxKept {
 		return
 	}
-	clear(w.entries)
-	w.out.Reset()
-	writers.Put(w)
+	clear(e.entries)
+	clear(e.result.sets)
+	encoders.Put(e)
 }
 
 // placeholder is an empty set of fields in an encoded object. Inside of a string, its quotes
 // would be escaped, and only managed fields have a member of this name.
-var (
-	placeholder = []byte(`"fieldsV1":null`)
-	key         = len(`"fieldsV1":`)
+const (
+	member      = `"fieldsV1":`
+	placeholder = member + `null`
 )
 
-// object appends an object, and a line feed. managed are the managed fields of the object, which
-// it replaces meanwhile: the object must not be shared.
-func (w *writer) object(object any, managed *[]metav1.ManagedFieldsEntry) error {
+var (
+	// noFields is encoded as null.
+	noFields metav1.FieldsV1
+	// errMissing is returned if the types are encoded in another way than expected.
+	errMissing = errors.New("the managed fields of a Website are not in its encoding")
+)
+
+// encode encodes a Website of a served version. managed are its managed fields, which are
+// replaced meanwhile: the Website must not be shared.
+func (e *encoder) encode(w any, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
 	entries := *managed
-	if !slices.ContainsFunc(entries, hasFields) || slices.ContainsFunc(entries, isUnusual) {
-		return w.value(object)
+	e.buffer.Reset()
+	e.result.sets, e.result.offsets = e.result.sets[:0], e.result.offsets[:0]
+	if slices.ContainsFunc(entries, isUnusual) {
+		err := e.values.Encode(w)
+		e.result.rest = bytes.TrimSuffix(e.buffer.Bytes(), []byte("\n"))
+		return &e.result, err
 	}
-	w.entries = append(w.entries[:0], entries...)
-	for i := range w.entries {
-		if hasFields(w.entries[i]) {
-			w.entries[i].FieldsV1 = &noFields
+	e.entries = append(e.entries[:0], entries...)
+	for i := range e.entries {
+		if e.entries[i].FieldsV1 != nil {
+			e.entries[i].FieldsV1 = &noFields
 		}
 	}
-	*managed = w.entries
-	defer func() { *managed = entries }()
-
-	w.scratch.Reset()
-	if err := w.values.Encode(object); err != nil {
-		return err
+	*managed = e.entries
+	err := e.values.Encode(w)
+	*managed = entries
+	if err != nil {
+		return nil, err
 	}
-	rest := w.scratch.Bytes()
+
+	encoded := e.buffer.Bytes()
+	// All but the placeholders moves to the front.
+	end, read := 0, 0
 	for i := range entries {
-		if !hasFields(entries[i]) {
+		if entries[i].FieldsV1 == nil {
 			continue
 		}
-		at := bytes.Index(rest, placeholder)
+		at := bytes.Index(encoded[read:], []byte(placeholder))
 		if at < 0 {
-			return errMissing
+			return nil, errMissing
 		}
-		w.out.Write(rest[:at+key])
-		w.out.Write(entries[i].FieldsV1.GetRawBytes())
-		rest = rest[at+len(placeholder):]
+		end += copy(encoded[end:], encoded[read:read+at+len(member)])
+		read += at + len(placeholder)
+		e.result.sets = append(e.result.sets, entries[i].FieldsV1.GetRawBytes())
+		e.result.offsets = append(e.result.offsets, end)
 	}
-	w.out.Write(rest)
-	return nil
+	end += copy(encoded[end:], encoded[read:len(encoded)-1])
+	e.result.rest = encoded[:end]
+	return &e.result, nil
 }
-
-// value appends a value as encoding/json does, and a line feed.
-func (w *writer) value(value any) error {
-	w.scratch.Reset()
-	if err := w.values.Encode(value); err != nil {
-		return err
-	}
-	w.out.Write(w.scratch.Bytes())
-	return nil
-}
-
-// noFields is encoded as null.
-var noFields metav1.FieldsV1
-
-var errMissing = errors.New("the managed fields of a Website are not in its encoding")
-
-func hasFields(entry metav1.ManagedFieldsEntry) bool { return entry.FieldsV1 != nil }
 
 // isUnusual reports whether an entry has fields that must be encoded by encoding/json.
 func isUnusual(entry metav1.ManagedFieldsEntry) bool {
-	return hasFields(entry) && !isEncoded(entry.FieldsV1.GetRawBytes())
+	return entry.FieldsV1 != nil && !isEncoded(entry.FieldsV1.GetRawBytes())
 }
