@@ -13,11 +13,18 @@ import (
 
 // hostProofScript writes into the page what the browser knows of its connection, and which
 // commit a response names.
-const hostProofScript = `<!doctype html><title>Shop</title><h1>Shop</h1><script type="module">
+const hostProofScript = `<!doctype html><title>Shop</title><link rel="stylesheet" href="/style.css"><h1>Shop</h1><script type="module">
 const [navigation] = performance.getEntriesByType("navigation");
+const [style] = performance.getEntriesByName(new URL("/style.css", location.href).href);
 const page = await fetch(location.href, {cache: "no-store"});
-document.body.append("by " + navigation.nextHopProtocol + ", secure context " + isSecureContext + ", commit " + page.headers.get("website-commit"));
+document.body.append("by " + navigation.nextHopProtocol + ", secure context " + isSecureContext +
+  ", compressed " + (style.encodedBodySize * 4 < style.decodedBodySize) + ", commit " + page.headers.get("website-commit"));
 </script>`
+
+// hostProofFiles are a page with the script, and a stylesheet to be compressed.
+func hostProofFiles(text string) map[string]string {
+	return map[string]string{"index.html": hostProofScript + text, "style.css": strings.Repeat("h1 { color: #1d2433; }\n", 200)}
+}
 
 // TestHostInBrowser opens a host in Chromium: with the CA of the cluster imported there is no
 // warning, the connection is HTTP/2, and the page is of the last commit. Without the CA there is
@@ -31,7 +38,7 @@ func TestHostInBrowser(t *testing.T) {
 		t.Skipf("no certutil, which imports a CA into Chromium (Debian's package libnss3-tools): %v", err)
 	}
 	r := newRepository(t, "", namespace, "main")
-	r.write(t, map[string]string{"index.html": hostProofScript})
+	r.write(t, hostProofFiles(""))
 	s := applySite(t, newWebsite(namespace, r), r)
 	first := r.push(t, "Open the shop")
 	s.waitLive(t, first)
@@ -58,13 +65,13 @@ func TestHostInBrowser(t *testing.T) {
 	}
 	check := func(commit string) {
 		t.Helper()
-		proof := "by h2, secure context true, commit " + commit
+		proof := "by h2, secure context true, compressed true, commit " + commit
 		if dom := runChromium(t, trusting, rules, "--dump-dom", "https://"+host+"/"); !strings.Contains(dom, proof) {
 			t.Errorf("the page is\n%s\nwant %q in it", dom, proof)
 		}
 	}
 	check(first)
-	r.write(t, map[string]string{"index.html": hostProofScript + "<p>Sale</p>"})
+	r.write(t, hostProofFiles("<p>Sale</p>"))
 	second := r.push(t, "Begin the sale")
 	s.waitLive(t, second)
 	check(second)
