@@ -135,6 +135,13 @@ func listenIPv6(port int) string {
 // or set of redirects, or with the files of submodules, the same path of the same
 // commit is something else, and what a browser holds of it is no longer current.
 func revision(serving serving, submodules v1beta1.SubmodulePolicy) string {
-	sum := sha256.Sum256(fmt.Append(nil, nginxTemplate, serving, submodules))
+	moved := serving.Moved
+	serving.Moved = nil
+	content := fmt.Append(nil, nginxTemplate, serving, submodules)
+	if moved != nil {
+		// A pointer would be printed as an address, which is another one each time.
+		content = fmt.Append(content, *moved)
+	}
+	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:4])
 }

@@ -148,11 +148,15 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		"fallback":           withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
 		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
 		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"everything moved":   withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/*", To: "https://example.com/:splat"}}}),
 		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
 	} {
 		got := revisionOf(tweak)
 		if other, ok := seen[got]; ok {
 			t.Errorf("%s: same revision as %s", name, other)
+		}
+		if again := revisionOf(tweak); again != got {
+			t.Errorf("%s: the revision is %s, and then %s", name, got, again)
 		}
 		seen[got] = name
 	}
