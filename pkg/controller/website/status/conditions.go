@@ -36,6 +36,7 @@ type finding struct {
 //
 // Ready sums up: the children match the spec, and all requested pods are up to date
 // and available. It stays True while spec.replicas alone changes and no pod is lost.
+// A site that rejects every request for want of a Secret does not match the spec.
 // An unreachable repository does not matter: what was fetched is served. Neither do hosts,
 // which DNS and other controllers decide about: that is Routed, absent without hosts.
 //
@@ -52,6 +53,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, unlessServing(overdue)},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
 		{metav1.ConditionFalse, unlessServing(rolloutInProgress)},
+		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionTrue, serving},
 	}},
 	{v1beta1.WebsiteAvailable, []rule{
