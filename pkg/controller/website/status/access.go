@@ -8,10 +8,11 @@ import (
 )
 
 // nobodyAdmitted finds that pods reject every request, because the Secret with the users is
-// missing or invalid. A missing one may follow.
+// missing or invalid. A missing one may follow. Pods that are being replaced say nothing about
+// the Secret of the spec.
 func nobodyAdmitted(in *Input) *finding {
 	ref := in.Website.Spec.Access.BasicAuthRef
-	if ref == nil {
+	if ref == nil || !in.current() || in.Deployment.Status.UpdatedReplicas != in.Deployment.Status.Replicas {
 		return nil
 	}
 	silent := false

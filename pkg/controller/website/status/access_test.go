@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -47,7 +48,13 @@ func TestAccess(t *testing.T) {
 		}}, "True/Serving", ""},
 		"rolling out": {[]func(*Input){rejecting(workload.AccessSecretMissing), func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
-		}}, "False/RolloutInProgress Reconciling/" + invalid, ""},
+		}}, "False/RolloutInProgress Reconciling/RolloutInProgress", ""},
+		"starting": {[]func(*Input){rejecting(workload.AccessSecretMissing), func(in *Input) {
+			in.Deployment.Status.AvailableReplicas = 1
+		}}, "False/" + invalid + " Reconciling/" + invalid, "does not exist"},
+		"scaling up": {[]func(*Input){rejecting(workload.AccessSecretMissing), func(in *Input) {
+			in.Website.Spec.Replicas = ptr.To[int32](3)
+		}}, "False/" + invalid + " Reconciling/" + invalid, "does not exist"},
 		"not probed yet, and reported": {[]func(*Input){rejecting(workload.AccessOpen), reportedAccess, func(in *Input) {
 			in.Pods[1].Observed = false
 		}}, "False/" + invalid + " Stalled/" + invalid, ""},

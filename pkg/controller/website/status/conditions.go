@@ -51,9 +51,9 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, paused},
 		{metav1.ConditionFalse, unlessServing(podProblem)},
 		{metav1.ConditionFalse, unlessServing(overdue)},
+		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
 		{metav1.ConditionFalse, unlessServing(rolloutInProgress)},
-		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionTrue, serving},
 	}},
 	{v1beta1.WebsiteAvailable, []rule{
