@@ -101,5 +101,5 @@ func TestAccess(t *testing.T) {
 	if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
 		t.Errorf("pod %s with %d restarts serves the site, want pod %s as it was", now.Name, restarts(now), pod.Name)
 	}
-	keepsPasswords(t, s, first, second, third, "{SSHA}", "{PLAIN}")
+	keepsPasswords(t, s, first, second, third, reader+":{SSHA}", reader+":{PLAIN}")
 }
