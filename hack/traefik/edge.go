@@ -96,8 +96,9 @@ func (e *edge) build(ctx context.Context, known map[string]*dynamic.Configuratio
 				priority = muxer.GetRulePriority(router.Rule)
 			}
 			for entry, mux := range entries {
-				// An Ingress names no entry points: its routers with TLS are for HTTPS.
-				if len(router.EntryPoints) > 0 && !slices.Contains(router.EntryPoints, entry) || (router.TLS != nil) != (entry == entryHTTPS) {
+				// An Ingress names no entry points: it is served at all of them, as where Traefik has TLS
+				// enabled at that of HTTPS.
+				if len(router.EntryPoints) > 0 && !slices.Contains(router.EntryPoints, entry) {
 					continue
 				}
 				if err := mux.AddRoute(router.Rule, router.RuleSyntax, priority, provider, handler); err != nil {
