@@ -35,7 +35,8 @@ type Config struct {
 	// Releases is what is served.
 	Releases *release.Store
 	// ConfigDir is the directory with the files of website-controller, which change while the
-	// agent runs: the public keys of requests, and the commit to serve.
+	// agent runs: the public keys of requests, the commit to serve, and the patterns of branches
+	// to report.
 	ConfigDir string
 	// PodUID is the UID of the pod, for which requests are signed.
 	PodUID string
@@ -65,6 +66,8 @@ type Agent struct {
 	dropped string
 	// fetch is that of a pinned commit which is not on the disk.
 	fetch pinFetch
+	// listed is the last listing of branches.
+	listed listing
 	// peeled is the commit of a hash that was fetched.
 	peeled struct{ hash, commit string }
 
@@ -124,6 +127,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.background.Wait()
 	a.background.Go(func() { a.GitSync.Run(ctx) })
 	a.background.Go(func() { a.every(ctx, checkInterval, a.check) })
+	// On its own: a server can take its time.
+	a.background.Go(func() { a.every(ctx, checkInterval, a.listBranches) })
 	a.followAlways(ctx)
 	if err := a.sayWhyEnded(); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to report the use of the volume")
