@@ -27,10 +27,11 @@ var (
 )
 
 // gitRecipients decide where the credentials of a repository are sent: to its server,
-// and to those of the submodules of the reference.
+// and to those of the submodules of the reference and of the branches with previews.
 type gitRecipients struct {
 	Repository string
 	Ref        *website.GitReference
+	Previews   []string
 	Submodules website.SubmodulePolicy
 	Scope      website.CredentialScope
 }
@@ -46,11 +47,15 @@ type certificateRecipients struct {
 func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
 	if source := &spec.Source; source.SecretRef != nil {
+		recipients := gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope}
+		if spec.Previews != nil {
+			recipients.Previews = spec.Previews.Branches
+		}
 		references = append(references, objectReference{
 			resource:   secrets,
 			name:       source.SecretRef.Name,
 			path:       field.NewPath("spec", "source", "secretRef"),
-			recipients: gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope},
+			recipients: recipients,
 		})
 	}
 	if ca := spec.Source.CARef; ca != nil {
@@ -66,6 +71,13 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 			name:       spec.TLS.SecretRef.Name,
 			path:       field.NewPath("spec", "tls", "secretRef"),
 			recipients: certificateRecipients{Hosts: spec.Hosts, Routing: spec.Routing},
+		})
+	}
+	if spec.Previews != nil && spec.Previews.BasicAuthRef != nil {
+		references = append(references, objectReference{
+			resource: secrets,
+			name:     spec.Previews.BasicAuthRef.Name,
+			path:     field.NewPath("spec", "previews", "basicAuthRef"),
 		})
 	}
 	return references
