@@ -56,9 +56,10 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 	found.Previews = &status.Previews{Listed: in.Listed != nil, ListFailure: failure, Omitted: selected.Omitted, Next: selected.Next}
 
 	p = r.deleteOtherPreviews(ctx, in, selected, held)
-	p = cmp.Or(p, r.ensurePreviews(ctx, website, selected))
+	missing, notEnsured := r.ensurePreviews(ctx, website, selected)
+	p = cmp.Or(p, notEnsured)
 	found.Previews.Reported = slices.DeleteFunc(selected.Reported, func(entry v1beta1.WebsitePreviewStatus) bool {
-		return entry.WebsiteName != "" && !r.children.Previews.Holds(website, entry.WebsiteName)
+		return slices.Contains(missing, entry.WebsiteName)
 	})
 	if p == nil {
 		return nil
@@ -136,21 +137,27 @@ func (r *reconciler) deletePreview(ctx context.Context, website, preview *v1beta
 	return p
 }
 
-// ensurePreviews creates and updates the previews of the selected branches. One that cannot
-// be written does not hold up the others.
-func (r *reconciler) ensurePreviews(ctx context.Context, website *v1beta1.Website, selected *previews.Selection) (first *problem.Problem) {
+// ensurePreviews creates and updates the previews of the selected branches, and returns the
+// names of those that are missing. One that cannot be written does not hold up the others.
+func (r *reconciler) ensurePreviews(ctx context.Context, website *v1beta1.Website, selected *previews.Selection) (missing []string, first *problem.Problem) {
 	for _, branch := range selected.Branches {
 		name := branches.PreviewName(website.Name, branch)
-		if first != nil && first.Reason == v1beta1.WebsiteReasonQuotaExceeded && !r.children.Previews.Holds(website, name) {
-			continue // The quota is for all of them.
+		isHeld := r.children.Previews.Holds(website, name)
+		switch {
+		case first != nil && first.Reason == "":
+			// The API server may not answer.
+		case first != nil && first.Reason == v1beta1.WebsiteReasonQuotaExceeded && !isHeld:
+			// The quota is for all of them.
+		default:
+			p := r.ensurePreview(ctx, website, branch)
+			isHeld = isHeld || p == nil
+			first = cmp.Or(first, p)
 		}
-		p := r.ensurePreview(ctx, website, branch)
-		first = cmp.Or(first, p)
-		if p != nil && p.Reason == "" {
-			return first // The API server may not answer.
+		if !isHeld {
+			missing = append(missing, name)
 		}
 	}
-	return first
+	return missing, first
 }
 
 func (r *reconciler) ensurePreview(ctx context.Context, website *v1beta1.Website, branch string) *problem.Problem {
