@@ -4,6 +4,8 @@
 NODE ?= auto
 # The source of a real node's images: auto, registry or debian.
 IMAGES ?= auto
+# Not empty: the development cluster has Gateway API, and a Gateway with certificates.
+GATEWAY ?=
 # The first port on 127.0.0.1 of the development cluster. Empty: those of the existing
 # cluster, or the defaults.
 BASE_PORT ?=
@@ -58,6 +60,8 @@ help: ## List the targets and variables
 	@echo "  IMAGES=auto         pull the images of a real node if a registry is reachable,"
 	@echo "                      else build them from Debian packages (default)"
 	@echo "  IMAGES=registry     only pull; IMAGES=debian: only build"
+	@echo "  GATEWAY=1           Gateway API, a Gateway and a CA: https://www.example.test;"
+	@echo "                      with a real node"
 	@echo "  UP_FLAGS='--git-sync-image-archive=FILE --nginx-image-archive=FILE'"
 	@echo "                      images of a real node, as docker save writes them"
 	@echo "  UP_FLAGS='--kubernetes-version=v1.34.4'"
@@ -145,7 +149,7 @@ $(DEVCLUSTER): tools
 	@$(GO_BUILD) $@ hack/devcluster ./cmd
 
 up: $(DEVCLUSTER) ## Start a development cluster with an example
-	@exec $(DEVCLUSTER) up --dir=$(CLUSTER_DIR) --node=$(NODE) --images=$(IMAGES) $(if $(BASE_PORT),--base-port=$(BASE_PORT)) $(UP_FLAGS)
+	@exec $(DEVCLUSTER) up --dir=$(CLUSTER_DIR) --node=$(NODE) --images=$(IMAGES) $(if $(GATEWAY),--gateway) $(if $(BASE_PORT),--base-port=$(BASE_PORT)) $(UP_FLAGS)
 
 # Without a cluster, bin/devcluster is not built.
 down: ## Stop the development cluster and remove its state

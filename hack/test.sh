@@ -28,11 +28,11 @@ status=0
 # Each package has a cluster of its own: two run at once, as each waits half of the time.
 echo "=== integration tests, fault tests and tests of robustness"
 run test "./faults/... ./integration/... ./robustness" -timeout=40m -p=2 || status=1
-# Without a browser, the one test that renders pages is skipped.
-if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then
-  echo "installing Debian's package chromium, to render pages"
-  install=(env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends install chromium)
-  "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "chromium cannot be installed"
+# Without a browser, and certutil, which has it trust a CA, the tests that render pages are skipped.
+if [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null && ! { command -v chromium && command -v certutil; } >/dev/null; then
+  echo "installing Debian's packages chromium and libnss3-tools, to render pages"
+  install=(env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends install chromium libnss3-tools)
+  "${install[@]}" || { apt-get --quiet=2 update && "${install[@]}"; } || echo "they cannot be installed"
 fi
 # These are the only tests that run twice: what depends on the store, with Websites in an
 # etcd of their own, which is older than the one inside website-apiserver, and over mutual TLS.

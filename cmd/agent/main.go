@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/version"
@@ -68,6 +69,7 @@ type options struct {
 	metricsURL           string
 	link                 string
 	config               string
+	access               access.Keeper
 	supervisor           gitsync.Supervisor
 	store                release.Store
 }
@@ -91,6 +93,8 @@ func parse(args []string) (*options, error) {
 	flags.Int64Var(&o.store.Budget, "disk-budget", 0, "the size of --volume in bytes above which releases are removed, the oldest first; 0: unlimited")
 	flags.IntVar(&o.store.Keep, "keep", 5, "the number of releases to keep")
 	flags.StringVar(&o.store.Published, "path", "", "the directory of the repository that is to be published; a commit without it is not")
+	flags.StringVar(&o.access.SecretDir, "access-secret", "", "the directory with the keys of the Secret whose users may read the site, all others being rejected")
+	flags.StringVar(&o.access.File, "access-file", "", "the file of these users that nginx reads; required with --access-secret")
 	flags.StringVar(&o.listen, "listen", "", "the address to serve /metrics and /status at")
 	flags.StringVar(&o.statusListen, "status-listen", "", "another address to serve them at, for other containers of the pod")
 	flags.StringVar(&o.metricsURL, "git-sync-metrics", "", "the URL of the metrics of git-sync")
@@ -100,6 +104,9 @@ func parse(args []string) (*options, error) {
 	o.supervisor.Command = flags.Args()
 	if o.supervisor.Root == "" || o.store.Dir == "" || o.supervisor.ErrorFile == "" || len(o.supervisor.Command) == 0 {
 		return nil, errors.New("--root, --releases, --error-file and the command of git-sync are required")
+	}
+	if (o.access.SecretDir == "") != (o.access.File == "") {
+		return nil, errors.New("--access-secret and --access-file must be set together")
 	}
 	return o, nil
 }
@@ -119,10 +126,14 @@ func run(args []string) error {
 	}
 	o.supervisor.Clock = clock.RealClock{}
 	o.supervisor.Spread(rand.Float64())
-	a := agent.New(agent.Config{
+	config := agent.Config{
 		GitSync: &o.supervisor, Releases: &o.store, Link: o.link, TerminationLog: terminationLog, Clock: clock.RealClock{},
 		ConfigDir: o.config, PodUID: os.Getenv(agent.PodUIDVariable),
-	})
+	}
+	if o.access.File != "" {
+		config.Access = &o.access
+	}
+	a := agent.New(config)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup

@@ -109,7 +109,11 @@ func buildKubernetes(ctx context.Context, t toolchain, options Options, p *progr
 		return nil, err
 	}
 	var sets []programSet
-	for _, set := range programSets {
+	wanted := programSets
+	if options.Gateway {
+		wanted = slices.Concat(programSets, gatewaySets)
+	}
+	for _, set := range wanted {
 		if set.node != "" && set.node != options.Node {
 			continue
 		}

@@ -15,8 +15,8 @@ const (
 	coreDNSReadyPort = "8181"
 )
 
-// corefileTemplate has CoreDNS answer what pods ask. Other names do not exist, as pods reach
-// nothing outside by name.
+// corefileTemplate has CoreDNS answer what pods ask. Hosts lead to the node, where the Gateway is if
+// there is one. Other names do not exist, as pods reach nothing outside by name.
 const corefileTemplate = `.:53 {
     bind {{.Host}}
     errors
@@ -24,6 +24,9 @@ const corefileTemplate = `.:53 {
     kubernetes {{.ClusterDomain}} {
         kubeconfig {{.DNSKubeconfig | quote}}
         ttl 1
+    }
+    template IN A {{.HostDomain}} {
+        answer "{{"{{ .Name }}"}} 1 IN A {{.Address}}"
     }
     template ANY ANY {
         rcode NXDOMAIN

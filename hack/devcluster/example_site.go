@@ -31,13 +31,26 @@ func (c *Cluster) ownExample(ctx context.Context) (*unstructured.Unstructured, e
 			return nil, err
 		}
 	}
+	repository := c.GitServerURL() + "/" + exampleRepository + ".git"
+	if c.plan.options.Gateway {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": websiteGroup + "/v1beta1",
+			"kind":       "Website",
+			"metadata":   map[string]any{"name": exampleName},
+			"spec": map[string]any{
+				"deploymentName": exampleDeployment,
+				"source":         map[string]any{"repository": repository},
+				"hosts":          []any{exampleHost},
+			},
+		}}, nil
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": websiteGroup + "/v1alpha1",
 		"kind":       "Website",
 		"metadata":   map[string]any{"name": exampleName},
 		"spec": map[string]any{
 			"deploymentName": exampleDeployment,
-			"gitRepo":        c.GitServerURL() + "/" + exampleRepository + ".git",
+			"gitRepo":        repository,
 			"replicas":       int64(1),
 		},
 	}}, nil
@@ -64,18 +77,29 @@ func (c *Cluster) NodePortURL(ctx context.Context, namespace, service string) (s
 	return "http://" + net.JoinHostPort(c.NodeAddress(), strconv.Itoa(int(s.Spec.Ports[0].NodePort))) + "/", nil
 }
 
-// openExample fetches the example's page through its NodePort, as its user will.
+// openExample fetches the example's page as its user will: by its host at the Gateway, if it has
+// one, or through its NodePort.
 func (c *Cluster) openExample(ctx context.Context, example *unstructured.Unstructured) (string, error) {
 	if replicas, found, err := unstructured.NestedInt64(example.Object, "spec", "replicas"); err == nil && found && replicas == 0 {
 		return "", nil
 	}
 	step := c.progress.step("page of the example")
-	url, err := c.NodePortURL(ctx, example.GetNamespace(), exampleDeployment+"-npsvc")
+	transport := &http.Transport{DisableKeepAlives: true}
+	url := ""
+	stdout, _, err := c.Kubectl(ctx, "get", "website", example.GetName(), "--namespace="+example.GetNamespace(), "--output=jsonpath={.spec.hosts[0]}")
+	switch {
+	case err != nil:
+	case c.plan.options.Gateway && stdout != "":
+		url = "https://" + stdout + "/"
+		err = c.ThroughGateway(transport)
+	default:
+		url, err = c.NodePortURL(ctx, example.GetNamespace(), exampleDeployment+"-npsvc")
+	}
 	if err != nil {
 		return "", step.failed(err)
 	}
-	// kube-proxy may see the Ready pod later than this package.
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	// What leads to the pod may see that it is ready later than this package.
+	client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
 	err = c.await(ctx, url+" to be served", DefaultReadyTimeout, func(ctx context.Context) error { return get(ctx, client, url) })
 	if err != nil {
 		return "", step.failed(err)

@@ -42,7 +42,7 @@ func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, regi
 	if err := provideVolume(ctx, client, l); err != nil {
 		return step.failed(err)
 	}
-	if err := writeInstallation(l, c.plan.options.RepoDir, archives); err != nil {
+	if err := writeInstallation(l, c.plan.options.RepoDir, archives, c.plan.controllerFlags()); err != nil {
 		return step.failed(err)
 	}
 	step.set("applying %s", l.installation())
@@ -73,6 +73,14 @@ func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, regi
 	return nil
 }
 
+// controllerFlags are those that website-controller has besides the ones of artifacts.
+func (p *plan) controllerFlags() []string {
+	if !p.options.Gateway {
+		return nil
+	}
+	return []string{"--default-gateway=" + GatewayNamespace + "/" + GatewayName}
+}
+
 // productArchives are the names of the archives of the programs' images. Each names all that
 // the image is made from.
 func (p *plan) productArchives() (map[string]string, error) {
@@ -92,8 +100,8 @@ func (p *plan) productArchives() (map[string]string, error) {
 
 // writeInstallation writes an overlay of artifacts/default. It names the archives of the
 // images in the pods' annotations, because the tag of an image that was built again is the
-// same: another archive makes another pod.
-func writeInstallation(l layout, repo string, archives map[string]string) error {
+// same: another archive makes another pod. Flags are added to those of website-controller.
+func writeInstallation(l layout, repo string, archives map[string]string, controllerFlags []string) error {
 	directory, err := filepath.EvalSymlinks(l.dir)
 	if err == nil {
 		repo, err = filepath.EvalSymlinks(repo)
@@ -117,6 +125,13 @@ func writeInstallation(l layout, repo string, archives map[string]string) error 
 			return fmt.Errorf("encoding a patch of the installation: %w", err)
 		}
 		patches = append(patches, map[string]string{"patch": string(patch)})
+	}
+	for _, flag := range controllerFlags {
+		patch, err := json.Marshal([]any{map[string]string{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": flag}})
+		if err != nil {
+			return fmt.Errorf("encoding a patch of the installation: %w", err)
+		}
+		patches = append(patches, map[string]any{"patch": string(patch), "target": map[string]string{"kind": "Deployment", "name": websiteController}})
 	}
 	// JSON is YAML.
 	data, err := json.MarshalIndent(map[string]any{

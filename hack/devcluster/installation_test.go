@@ -26,7 +26,7 @@ func TestInstallation(t *testing.T) {
 	}
 	l := newLayout(t)
 	archives := map[string]string{websiteAPIServer: "server.tar", websiteController: "controller.tar"}
-	if err := writeInstallation(l, link, archives); err != nil {
+	if err := writeInstallation(l, link, archives, []string{"--default-gateway=gateway/public"}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(l.installation(), "kustomization.yaml"))
@@ -46,8 +46,11 @@ func TestInstallation(t *testing.T) {
 	if found, err := filepath.EvalSymlinks(filepath.Join(l.installation(), kustomization.Resources[0])); err != nil || found != artifacts {
 		t.Errorf("%s leads to %s, %v, want %s", kustomization.Resources[0], found, err, artifacts)
 	}
-	if len(kustomization.Patches) != len(workloads) {
+	if len(kustomization.Patches) != len(workloads)+1 {
 		t.Fatalf("the patches are %v", kustomization.Patches)
+	}
+	if flag := kustomization.Patches[len(workloads)].Patch; !strings.Contains(flag, "--default-gateway=gateway/public") {
+		t.Errorf("the patch with the flags of website-controller is %s", flag)
 	}
 	for i, w := range workloads {
 		if patch := kustomization.Patches[i].Patch; !strings.Contains(patch, w.kind) || !strings.Contains(patch, archives[w.name]) {

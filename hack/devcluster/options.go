@@ -104,6 +104,10 @@ type Options struct {
 	// artifacts/default, but not its images: the caller installs it. It requires NodeReal.
 	WithoutProduct bool
 
+	// Gateway installs Gateway API and starts the controller of a Gateway, which serves the
+	// hosts of HostDomain. It requires NodeReal.
+	Gateway bool
+
 	// ExternalEtcd stores Websites in website-etcd, an etcd cluster of one member, over
 	// mutual TLS, instead of the etcd embedded in website-apiserver. Websites are not
 	// copied from one to the other. It requires NodeSimulated.
@@ -121,6 +125,9 @@ type Options struct {
 	// APIServerArgs are further flags of these website-apiservers.
 	APIServerArgs []string
 }
+
+// errNoGateway is for a cluster without containers.
+var errNoGateway = errors.New("--gateway (GATEWAY=1) requires a real node, whose pods the Gateway connects to: use NODE=real")
 
 // complete fills in the defaults. temporary is true if Dir was made by it.
 func (o Options) complete() (done Options, temporary bool, err error) {
@@ -162,6 +169,9 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 	}
 	if o.Node != NodeSimulated && o.ExternalEtcd {
 		return o, false, errors.New("on a real node the product is installed from artifacts/default: --external-etcd is for simulated nodes, use NODE=simulated")
+	}
+	if o.Gateway && o.Node == NodeSimulated {
+		return o, false, errNoGateway
 	}
 	if o.KubernetesVersion != "" && o.Node != NodeSimulated {
 		return o, false, errors.New("--kubernetes-version is for simulated nodes: use NODE=simulated")

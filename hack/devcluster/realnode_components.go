@@ -160,6 +160,7 @@ func (c *credentials) ensureNode(l layout, s settings) error {
 		{kubelet, "system:node:" + realNode, []string{"system:nodes"}},
 		{kubeProxy, "system:kube-proxy", nil},
 		{coreDNS, "devcluster-coredns", []string{mastersGroup}},
+		{traefik, "devcluster-traefik", []string{mastersGroup}},
 	} {
 		pair, err := ensureLeaf(l, id.name+"-client", c.cluster, leaf{commonName: id.user, organizations: id.groups, client: true})
 		if err != nil {

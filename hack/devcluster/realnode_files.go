@@ -134,7 +134,7 @@ type nodeParameters struct {
 	ReservedDisk                                                      uint64
 	ClientCA, Cert, Key                                               string
 	PodLogs, VolumePlugins, Resolver, ProxyKubeconfig                 string
-	ClusterDomain, CoreDNSReadyPort, DNSKubeconfig                    string
+	ClusterDomain, CoreDNSReadyPort, DNSKubeconfig, HostDomain        string
 }
 
 // writeNodeFiles writes the configuration of the node's programs. disk is Options.NodeDisk.
@@ -147,7 +147,7 @@ func writeNodeFiles(l layout, s settings, programs programs, disk uint64) error 
 		ClientCA: l.cert(clusterCA), Cert: l.cert(kubelet), Key: l.key(kubelet),
 		PodLogs: l.nodeFile("pod-logs"), VolumePlugins: l.nodeFile("volume-plugins"), Resolver: l.nodeFile(resolverConfig),
 		ProxyKubeconfig: l.kubeconfig(kubeProxy),
-		ClusterDomain:   clusterDomain, CoreDNSReadyPort: coreDNSReadyPort, DNSKubeconfig: l.kubeconfig(coreDNS),
+		ClusterDomain:   clusterDomain, CoreDNSReadyPort: coreDNSReadyPort, DNSKubeconfig: l.kubeconfig(coreDNS), HostDomain: HostDomain,
 	}
 	for _, dir := range []string{l.node(), l.nodeFile(cniDirectory), l.containerdData(), l.kubeletData(), l.git()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

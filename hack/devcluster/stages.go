@@ -23,7 +23,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	if options.Node == NodeReal {
 		nodeStages = plan.nodeStages(func() int { return c.Process(nodeInit).PID() })
 	}
-	var store, server, controller []spec
+	var store, server, controller, gateway []spec
+	if options.Gateway {
+		gateway = []spec{plan.traefik(func() int { return c.Process(nodeInit).PID() })}
+	}
 	if options.ExternalEtcd {
 		store = plan.websiteEtcd()
 	}
@@ -33,7 +36,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if options.Node == NodeSimulated && !options.WithoutController {
 		controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
 	}
-	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{store, server, controller})); err != nil {
+	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{gateway, store, server, controller})); err != nil {
 		return err
 	}
 
@@ -57,6 +60,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if err := c.readyForPods(ctx, client); err != nil {
 		return err
+	}
+	if options.Gateway {
+		if err := c.startGateway(ctx, gateway); err != nil {
+			return err
+		}
 	}
 	if options.WithoutProduct {
 		return c.crashed()

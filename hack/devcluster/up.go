@@ -106,6 +106,9 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if options.Node, err = options.Node.resolve(ctx, l, c.progress); err != nil {
 		return err
 	}
+	if options.Gateway && options.Node != NodeReal {
+		return errNoGateway
+	}
 	if err := s.chooseMode(l, options.Node); err != nil {
 		return err
 	}

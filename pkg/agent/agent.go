@@ -16,11 +16,13 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
-// checkInterval is how often the processes and the error of git-sync are checked.
+// checkInterval is how often the processes and the error of git-sync are checked, and the
+// Secret of the users.
 const checkInterval = time.Second
 
 // PodUIDVariable is the environment variable with the UID of the pod.
@@ -38,6 +40,8 @@ type Config struct {
 	// agent runs: the public keys of requests, the commit to serve, and the patterns of branches
 	// to report.
 	ConfigDir string
+	// Access has nginx admit the users of a Secret only; nil if everyone may read the site.
+	Access *access.Keeper
 	// PodUID is the UID of the pod, for which requests are signed.
 	PodUID string
 	// TerminationLog is where the kubelet reads why a container has ended, if it exists.
@@ -114,6 +118,8 @@ func New(config Config) *Agent {
 
 // Run runs git-sync and publishes what it fetches, until ctx ends.
 func (a *Agent) Run(ctx context.Context) error {
+	// Before there is anything to serve.
+	a.checkAccess(ctx)
 	if err := a.Releases.Open(); err != nil {
 		return err
 	}
@@ -168,9 +174,11 @@ func (a *Agent) every(ctx context.Context, interval time.Duration, function func
 	}
 }
 
-// check looks at the processes and the error of git-sync.
+// check looks at the processes and the error of git-sync, and at the files that change while
+// the agent runs.
 func (a *Agent) check(ctx context.Context) {
 	a.GitSync.Check(ctx)
+	a.checkAccess(ctx)
 	a.readPin(ctx)
 	a.readFailure(ctx)
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 )
 
@@ -39,6 +40,8 @@ type Status struct {
 	// LFSPointers is the number of files that are published as Git LFS has put them into the
 	// repository: as pointers.
 	LFSPointers int `json:"lfsPointers,omitempty"`
+	// Access is why every request for the site is rejected: one of a fixed set of words.
+	Access access.Problem `json:"access,omitempty"`
 	// LastContact is when the repository has last been fetched, or was found unchanged.
 	LastContact *time.Time `json:"lastContact,omitempty"`
 	// NextSyncMilliseconds is how long it takes at least until the repository is contacted

@@ -75,37 +75,48 @@ func TestBrowser(t *testing.T) {
 // site, and returns what it printed. It skips the test where there is none.
 func browser(t *testing.T) func(t *testing.T, site string, args ...string) string {
 	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("no browser: install Chromium (Debian's package chromium): %v", err)
-	}
+	requireChromium(t)
 	return func(t *testing.T, site string, args ...string) string {
 		t.Helper()
 		host, err := url.Parse(site)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
-		defer cancel()
-		home := t.TempDir()
-		cmd := exec.CommandContext(ctx, program, append([]string{
-			"--headless=new", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800", "--force-device-scale-factor=1",
-			"--user-data-dir=" + filepath.Join(home, "profile"), "--no-first-run", "--virtual-time-budget=5000",
-			// It asks for nothing but the site.
-			"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server",
-			"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE " + host.Hostname(),
-			// Chromium's sandbox does not work for root, who runs these tests; the page is ours.
-			"--no-sandbox", "--disable-dev-shm-usage",
-		}, args...)...)
-		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home)
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		cmd.WaitDelay = 5 * time.Second
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("chromium %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-		}
-		return stdout.String()
+		return runChromium(t, t.TempDir(), "MAP * ~NOTFOUND , EXCLUDE "+host.Hostname(), args...)
 	}
+}
+
+// requireChromium skips the test where there is no browser.
+func requireChromium(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skipf("no browser: install Chromium (Debian's package chromium): %v", err)
+	}
+}
+
+// runChromium runs headless Chromium for a user with a home directory, in which names resolve by
+// rules, and returns what it printed.
+func runChromium(t *testing.T, home, rules string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "chromium", append([]string{
+		"--headless=new", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800", "--force-device-scale-factor=1",
+		"--user-data-dir=" + filepath.Join(home, "profile"), "--no-first-run", "--virtual-time-budget=5000",
+		// It asks for nothing but the site.
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server",
+		"--host-resolver-rules=" + rules,
+		// Chromium's sandbox does not work for root, who runs these tests; the page is ours.
+		"--no-sandbox", "--disable-dev-shm-usage",
+	}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("chromium %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String()
 }
 
 // checkPicture makes sure that a picture shows a page with its style: paper of

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	framework.Main(m, framework.Options{
 		Name:    "e2e",
-		Cluster: &devcluster.Options{Node: devcluster.NodeReal, NodeDisk: nodeDisk},
+		Cluster: &devcluster.Options{Node: devcluster.NodeReal, NodeDisk: nodeDisk, Gateway: true},
 		Started: func() error { return before.cluster(framework.Cluster.Dir()) },
 		// With all the pods that tests had, and had lost, nothing may be left.
 		Stopped: func() error {

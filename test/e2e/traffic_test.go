@@ -25,10 +25,12 @@ const (
 // traffic are visitors of a site that request all it consists of, over and
 // over.
 type traffic struct {
-	site   *site
-	url    string
-	cancel context.CancelFunc
-	over   chan struct{}
+	site *site
+	url  string
+	// clients make the requests. The first one keeps its connections.
+	clients [trafficVisitors]*http.Client
+	cancel  context.CancelFunc
+	over    chan struct{}
 
 	mu       sync.Mutex
 	requests int
@@ -44,10 +46,23 @@ type traffic struct {
 // with the test.
 func startTraffic(t *testing.T, s *site) *traffic {
 	t.Helper()
+	return startTrafficTo(t, s, s.url(t), func(*http.Transport) {})
+}
+
+// startTrafficTo is startTraffic to another URL of the site, with connections that configure
+// has changed.
+func startTrafficTo(t *testing.T, s *site, url string, configure func(*http.Transport)) *traffic {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	v := &traffic{
-		site: s, url: s.url(t), cancel: cancel, over: make(chan struct{}),
+		site: s, url: url, cancel: cancel, over: make(chan struct{}),
 		served: map[string]int{}, markers: map[string]map[string]bool{},
+	}
+	for i := range v.clients {
+		transport := &http.Transport{MaxIdleConnsPerHost: 1, DisableKeepAlives: i > 0}
+		configure(transport)
+		t.Cleanup(transport.CloseIdleConnections)
+		v.clients[i] = &http.Client{Timeout: visitor.Timeout, Transport: transport, CheckRedirect: visitor.CheckRedirect}
 	}
 	go v.run(ctx)
 	t.Cleanup(func() {
@@ -69,13 +84,7 @@ func (v *traffic) run(ctx context.Context) {
 	defer close(v.over)
 	paths := make(chan string)
 	var visitors sync.WaitGroup
-	for i := range trafficVisitors {
-		client := visitor
-		if i == 0 {
-			transport := &http.Transport{MaxIdleConnsPerHost: 1}
-			defer transport.CloseIdleConnections()
-			client = &http.Client{Timeout: visitor.Timeout, Transport: transport}
-		}
+	for _, client := range v.clients {
 		visitors.Go(func() {
 			for path := range paths {
 				// A request that has begun may end, also when the traffic does.

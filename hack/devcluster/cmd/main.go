@@ -49,6 +49,7 @@ func upCommand() *cobra.Command {
 	flags.StringVar(&options.NginxImageArchive, "nginx-image-archive", "", "A file with the nginx image of a real node, as --git-sync-image-archive")
 	base := flags.Int("base-port", 0, fmt.Sprintf("The first of the consecutive ports of the components (default: those of the existing cluster, or from %d)", devcluster.DefaultBasePort))
 	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such as v1.34.4 (default: that of hack/kubernetes). Only with --node=simulated")
+	flags.BoolVar(&options.Gateway, "gateway", false, "Install Gateway API with a Gateway, which serves the hosts of the domain "+devcluster.HostDomain+" with certificates of a CA of the cluster. Only with a real node")
 	flags.BoolVar(&options.ExternalEtcd, "external-etcd", false, "Store Websites in a separate etcd, over mutual TLS, instead of the one embedded in website-apiserver. The two hold different Websites. Only with --node=simulated")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *base != 0 {
@@ -80,6 +81,11 @@ func up(ctx context.Context, options devcluster.Options) error {
 	}
 	if page != "" {
 		fmt.Printf("\nPage of the example: %s\nTo change it, push to %s\n", page, cluster.GitRepositoryPath("example"))
+	}
+	if options.Gateway {
+		fmt.Printf("\nHosts of %[1]s are at %[2]s, with certificates of a CA of this cluster:\n\n"+
+			"  curl --cacert %[3]s --connect-to ::%[2]s: https://HOST.%[1]s/\n"+
+			"  chromium --host-resolver-rules='MAP *.%[1]s %[2]s'   # after importing the CA\n", devcluster.HostDomain, cluster.NodeAddress(), cluster.SitesCA())
 	}
 	fmt.Println("\nTo stop the cluster and remove its state: make down")
 	return nil

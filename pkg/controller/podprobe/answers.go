@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -28,6 +29,12 @@ var failures = map[gitsync.Reason]workload.Failure{
 	gitsync.ReasonNotFound:       workload.FailureNotFound,
 	gitsync.ReasonTimedOut:       workload.FailureTimedOut,
 	gitsync.ReasonUnreachable:    workload.FailureUnreachable,
+}
+
+// accesses are those of the problems of the agent. Others are unknown.
+var accesses = map[access.Problem]workload.Access{
+	access.ProblemMissing: workload.AccessSecretMissing,
+	access.ProblemInvalid: workload.AccessSecretInvalid,
 }
 
 // answer is what a pod has answered.
@@ -79,6 +86,7 @@ func parseStatus(body []byte) (answer, error) {
 	}
 	a := answer{sync: true, Observation: workload.Observation{
 		Reachable: true, Commit: status.Commit, PathNotFound: status.Commit != "" && !status.PathFound, LFSPointers: status.LFSPointers > 0,
+		Access: accesses[status.Access],
 	}}
 	if status.Failure != nil && status.Failure.Reason == gitsync.ReasonPathNotFound {
 		a.PathNotFound, status.Failure = true, nil

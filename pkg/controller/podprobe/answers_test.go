@@ -1,6 +1,12 @@
 package podprobe
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
 
 func TestParseCommit(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -21,6 +27,31 @@ func TestParseCommit(t *testing.T) {
 		got, err := parseCommit(test.code, []byte(test.body))
 		if got != test.want || (err != nil) != test.wantErr {
 			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestAccessIsAKnownWord: a pod can be made to answer anything, and what it answers ends up
+// in a status.
+func TestAccessIsAKnownWord(t *testing.T) {
+	for answered, want := range map[access.Problem]workload.Access{
+		"":                    workload.AccessOpen,
+		access.ProblemMissing: workload.AccessSecretMissing,
+		access.ProblemInvalid: workload.AccessSecretInvalid,
+		"the password is x":   workload.AccessOpen,
+	} {
+		status := statusOf(commitA)
+		status.Access = answered
+		body, err := json.Marshal(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := parseStatus(body)
+		if err != nil || a.Access != want {
+			t.Errorf("%q becomes %q, %v, want %q", answered, a.Access, err, want)
+		}
+		if s := (state{Observation: a.Observation, known: true}); s.unsettled() != (want != workload.AccessOpen) {
+			t.Errorf("%q: unsettled is %t", answered, s.unsettled())
 		}
 	}
 }

@@ -205,6 +205,16 @@ func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) 
 	return oldest
 }
 
+// holderOf returns the Website that has a host, or nil.
+func holderOf(index cache.Indexer, host string) *v1beta1.Website {
+	for _, website := range indexedWebsites(index, byHost, host) {
+		if website.DeletionTimestamp.IsZero() && oldestWithHost(index, website, host) == nil {
+			return website
+		}
+	}
+	return nil
+}
+
 func indexedWebsites(index cache.Indexer, name, value string) []*v1beta1.Website {
 	indexed, err := index.ByIndex(name, value)
 	if err != nil {

@@ -43,7 +43,8 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 		found.Routing = &status.Routing{Unknown: state.Unknown}
 	}
 	// The hosts in the status tell a later controller that there are routes to remove.
-	defer func() { found.RoutesRemain = p != nil || state.Unknown != "" }()
+	isWaiting := false
+	defer func() { found.RoutesRemain = p != nil || state.Unknown != "" || isWaiting }()
 	switch {
 	case state.Unknown != "":
 		return nil
@@ -53,6 +54,13 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 		return nil
 	}
 	held, taken := r.heldHosts(website)
+	if waits := r.handsOver(website, held); waits != "" {
+		isWaiting = true
+		if found.Routing != nil {
+			found.Routing.Unknown = waits
+		}
+		return nil
+	}
 	if found.Routing != nil {
 		found.Routing.Taken = taken
 	}

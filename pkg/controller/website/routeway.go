@@ -56,21 +56,24 @@ func newRoutes(config *RoutingConfig, handlers *eventHandlers, clock clock.WithT
 			Changed: func(key cache.ObjectName) { handlers.queue.Enqueue(key) },
 			Clock:   clock, Resolver: config.Resolver, Dial: config.Dial,
 		}),
-		defaults: config.Defaults,
+		defaults:  config.Defaults,
+		handovers: newHandovers(clock),
 	}
 }
 
 // routes is what routes hosts in the cluster.
 type routes struct {
-	router   *routing.Router
-	prober   *routeprobe.Prober
-	defaults RoutingDefaults
+	router    *routing.Router
+	prober    *routeprobe.Prober
+	defaults  RoutingDefaults
+	handovers *handovers
 }
 
 // forget ends the probes of a Website that is gone.
 func (r *routes) forget(key cache.ObjectName) {
 	if r != nil {
 		r.prober.Forget(key)
+		r.handovers.forget(key)
 	}
 }
 
@@ -122,7 +125,14 @@ func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, *st
 		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound,
 			Message: fmt.Sprintf("there is no Gateway %q in namespace %q: create it, or set spec.routing", name.Name, name.Namespace)}
 	}
-	return way{gateway: gateway, ownListeners: resources.WantsTLS(website) && state.ListenerSets}, nil
+	return way{gateway: gateway, ownListeners: resources.WantsTLS(website) && state.ListenerSets && allowsListenerSets(gateway)}, nil
+}
+
+// allowsListenerSets reports whether a Gateway allows any ListenerSets. By default it allows
+// none, and its controller may not know them.
+func allowsListenerSets(gateway *gatewayv1.Gateway) bool {
+	allowed := gateway.Spec.AllowedListeners
+	return allowed != nil && allowed.Namespaces != nil && allowed.Namespaces.From != nil && *allowed.Namespaces.From != gatewayv1.NamespacesFromNone
 }
 
 // desiredRoutes is what the children that route hosts are to be.

@@ -66,6 +66,31 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestAllowsListenerSets: a Gateway allows none by default.
+func TestAllowsListenerSets(t *testing.T) {
+	from := func(namespaces gatewayv1.FromNamespaces) *gatewayv1.AllowedListeners {
+		return &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &namespaces}}
+	}
+	tests := map[string]struct {
+		allowed *gatewayv1.AllowedListeners
+		want    bool
+	}{
+		"default":       {nil, false},
+		"no namespaces": {&gatewayv1.AllowedListeners{}, false},
+		"none":          {from(gatewayv1.NamespacesFromNone), false},
+		"all":           {from(gatewayv1.NamespacesFromAll), true},
+		"same":          {from(gatewayv1.NamespacesFromSame), true},
+		"selected":      {from(gatewayv1.NamespacesFromSelector), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := allowsListenerSets(&gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{AllowedListeners: test.allowed}}); got != test.want {
+				t.Errorf("allowed: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 // TestTarget: what is requested, and where.
 func TestTarget(t *testing.T) {
 	hosts := []string{"a.example.com", "*.example.com", "b.example.com"}

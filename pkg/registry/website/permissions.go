@@ -81,7 +81,7 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 			}
 		}
 	}
-	if previews := w.Spec.Previews; previews != nil && !apiequality.Semantic.DeepEqual(previews, before.Previews) {
+	if previews := w.Spec.Previews; previews != nil && !samePreviews(previews, before.Previews) {
 		required = append(required, permission{path: field.NewPath("spec", "previews"), verb: verbCreate, resource: websites})
 		if rules.AuthorizeHosts && previews.Domain != "" && (before.Previews == nil || before.Previews.Domain != previews.Domain) {
 			required = append(required, permission{
@@ -100,4 +100,15 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 
 func equalTo[T any](value T) func(T) bool {
 	return func(other T) bool { return apiequality.Semantic.DeepEqual(value, other) }
+}
+
+// samePreviews reports whether previews are of the same branches, at the same hosts. The
+// Secret with their users has a permission of its own.
+func samePreviews(previews, before *website.WebsitePreviews) bool {
+	if before == nil {
+		return false
+	}
+	changed := *previews
+	changed.BasicAuthRef = before.BasicAuthRef
+	return apiequality.Semantic.DeepEqual(&changed, before)
 }

@@ -73,14 +73,21 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 			recipients: certificateRecipients{Hosts: spec.Hosts, Routing: spec.Routing},
 		})
 	}
-	if spec.Previews != nil && spec.Previews.BasicAuthRef != nil {
-		references = append(references, objectReference{
-			resource: secrets,
-			name:     spec.Previews.BasicAuthRef.Name,
-			path:     field.NewPath("spec", "previews", "basicAuthRef"),
-		})
+	references = appendUsers(references, spec.Access.BasicAuthRef, field.NewPath("spec", "access", "basicAuthRef"))
+	if spec.Previews != nil {
+		references = appendUsers(references, spec.Previews.BasicAuthRef, field.NewPath("spec", "previews", "basicAuthRef"))
 	}
 	return references
+}
+
+// appendUsers adds the reference to a Secret with the users who may read a site. It has no
+// recipients: its content leaves the pod nowhere, whatever is published, and neither a page
+// nor a header can contain what visitors send.
+func appendUsers(references []objectReference, secret *website.SecretReference, path *field.Path) []objectReference {
+	if secret == nil {
+		return references
+	}
+	return append(references, objectReference{resource: secrets, name: secret.Name, path: path})
 }
 
 // changedReferences lists the references of spec that old, which is empty on

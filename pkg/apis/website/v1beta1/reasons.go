@@ -78,6 +78,9 @@ const (
 	// WebsiteReasonRepositoryTooLarge means that the repository does not fit into
 	// the volume of a pod.
 	WebsiteReasonRepositoryTooLarge = "RepositoryTooLarge"
+	// WebsiteReasonAccessSecretInvalid means that the Secret of spec.access.basicAuthRef
+	// is missing or invalid, and that every request is rejected.
+	WebsiteReasonAccessSecretInvalid = "AccessSecretInvalid"
 
 	// WebsiteReasonCommitPublished means that all ready pods serve the same commit
 	// and the last fetch succeeded.

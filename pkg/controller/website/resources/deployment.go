@@ -118,6 +118,7 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 		WithVolumes(agentConfig(website)).
 		WithVolumes(credentialVolumes(&website.Spec.Source)...).
 		WithVolumes(caVolumes(&website.Spec.Source)...).
+		WithVolumes(accessVolumes(website)...).
 		WithImagePullSecrets(pullSecrets(installation.PullSecrets)...)
 
 	return appsv1ac.Deployment(DeploymentName(website), website.Namespace).
@@ -191,7 +192,8 @@ func nginxContainer(website *v1beta1.Website, image string) *corev1ac.ContainerA
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(siteMountPath).WithSubPath(siteDir).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxConfigVolume).WithMountPath(nginxConfigPath).WithReadOnly(true),
 			corev1ac.VolumeMount().WithName(nginxTempVolume).WithMountPath(tempDir),
-		)
+		).
+		WithVolumeMounts(usersMounts(website)...)
 }
 
 // adminProbe probes nginx on the port that no Service exposes.
@@ -270,6 +272,7 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation) (*cor
 		WithCommand(agentProgram).
 		WithArgs(unexpandedArgs(agentArgs(website))...).
 		WithArgs(agentCredentialArgs(&website.Spec.Source)...).
+		WithArgs(accessArgs(website)...).
 		WithArgs("--", gitSyncProgram).
 		WithArgs(unexpandedArgs(args)...).
 		WithArgs(credentialArgs(&website.Spec.Source)...).
@@ -288,5 +291,6 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation) (*cor
 			corev1ac.VolumeMount().WithName(agentConfigVolume).WithMountPath(agentConfigPath).WithReadOnly(true),
 		).
 		WithVolumeMounts(credentialMounts(&website.Spec.Source)...).
-		WithVolumeMounts(caMounts(&website.Spec.Source)...), nil
+		WithVolumeMounts(caMounts(&website.Spec.Source)...).
+		WithVolumeMounts(accessMounts(website)...), nil
 }

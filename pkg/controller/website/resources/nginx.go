@@ -60,6 +60,8 @@ type nginxParameters struct {
 	AccessLog string
 	// Serving is spec.serving, checked and quoted.
 	Serving serving
+	// UsersFile is the file with the users who may read the site; empty if everyone may.
+	UsersFile string
 }
 
 // NginxConfig renders the configuration that the nginx container of a Website
@@ -84,8 +86,9 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		ShutdownSeconds: shutdownSeconds,
 		TempDir:         tempDir,
 		AccessLog:       "/dev/stdout",
-		Revision:        revision(serving, website.Spec.Source.Submodules),
+		Revision:        revision(serving, website.Spec.Source.Submodules, isProtected(website)),
 		Serving:         serving,
+		UsersFile:       usersFile(website),
 	})
 }
 
@@ -96,18 +99,44 @@ func workers(website *v1beta1.Website) int64 {
 	return max(requested.Value(), 1)
 }
 
-var parseNginxTemplate = sync.OnceValues(func() (*template.Template, error) {
-	return template.New("nginx.conf").
-		Funcs(template.FuncMap{"quoteRegexp": regexp.QuoteMeta}).
-		Option("missingkey=error").
-		Parse(nginxTemplate)
+// nginxVariant is the template of sites that everyone may read, or of protected ones.
+type nginxVariant struct {
+	text string
+	*template.Template
+}
+
+// nginxVariants returns both, by whether the site is protected. What only protected sites have
+// is between "<%" and "%>". The template of the others is without that, so that it changes
+// neither their configuration nor their revision, and replaces no pods.
+var nginxVariants = sync.OnceValues(func() (map[bool]nginxVariant, error) {
+	both, err := template.New("nginx.conf").Delims("<%", "%>").Parse(nginxTemplate)
+	if err != nil {
+		return nil, err
+	}
+	variants := map[bool]nginxVariant{}
+	for _, protected := range []bool{false, true} {
+		var text strings.Builder
+		if err := both.Execute(&text, protected); err != nil {
+			return nil, err
+		}
+		parsed, err := template.New("nginx.conf").
+			Funcs(template.FuncMap{"quoteRegexp": regexp.QuoteMeta}).
+			Option("missingkey=error").
+			Parse(text.String())
+		if err != nil {
+			return nil, err
+		}
+		variants[protected] = nginxVariant{text: text.String(), Template: parsed}
+	}
+	return variants, nil
 })
 
 func renderNginx(parameters nginxParameters) (string, error) {
-	tmpl, err := parseNginxTemplate()
+	variants, err := nginxVariants()
 	if err != nil {
 		return "", fmt.Errorf("parsing the nginx configuration template: %w", err)
 	}
+	tmpl := variants[parameters.UsersFile != ""]
 	var config strings.Builder
 	if err := tmpl.Execute(&config, parameters); err != nil {
 		return "", fmt.Errorf("rendering the nginx configuration: %w", err)
@@ -134,7 +163,15 @@ func listenIPv6(port int) string {
 // revision identifies what a commit is turned into: with another directory, index
 // or set of redirects, or with the files of submodules, the same path of the same
 // commit is something else, and what a browser holds of it is no longer current.
-func revision(serving serving, submodules v1beta1.SubmodulePolicy) string {
-	sum := sha256.Sum256(fmt.Append(nil, nginxTemplate, serving, submodules))
+func revision(serving serving, submodules v1beta1.SubmodulePolicy, protected bool) string {
+	moved := serving.Moved
+	serving.Moved = nil
+	variants, _ := nginxVariants() // renderNginx returns the error.
+	content := fmt.Append(nil, variants[protected].text, serving, submodules)
+	if moved != nil {
+		// A pointer would be printed as an address, which is another one each time.
+		content = fmt.Append(content, *moved)
+	}
+	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:4])
 }

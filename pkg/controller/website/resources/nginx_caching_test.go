@@ -136,7 +136,7 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return revision(serving, website.Spec.Source.Submodules)
+		return revision(serving, website.Spec.Source.Submodules, isProtected(website))
 	}
 	if revisionOf() != revisionOf(func(website *v1beta1.Website) { website.Name, website.UID = "other", "other" }) {
 		t.Error("two pods with the same configuration differ")
@@ -148,11 +148,16 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		"fallback":           withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
 		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
 		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"access":             withUsers("readers"),
+		"everything moved":   withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/*", To: "https://example.com/:splat"}}}),
 		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
 	} {
 		got := revisionOf(tweak)
 		if other, ok := seen[got]; ok {
 			t.Errorf("%s: same revision as %s", name, other)
+		}
+		if again := revisionOf(tweak); again != got {
+			t.Errorf("%s: the revision is %s, and then %s", name, got, again)
 		}
 		seen[got] = name
 	}

@@ -27,24 +27,26 @@ func FuzzNginxConfig(f *testing.F) {
 	f.Add("", "", "/ spaces in it", " ", " ", " ", "Expires", " ")
 	f.Add("", "", "/#", "/~", "=/a", "^~", "Website-Commit", "ë")
 	f.Fuzz(func(t *testing.T, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
-		config, err := NginxConfig(newWebsite(withPath(path), withServing(v1beta1.WebsiteServing{
-			Index:        index,
-			NotFoundPath: notFound,
-			Redirects:    []v1beta1.Redirect{{From: from, To: to, Code: 301}},
-			Headers:      []v1beta1.ResponseHeader{{Path: headerPath, Name: headerName, Value: headerValue}},
-		})))
-		if err != nil {
-			return
-		}
-		folder := t.TempDir()
-		// What nginx -t makes there could be another user's in the next run.
-		config = strings.ReplaceAll(config, tempDir+"/", folder+"/")
-		file := filepath.Join(folder, "nginx.conf")
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
-			t.Errorf("nginx -t: %v\n%s", err, output)
+		for _, access := range []func(*v1beta1.Website){func(*v1beta1.Website) {}, withUsers("readers")} {
+			config, err := NginxConfig(newWebsite(access, withPath(path), withServing(v1beta1.WebsiteServing{
+				Index:        index,
+				NotFoundPath: notFound,
+				Redirects:    []v1beta1.Redirect{{From: from, To: to, Code: 301}},
+				Headers:      []v1beta1.ResponseHeader{{Path: headerPath, Name: headerName, Value: headerValue}},
+			})))
+			if err != nil {
+				return
+			}
+			folder := t.TempDir()
+			// What nginx -t makes there could be another user's in the next run.
+			config = strings.ReplaceAll(config, tempDir+"/", folder+"/")
+			file := filepath.Join(folder, "nginx.conf")
+			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if output, err := exec.CommandContext(t.Context(), binary, "-t", "-e", "stderr", "-c", file).CombinedOutput(); err != nil {
+				t.Errorf("nginx -t: %v\n%s", err, output)
+			}
 		}
 	})
 }

@@ -43,6 +43,8 @@ type testSite struct {
 	http, admin string
 	// sockets is the folder of their sockets.
 	sockets string
+	// users is the file with the users of a protected site.
+	users string
 	// revision is the part of an ETag that is not the commit.
 	revision string
 	client   *http.Client
@@ -80,6 +82,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		http:    "site",
 		admin:   "admin",
 		sockets: socketFolder(t),
+		users:   filepath.Join(folder, "users"),
 	}
 	s.client = &http.Client{
 		Timeout:       10 * time.Second,
@@ -99,11 +102,14 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.revision = revision(serving, website.Spec.Source.Submodules)
+	s.revision = revision(serving, website.Spec.Source.Submodules, isProtected(website))
 	parameters := nginxParameters{
 		Root: s.root, Link: gitLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
 		Workers: 2, ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
+	}
+	if isProtected(website) {
+		parameters.UsersFile = s.users
 	}
 	change(&parameters)
 	config, err := renderNginx(parameters)

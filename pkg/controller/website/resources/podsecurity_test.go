@@ -9,7 +9,7 @@ import (
 )
 
 func TestPodSecurityRestricted(t *testing.T) {
-	template := buildDeployment(t, newWebsite()).Spec.Template
+	template := buildDeployment(t, newWebsite(withUsers("readers"))).Spec.Template
 
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {

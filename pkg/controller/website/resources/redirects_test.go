@@ -138,7 +138,8 @@ func TestLargestServingFitsIntoAConfigMap(t *testing.T) {
 	}
 	for name, fill := range tests {
 		t.Run(name, func(t *testing.T) {
-			website := newWebsite()
+			// The configuration of a protected site is longer.
+			website := newWebsite(withUsers("readers"))
 			fill(&website.Spec.Serving)
 			data, err := json.Marshal(website.Spec)
 			if err != nil {

@@ -119,6 +119,9 @@ func newServing(website *v1beta1.Website) (serving, error) {
 			s.Redirects = append(s.Redirects, wanted)
 		}
 	}
+	if isProtected(website) {
+		wanted.Headers = privateHeaders(wanted.Headers)
+	}
 	s.Headers = q.headers(wanted.Headers)
 	return s, q.err
 }

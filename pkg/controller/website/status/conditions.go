@@ -36,6 +36,7 @@ type finding struct {
 //
 // Ready sums up: the children match the spec, and all requested pods are up to date
 // and available. It stays True while spec.replicas alone changes and no pod is lost.
+// A site that rejects every request for want of a Secret does not match the spec.
 // An unreachable repository does not matter: what was fetched is served. Neither do hosts,
 // which DNS and other controllers decide about: that is Routed, absent without hosts. Nor do
 // previews: that is Previewed, absent without spec.previews.
@@ -51,6 +52,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, paused},
 		{metav1.ConditionFalse, unlessServing(podProblem)},
 		{metav1.ConditionFalse, unlessServing(overdue)},
+		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
 		{metav1.ConditionFalse, unlessServing(rolloutInProgress)},
 		{metav1.ConditionTrue, serving},

@@ -24,6 +24,7 @@ var probedReasons = sets.New(
 	v1beta1.WebsiteReasonSyncFailing,
 	v1beta1.WebsiteReasonLFSPointersPublished,
 	v1beta1.WebsiteReasonRepositoryTooLarge,
+	v1beta1.WebsiteReasonAccessSecretInvalid,
 )
 
 // IsFetchProblem reports whether a reason is why a commit could not be fetched or published.

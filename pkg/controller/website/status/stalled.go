@@ -19,6 +19,7 @@ var stalledReasons = sets.New(
 	v1beta1.WebsiteReasonProgressDeadlineExceeded,
 	v1beta1.WebsiteReasonPathNotFound,
 	v1beta1.WebsiteReasonRepositoryTooLarge,
+	v1beta1.WebsiteReasonAccessSecretInvalid,
 	// The next six count after two failed fetches in a row.
 	v1beta1.WebsiteReasonRefNotFound,
 	v1beta1.WebsiteReasonCommitRefused,
@@ -56,7 +57,7 @@ func reconciling(in *Input) *finding {
 // obstacle finds why a Website is not what its spec says, or nothing. A Website
 // that is Ready can have one: pods that are added to those that serve do not start.
 func obstacle(in *Input) *finding {
-	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(overdue)} {
+	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(overdue), nobodyAdmitted} {
 		if found := find(in); found != nil {
 			return found
 		}

@@ -10,6 +10,8 @@ type Observation struct {
 	// PathNotFound is true when the last commit that the pod has fetched lacks the
 	// published path. Commit is then the one before, or empty.
 	PathNotFound bool
+	// Access is why the pod rejects every request for the site.
+	Access Access
 	// LFSPointers is true when published files are pointers of Git LFS.
 	LFSPointers bool
 	// Failure is why the repository cannot be fetched.
@@ -33,6 +35,19 @@ type Observation struct {
 	// pointer if anything of it is different.
 	Branches *Branches
 }
+
+// Access is why a pod rejects every request for the site.
+type Access string
+
+const (
+	// AccessOpen means that it does not.
+	AccessOpen Access = ""
+	// AccessSecretMissing means that the Secret with the users does not exist, or has none of
+	// the keys.
+	AccessSecretMissing Access = "SecretMissing"
+	// AccessSecretInvalid means that the Secret cannot be used.
+	AccessSecretInvalid Access = "SecretInvalid"
+)
 
 // Failure is why a repository could not be fetched.
 type Failure string

@@ -51,6 +51,14 @@ func withSecret(name string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: name} }
 }
 
+func withUsers(w *website.Website) {
+	w.Spec.Access.BasicAuthRef = &website.SecretReference{Name: "key"}
+}
+
+func withUsersOfPreviews(w *website.Website) {
+	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com", BasicAuthRef: &website.SecretReference{Name: "key"}}
+}
+
 // changed is an update by which admission or a client changes what is stored.
 func changed(tweaks ...func(*website.Website)) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
@@ -98,7 +106,22 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 			withSecret("key")(w)
 		}},
 	}
-	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
+	for field, users := range map[string]func(*website.Website){"spec.access.basicAuthRef": withUsers, "spec.previews.basicAuthRef": withUsersOfPreviews} {
+		refused := strings.Replace(refused, "spec.source.secretRef", field, 1)
+		for what, test := range map[string]struct {
+			user, version string
+			tweak         func(*website.Website)
+			want          string
+		}{
+			"":                    {user: poor, version: "v1beta1", tweak: users, want: refused},
+			", that may be read":  {user: rich, version: "v1beta1", tweak: users},
+			", carried":           {user: poor, version: "v1alpha1", tweak: users, want: "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + refused},
+			", carried, may read": {user: rich, version: "v1alpha1", tweak: users},
+		} {
+			tests[field+what] = test
+		}
+	}
+	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key", "rich/"}}, generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
@@ -155,9 +178,11 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
 		"no branch":            {tweak: at(nil), want: refused},
 		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesRecursive }, want: refused},
+		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.secretRef", "spec.access.basicAuthRef", 1)},
+		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.secretRef", "spec.previews.basicAuthRef", 1)},
 		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }, want: refused},
 	}
-	p := &policy{allowed: []string{"rich/key"}}
+	p := &policy{allowed: []string{"rich/key", "rich/", "poor/"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

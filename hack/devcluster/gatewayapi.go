@@ -1,0 +1,143 @@
+package devcluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+const (
+	// HostDomain is the domain of the hosts that the Gateway serves, and that pods find by DNS.
+	// No name of it exists outside (RFC 6761).
+	HostDomain = "example.test"
+	// GatewayNamespace and GatewayName are those of the Gateway.
+	GatewayNamespace, GatewayName = "gateway", "public"
+	// gatewayCertificate is the certificate of its listener for HTTPS, and the name of the Secret.
+	gatewayCertificate = "gateway"
+	// sitesCA signs the certificates of hosts.
+	sitesCA = "sites-ca"
+	// exampleHost is the host of the example.
+	exampleHost = "www." + HostDomain
+)
+
+// gatewayObjects are the Gateway and what it takes. It allows no ListenerSets, which Traefik does
+// not know.
+var gatewayObjects = template.Must(template.New("gateway").Parse(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: {{.Namespace}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: traefik}
+spec: {controllerName: traefik.io/gateway-controller}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: traefik}
+spec: {controller: traefik.io/ingress-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: {{.Name}}, namespace: {{.Namespace}}}
+spec:
+  gatewayClassName: traefik
+  listeners:
+    - {name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}
+    - name: https
+      port: 443
+      protocol: HTTPS
+      allowedRoutes: {namespaces: {from: All}}
+      tls: {certificateRefs: [{name: {{.Certificate}}}]}
+`))
+
+// SitesCA is the path of the certificate of the CA that signs those of hosts, as PEM. Browsers of
+// the developer have to trust it.
+func (c *Cluster) SitesCA() string { return c.plan.layout.cert(sitesCA) }
+
+// NewHostCertificate returns a certificate and its key, as PEM, which the CA of SitesCA has signed.
+func (c *Cluster) NewHostCertificate(hosts ...string) (certificate, key []byte, err error) {
+	ca, err := ensureCA(c.plan.layout, sitesCA)
+	if err != nil {
+		return nil, nil, err
+	}
+	pair, err := newLeaf(ca, leaf{commonName: hosts[0], dns: hosts, server: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return pair.certPEM, pair.keyPEM, nil
+}
+
+// ThroughGateway has all connections lead to the Gateway, whose certificates are trusted.
+func (c *Cluster) ThroughGateway(transport *http.Transport) error {
+	ca, err := os.ReadFile(c.SitesCA())
+	if err != nil {
+		return fmt.Errorf("reading the CA of hosts: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	transport.ForceAttemptHTTP2 = true
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, network, net.JoinHostPort(c.NodeAddress(), port))
+	}
+	return nil
+}
+
+// startGateway installs Gateway API and starts the controller of its Gateway.
+func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
+	step := c.progress.step("Gateway API")
+	l := c.plan.layout
+	ca, err := ensureCA(l, sitesCA)
+	if err != nil {
+		return step.failed(err)
+	}
+	// The second wildcard is for previews of the example.
+	names := []string{HostDomain, "*." + HostDomain, "*." + exampleName + "." + HostDomain}
+	if _, err := ensureLeaf(l, gatewayCertificate, ca, leaf{commonName: HostDomain, dns: names, server: true}); err != nil {
+		return step.failed(err)
+	}
+	var objects strings.Builder
+	if err := gatewayObjects.Execute(&objects, map[string]string{"Namespace": GatewayNamespace, "Name": GatewayName, "Certificate": gatewayCertificate}); err != nil {
+		return step.failed(fmt.Errorf("building the Gateway: %w", err))
+	}
+	secret, stderr, err := c.Kubectl(ctx, "create", "secret", "tls", gatewayCertificate, "--namespace="+GatewayNamespace,
+		"--cert="+l.cert(gatewayCertificate), "--key="+l.key(gatewayCertificate), "--dry-run=client", "--output=json")
+	if err != nil {
+		return step.failed(fmt.Errorf("building the Secret of the Gateway: %w: %s", err, strings.TrimSpace(stderr)))
+	}
+	apply := func(stdin, file string) error {
+		_, stderr, err := c.KubectlWith(ctx, KubectlOptions{Stdin: strings.NewReader(stdin)}, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "--filename="+file)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
+		}
+		return nil
+	}
+	definitions := c.plan.programs[gatewayDefinitions]
+	if err := apply("", definitions); err != nil {
+		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w", err))
+	}
+	if _, stderr, err := c.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "--filename="+definitions); err != nil {
+		return step.failed(fmt.Errorf("installing the definitions of Gateway API: %w: %s", err, strings.TrimSpace(stderr)))
+	}
+	if err := c.forgetDiscovery(); err != nil {
+		return step.failed(err)
+	}
+	if err := apply(objects.String()+"---\n"+secret, "-"); err != nil {
+		return step.failed(fmt.Errorf("creating the Gateway: %w", err))
+	}
+	step.done("%s of %s, Gateway %s of namespace %s", filepath.Base(definitions), gatewayAPIModule, GatewayName, GatewayNamespace)
+	return c.startStage(ctx, stage)
+}

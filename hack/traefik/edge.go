@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/traefik/traefik/v3/pkg/config/dynamic"
+	muxer "github.com/traefik/traefik/v3/pkg/muxer/http"
+	traefiktls "github.com/traefik/traefik/v3/pkg/tls"
+)
+
+// The entry points, by the names that providers give them in routers.
+const (
+	entryHTTP  = "web"
+	entryHTTPS = "websecure"
+)
+
+// providers are those of configurations.
+const providers = 2
+
+// edge serves what the providers have read last.
+type edge struct {
+	entries      atomic.Pointer[map[string]*muxer.Muxer]
+	certificates *traefiktls.Manager
+	transport    http.RoundTripper
+	ready        atomic.Bool
+}
+
+func newEdge() *edge {
+	e := &edge{
+		certificates: traefiktls.NewManager(nil),
+		transport:    &http.Transport{MaxIdleConnsPerHost: 200, IdleConnTimeout: 30 * time.Second, DisableCompression: true},
+	}
+	e.entries.Store(&map[string]*muxer.Muxer{})
+	e.certificates.UpdateConfigs(context.Background(), nil, tlsOptions(), nil)
+	return e
+}
+
+func tlsOptions() map[string]traefiktls.Options {
+	return map[string]traefiktls.Options{traefiktls.DefaultTLSConfigName: traefiktls.DefaultTLSOptions}
+}
+
+// follow takes in configurations until the context ends. One that cannot be served is left out.
+func (e *edge) follow(ctx context.Context, configurations <-chan dynamic.Message) {
+	known := map[string]*dynamic.Configuration{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case message := <-configurations:
+			known[message.ProviderName] = message.Configuration
+		}
+		entries, errs := e.build(ctx, known)
+		for _, err := range errs {
+			fmt.Fprintln(os.Stderr, "traefik:", err)
+		}
+		var certificates []*traefiktls.CertAndStores
+		for _, configuration := range known {
+			if configuration.TLS != nil {
+				certificates = append(certificates, configuration.TLS.Certificates...)
+			}
+		}
+		e.certificates.UpdateConfigs(ctx, nil, tlsOptions(), certificates)
+		e.entries.Store(&entries)
+		e.ready.Store(len(known) == providers)
+	}
+}
+
+// build returns what is served at each entry point.
+func (e *edge) build(ctx context.Context, known map[string]*dynamic.Configuration) (map[string]*muxer.Muxer, []error) {
+	parser, err := muxer.NewSyntaxParser()
+	if err != nil {
+		return nil, []error{err}
+	}
+	entries := map[string]*muxer.Muxer{entryHTTP: muxer.NewMuxer(parser, nil), entryHTTPS: muxer.NewMuxer(parser, nil)}
+	var errs []error
+	for provider, configuration := range known {
+		if configuration.HTTP == nil {
+			continue
+		}
+		site := &site{ctx: ctx, HTTPConfiguration: configuration.HTTP, transport: e.transport}
+		for name, router := range configuration.HTTP.Routers {
+			handler, err := site.router(router)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("router %s of %s: %w", name, provider, err))
+				continue
+			}
+			priority := router.Priority
+			if priority == 0 {
+				priority = muxer.GetRulePriority(router.Rule)
+			}
+			for entry, mux := range entries {
+				// An Ingress names no entry points: its routers with TLS are for HTTPS.
+				if len(router.EntryPoints) > 0 && !slices.Contains(router.EntryPoints, entry) || (router.TLS != nil) != (entry == entryHTTPS) {
+					continue
+				}
+				if err := mux.AddRoute(router.Rule, router.RuleSyntax, priority, provider, handler); err != nil {
+					errs = append(errs, fmt.Errorf("router %s of %s: %w", name, provider, err))
+				}
+			}
+		}
+	}
+	return entries, errs
+}
+
+// entry serves an entry point.
+func (e *edge) entry(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux, found := (*e.entries.Load())[name]
+		if !found {
+			http.Error(w, "nothing is configured yet", http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, withHost(r))
+	})
+}
+
+// tlsConfig chooses the certificate of each connection by its server name.
+func (e *edge) tlsConfig() *tls.Config {
+	return &tls.Config{
+		NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return e.certificates.Get(traefiktls.DefaultTLSStoreName, traefiktls.DefaultTLSConfigName)
+		},
+		// Only for the check of ListenAndServeTLS: the other configuration is used.
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil },
+	}
+}
+
+func (e *edge) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if !e.ready.Load() {
+		http.Error(w, "the cluster is not read yet", http.StatusServiceUnavailable)
+	}
+}

@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
+)
+
+// TestAccessIsNews: what keeps visitors out is in the status, in one word, and is answered to
+// requests that wait.
+func TestAccessIsNews(t *testing.T) {
+	a, secret := newAgent(t), t.TempDir()
+	a.Access = &access.Keeper{SecretDir: secret, File: filepath.Join(t.TempDir(), "users")}
+	set := func(password string) {
+		t.Helper()
+		for key, value := range map[string]string{access.UsernameKey: "reader", access.PasswordKey: password} {
+			if err := os.WriteFile(filepath.Join(secret, key), []byte(value), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := a.Status().Revision
+	for _, step := range []struct {
+		when   string
+		change func()
+		want   access.Problem
+		isNews bool
+	}{
+		{"no Secret", func() {}, access.ProblemMissing, true},
+		{"still none", func() {}, access.ProblemMissing, false},
+		{"a Secret", func() { set("password") }, access.ProblemNone, true},
+		{"another password", func() { set("other") }, access.ProblemNone, false},
+		{"no password", func() { set("") }, access.ProblemInvalid, true},
+	} {
+		step.change()
+		a.check(t.Context())
+		status := a.Status()
+		if status.Access != step.want || (status.Revision != before) != step.isNews {
+			t.Errorf("%s: %q, with a new revision: %t, want %q, %t", step.when, status.Access, status.Revision != before, step.want, step.isNews)
+		}
+		before = status.Revision
+	}
+}

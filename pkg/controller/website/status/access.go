@@ -1,0 +1,40 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// nobodyAdmitted finds that pods reject every request, because the Secret with the users is
+// missing or invalid. A missing one may follow. Pods that are being replaced say nothing about
+// the Secret of the spec.
+func nobodyAdmitted(in *Input) *finding {
+	ref := in.Website.Spec.Access.BasicAuthRef
+	if ref == nil || !in.current() || in.Deployment.Status.UpdatedReplicas != in.Deployment.Status.Replicas {
+		return nil
+	}
+	silent := false
+	for _, pod := range in.Pods {
+		if workload.HasEnded(pod.Pod) || !pod.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if !pod.Observed || !pod.Reachable {
+			silent = true
+			continue
+		}
+		switch pod.Access {
+		case workload.AccessSecretMissing:
+			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid, transient: true,
+				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuthRef does not exist, or has neither username and password nor htpasswd", ref.Name)}
+		case workload.AccessSecretInvalid:
+			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
+				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuthRef is invalid; see \"kubectl logs --selector controller=%s --container git-sync\"", ref.Name, in.Website.Name)}
+		}
+	}
+	if before := in.reported(v1beta1.WebsiteReady); before == nil || before.Reason != v1beta1.WebsiteReasonAccessSecretInvalid {
+		return nil
+	}
+	return in.stillReported(v1beta1.WebsiteReady, in.Probing && silent)
+}

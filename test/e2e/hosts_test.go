@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+// host is one of the domain of the Gateway that no other test has.
+func (s *site) host() string { return s.namespace + "." + devcluster.HostDomain }
+
+// throughGateway has a transport connect to the Gateway whatever the host, and trust the CA of
+// its certificates.
+func throughGateway(t *testing.T) func(*http.Transport) {
+	return func(transport *http.Transport) {
+		if err := framework.Cluster.ThroughGateway(transport); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// waitRouted waits until requests for all hosts reach a site, which lists the URL first.
+func (s *site) waitRouted(t *testing.T, url string) *v1beta1.Website {
+	t.Helper()
+	framework.WaitCondition(t, s.namespace, s.name, v1beta1.WebsiteRouted, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted)
+	w := s.get(t)
+	if len(w.Status.Urls) == 0 || w.Status.Urls[0] != url {
+		t.Fatalf("the URLs are %v, want %s first", w.Status.Urls, url)
+	}
+	return w
+}
+
+// TestMoveToHost moves a site from its node port to a host, and the host to a Website of another
+// namespace, while visitors load pages: no request fails.
+func TestMoveToHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	host := s.host()
+	atNodePort := startTraffic(t, s)
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[%q]}}`, host))
+	s.waitRouted(t, "https://"+host)
+	atHost := startTrafficTo(t, s, "https://"+host, throughGateway(t))
+
+	other := applySite(t, newWebsite(newNamespace(t), s.repository, func(w *v1beta1.Website) { w.Spec.Hosts = []string{host} }), s.repository)
+	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken)
+	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+
+	atNodePort.finish(t)
+	s.patch(t, `{"spec":{"service":{"type":"ClusterIP"}}}`)
+	framework.WaitFor(t, "the node port is released", func(ctx context.Context) error {
+		if url, err := framework.Cluster.NodePortURL(ctx, s.namespace, s.deployment+"-npsvc"); err == nil {
+			return fmt.Errorf("there is %s", url)
+		}
+		return nil
+	})
+	s.patch(t, `{"spec":{"hosts":null}}`)
+	other.waitRouted(t, "https://"+host)
+	s.kubectl(t, "delete", "website", s.name)
+	framework.WaitFor(t, "the former site is gone", func(ctx context.Context) error {
+		pods, err := s.pods(ctx, framework.Admin(t).Kubernetes)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("there are %d pods", len(pods))
+		}
+		return err
+	})
+	atHost.finish(t)
+}
+
+// TestRedirectsOfHosts: with a certificate, requests by http are redirected to https, and those
+// for other hosts to the canonical one.
+func TestRedirectsOfHosts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	canonical, host := "www-"+s.host(), s.host()
+	s.putCertificate(t, canonical, host)
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[%q,%q],"redirectToCanonical":true,"tls":{"secretRef":{"name":"certificate"}}}}`, canonical, host))
+	s.waitRouted(t, "https://"+canonical)
+	transport := &http.Transport{DisableKeepAlives: true}
+	throughGateway(t)(transport)
+	client := &http.Client{Transport: transport, Timeout: visitor.Timeout, CheckRedirect: visitor.CheckRedirect}
+	for url, want := range map[string]string{
+		"http://" + canonical + "/page.html": "https://" + canonical + "/page.html",
+		"http://" + host + "/?q=1":           "https://" + canonical + "/?q=1",
+		"https://" + host + "/page.html":     "https://" + canonical + "/page.html",
+	} {
+		if a := get(t.Context(), client, url); a.err != nil || a.status != http.StatusMovedPermanently || a.header.Get("Location") != want {
+			t.Errorf("%s is %v and leads to %q, want a redirect to %s", url, a, a.header.Get("Location"), want)
+		}
+	}
+	if a := get(t.Context(), client, "https://"+canonical+"/"); a.status != http.StatusOK || a.header.Get(commitHeader) == "" {
+		t.Errorf("the canonical host is %v", a)
+	}
+}
+
+// putCertificate creates or replaces the Secret "certificate" of a site with a new certificate
+// for hosts, which it returns.
+func (s *site) putCertificate(t *testing.T, hosts ...string) *x509.Certificate {
+	t.Helper()
+	certificate, key, err := framework.Cluster.NewHostCertificate(hosts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	certificateFile, keyFile := filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
+	if err := errors.Join(os.WriteFile(certificateFile, certificate, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	secret := s.kubectl(t, "create", "secret", "tls", "certificate", "--cert="+certificateFile, "--key="+keyFile, "--dry-run=client", "--output=json")
+	framework.KubectlWith(t, framework.Stdin(secret), "apply", "--namespace="+s.namespace, "--filename=-")
+	block, _ := pem.Decode(certificate)
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// TestCertificateIsReplaced replaces the certificate of a host, of which an Ingress has the
+// Secret, while visitors load pages: no request fails, and the status has the expiration time of
+// the new one.
+func TestCertificateIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	host := s.host()
+	certificate := s.putCertificate(t, host)
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[%q],"routing":{"ingressClassName":"traefik"},"tls":{"secretRef":{"name":"certificate"}}}}`, host))
+	s.waitRouted(t, "https://"+host)
+	visitors := startTrafficTo(t, s, "https://"+host, throughGateway(t))
+	for range 4 {
+		waitCertificate(t, host, certificate)
+		certificate = s.putCertificate(t, host)
+	}
+	waitCertificate(t, host, certificate)
+	framework.WaitFor(t, "the status has the expiration time of the new certificate", func(context.Context) error {
+		hosts := s.get(t).Status.Hosts
+		if len(hosts) != 1 || hosts[0].CertificateExpirationTime == nil || !hosts[0].CertificateExpirationTime.Time.Equal(certificate.NotAfter) {
+			return fmt.Errorf("the hosts are %+v, want %s", hosts, certificate.NotAfter)
+		}
+		return nil
+	})
+	visitors.finish(t)
+}
+
+// waitCertificate waits until new connections for a host get a certificate.
+func waitCertificate(t *testing.T, host string, want *x509.Certificate) {
+	t.Helper()
+	framework.WaitFor(t, "the certificate is served", func(ctx context.Context) error {
+		// The certificate is compared, not verified.
+		dialer := tls.Dialer{Config: &tls.Config{ServerName: host, InsecureSkipVerify: true}}
+		connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(framework.Cluster.NodeAddress(), "443"))
+		if err != nil {
+			return err
+		}
+		served := connection.(*tls.Conn).ConnectionState().PeerCertificates
+		if err := connection.Close(); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(served, func(c *x509.Certificate) bool { return bytes.Equal(c.Raw, want.Raw) }) {
+			return fmt.Errorf("another one is served, valid until %s", served[0].NotAfter)
+		}
+		return nil
+	})
+}
