@@ -37,7 +37,8 @@ type Config struct {
 	// Releases is what is served.
 	Releases *release.Store
 	// ConfigDir is the directory with the files of website-controller, which change while the
-	// agent runs: the public keys of requests, and the commit to serve.
+	// agent runs: the public keys of requests, the commit to serve, and the patterns of branches
+	// to report.
 	ConfigDir string
 	// Access has nginx admit the users of a Secret only; nil if everyone may read the site.
 	Access *access.Keeper
@@ -69,6 +70,8 @@ type Agent struct {
 	dropped string
 	// fetch is that of a pinned commit which is not on the disk.
 	fetch pinFetch
+	// listed is the last listing of branches.
+	listed listing
 	// peeled is the commit of a hash that was fetched.
 	peeled struct{ hash, commit string }
 
@@ -130,6 +133,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.background.Wait()
 	a.background.Go(func() { a.GitSync.Run(ctx) })
 	a.background.Go(func() { a.every(ctx, checkInterval, a.check) })
+	// On its own: a server can take its time.
+	a.background.Go(func() { a.every(ctx, checkInterval, a.listBranches) })
 	a.followAlways(ctx)
 	if err := a.sayWhyEnded(); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to report the use of the volume")

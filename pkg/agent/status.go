@@ -49,6 +49,8 @@ type Status struct {
 	NextSyncMilliseconds *int64 `json:"nextSyncMilliseconds,omitempty"`
 	// Failure is why syncing or publishing fails, or nil.
 	Failure *Failure `json:"failure,omitempty"`
+	// Branches are those that may have previews, or nil if there are to be none.
+	Branches *BranchesStatus `json:"branches,omitempty"`
 	// Counts are of what has happened since the agent has started.
 	Counts Counts `json:"counts"`
 }

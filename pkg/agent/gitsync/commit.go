@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"k8s.io/klog/v2"
 )
@@ -46,7 +45,10 @@ func (s *Supervisor) FetchCommit(ctx context.Context, root, link, commit string)
 	if s.UsernameFile != "" {
 		arguments = append(arguments, "--username="+username)
 	}
-	if err := s.runSecond(ctx, exec.Command(s.Command[0], arguments...)); err != nil {
+	command := exec.Command(s.Command[0], arguments...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	klog.FromContext(ctx).Info("Fetching a commit with a second git-sync", "commit", commit)
+	if err := s.runBeside(ctx, command); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
@@ -79,51 +81,4 @@ func onceArguments(arguments []string, root, link, commit, errorFile string) []s
 		return slices.Contains(onceFlags, name)
 	})
 	return append(kept, "--ref="+commit, "--root="+root, "--link="+link, "--error-file="+errorFile, "--max-failures=0", "--one-time")
-}
-
-// runSecond runs a git-sync next to the one that is supervised, until it ends, or for a
-// little longer than a sync may take.
-func (s *Supervisor) runSecond(ctx context.Context, command *exec.Cmd) error {
-	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	s.mu.Lock()
-	if s.format != "" {
-		command.Env = append(os.Environ(), formatVariable+"="+s.format)
-	}
-	if err := command.Start(); err != nil {
-		s.mu.Unlock()
-		return fmt.Errorf("starting a second git-sync: %w", err)
-	}
-	s.second = command.Process.Pid
-	s.mu.Unlock()
-	klog.FromContext(ctx).Info("Fetching a commit with a second git-sync", "pid", command.Process.Pid)
-
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
-	var err error
-	overdue := s.Clock.NewTimer(s.Timeout + overdueGrace)
-	defer overdue.Stop()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		err = errors.Join(ctx.Err(), s.endSecond(command.Process.Pid, ended))
-	case <-overdue.C():
-		err = errors.Join(context.DeadlineExceeded, s.endSecond(command.Process.Pid, ended))
-	}
-	s.mu.Lock()
-	s.second = 0
-	s.mu.Unlock()
-	s.endGroup(command.Process.Pid)
-	return err
-}
-
-func (s *Supervisor) endSecond(group int, ended <-chan error) error {
-	signalGroup(group, syscall.SIGTERM)
-	select {
-	case err := <-ended:
-		return err
-	case <-s.Clock.After(endGrace):
-		signalGroup(group, syscall.SIGKILL)
-		return <-ended
-	}
 }

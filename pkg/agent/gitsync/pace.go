@@ -84,3 +84,11 @@ func (s *Supervisor) resume(now time.Time) {
 		_ = syscall.Kill(s.command.Process.Pid, syscall.SIGCONT)
 	}
 }
+
+// Paused reports whether the host of the repository has refused requests, so that it is not
+// to be contacted for some time.
+func (s *Supervisor) Paused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.pausedUntil.IsZero()
+}

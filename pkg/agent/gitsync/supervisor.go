@@ -48,9 +48,9 @@ type Supervisor struct {
 	own sync.Mutex
 
 	mu sync.Mutex
-	// command is the child, or nil, and second the process that fetches a commit, or zero.
+	// command is the child, or nil, and beside the processes that run next to it.
 	command *exec.Cmd
-	second  int
+	beside  map[int]bool
 	// seen is when each process was first seen, by its id.
 	seen map[string]time.Time
 	// terminated is when processes were asked to end.
@@ -240,5 +240,5 @@ func (s *Supervisor) reap() {
 }
 
 func (s *Supervisor) isChild(p process) bool {
-	return s.command != nil && p.pid == s.command.Process.Pid || p.pid == s.second && s.second != 0
+	return s.command != nil && p.pid == s.command.Process.Pid || s.beside[p.pid]
 }

@@ -77,7 +77,8 @@ type WebsiteStatus struct {
 	// Urls (the spelling that the API linter requires) are the addresses of the
 	// site, preferred first.
 	Urls []string
-	// Conditions are Ready, Available, Progressing, Synced and, with hosts, Routed.
+	// Conditions are Ready, Available, Progressing, Synced, with hosts Routed, and with
+	// previews Previewed.
 	Conditions []metav1.Condition
 	// Sync is the last request to fetch the repository at once; nil without one.
 	Sync *WebsiteSyncStatus

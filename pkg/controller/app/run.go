@@ -107,7 +107,8 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 
 		MaxConcurrentRollouts: o.MaxConcurrentRollouts,
 
-		Routing: clients.routing(o),
+		Routing:       clients.routing(o),
+		PreviewDomain: o.PreviewDomain,
 
 		Pods:        pods,
 		ProbePeriod: o.CommitObservationPeriod,

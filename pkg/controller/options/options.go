@@ -73,6 +73,8 @@ type Options struct {
 	DefaultGateway string
 	// DefaultIngressClass is the class of Ingresses of Websites that name nothing else.
 	DefaultIngressClass string
+	// PreviewDomain is the domain of the previews of Websites that name none.
+	PreviewDomain string
 	// AgentKeysSecret is the Secret with the keys that sign requests to the pods, in the
 	// namespace of the lease.
 	AgentKeysSecret string
@@ -177,6 +179,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The Gateway (gateway.networking.k8s.io/v1), as NAMESPACE/NAME, that routes the hosts of Websites without spec.routing. If empty, or if the cluster does not serve Gateway API, an Ingress routes them.")
 	fs.StringVar(&o.DefaultIngressClass, "default-ingress-class", o.DefaultIngressClass,
 		"The IngressClass of the Ingresses of Websites without spec.routing. If empty, the default IngressClass of the cluster is used.")
+	fs.StringVar(&o.PreviewDomain, "preview-domain", o.PreviewDomain,
+		"The DNS domain of the previews of Websites without spec.previews.domain: their hosts are BRANCH.WEBSITE.DOMAIN. Websites of the same name in several namespaces share these hosts; the oldest has them. If empty, these previews have no hosts.")
 	fs.StringVar(&o.AgentKeysSecret, "agent-keys-secret", o.AgentKeysSecret,
 		"The name of the Secret with the keys that sign requests to the pods, in the namespace of --leader-elect-resource-namespace. It is created if it does not exist.")
 	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,

@@ -108,6 +108,10 @@ func TestValidate(t *testing.T) {
 
 		"a Gateway": {[]string{"--default-gateway=infra/public", "--default-ingress-class=nginx"}, ""},
 
+		"a domain of previews": {[]string{"--preview-domain=previews.example.com"}, ""},
+
+		"an invalid domain":         {[]string{"--preview-domain=*.example.com"}, "--preview-domain"},
+		"a domain that is too long": {[]string{"--preview-domain=" + strings.Repeat("a.", 50) + "a"}, "--preview-domain"},
 		"a Gateway of no namespace": {[]string{"--default-gateway=public"}, "--default-gateway"},
 		"a Gateway of no name":      {[]string{"--default-gateway=infra/"}, "--default-gateway"},
 		"an invalid IngressClass":   {[]string{"--default-ingress-class=Nginx!"}, "--default-ingress-class"},

@@ -9,6 +9,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// maxPreviewDomain leaves room for a branch and the name of a Website, as in
+// spec.previews.domain.
+const maxPreviewDomain = 100
+
 // GatewayName returns the Gateway of --default-gateway, or the zero value.
 func (o CompletedOptions) GatewayName() cache.ObjectName {
 	namespace, name, _ := strings.Cut(o.DefaultGateway, "/")
@@ -26,6 +30,15 @@ func (o CompletedOptions) validateRouting() error {
 	if o.DefaultIngressClass != "" {
 		for _, problem := range validation.NameIsDNSSubdomain(o.DefaultIngressClass, false) {
 			errs = append(errs, fmt.Errorf("--default-ingress-class %q is not a valid name of an IngressClass: %s", o.DefaultIngressClass, problem))
+		}
+	}
+	if o.PreviewDomain != "" {
+		problems := validation.NameIsDNSSubdomain(o.PreviewDomain, false)
+		if len(o.PreviewDomain) > maxPreviewDomain {
+			problems = append(problems, fmt.Sprintf("must be no more than %d characters", maxPreviewDomain))
+		}
+		for _, problem := range problems {
+			errs = append(errs, fmt.Errorf("--preview-domain %q is not a valid DNS domain: %s", o.PreviewDomain, problem))
 		}
 	}
 	return utilerrors.NewAggregate(errs)

@@ -106,6 +106,7 @@ func parseStatus(body []byte) (answer, error) {
 	if requests.IsSyncID(status.Synced) {
 		a.Synced = status.Synced
 	}
+	a.Branches = branchesOf(status.Branches)
 	a.Subject, a.Author = printable(status.Subject, maxSubject), printable(status.Author, maxAuthor)
 	if next := status.NextSyncMilliseconds; next != nil {
 		a.syncs = true

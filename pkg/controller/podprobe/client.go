@@ -39,8 +39,8 @@ const (
 	// apiTimeout is for one request to the API server, which may have to reach the pod
 	// or its node.
 	apiTimeout = 3 * time.Second
-	// maxBody bounds what is read of an answer, which has some hundred bytes.
-	maxBody = 16 << 10
+	// maxBody bounds what is read of an answer, which has some hundred bytes without branches.
+	maxBody = 128 << 10
 )
 
 // Client reaches the pods that a Prober probes.

@@ -45,6 +45,9 @@ func (s *state) update(a answer, err error, now time.Time) {
 	}
 	if a.sync {
 		s.silent, s.Observation = 0, a.Observation
+		if s.Branches.Equal(before.Branches) {
+			s.Branches = before.Branches
+		}
 		return
 	}
 	// What was known of syncing holds until the agent answers, or a new commit shows

@@ -62,6 +62,9 @@ type Config struct {
 	Pods podprobe.Client
 	// Routing is what hosts are routed with. Nil: they are not routed.
 	Routing *RoutingConfig
+	// PreviewDomain is the domain of previews whose Website names none. Empty: they have no
+	// hosts.
+	PreviewDomain string
 	// ProbePeriod is the probing interval of healthy pods.
 	ProbePeriod time.Duration
 	// Clock defaults to the real clock.
@@ -118,23 +121,25 @@ func New(config Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	ofWebsites.AddPreviews(written, index, owners)
 	if config.Routing != nil {
 		c.routes = newRoutes(config.Routing, c.handlers, config.Clock)
 		ofWebsites.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.router.Stores(), owners)
 	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
-		children:     ofWebsites,
-		rollouts:     rollout.NewLimit(config.MaxConcurrentRollouts, c.queue.Enqueue),
-		pods:         c.pods,
-		installation: config.Installation,
-		keys:         config.Keys,
-		routes:       c.routes,
-		events:       events.NewReporter(config.Recorder),
-		statuses:     newStatusReporter(client, written, c.queue, c.tracer),
-		tracer:       c.tracer,
-		clock:        config.Clock,
-		deploys:      deploys,
+		children:      ofWebsites,
+		rollouts:      rollout.NewLimit(config.MaxConcurrentRollouts, c.queue.Enqueue),
+		pods:          c.pods,
+		installation:  config.Installation,
+		keys:          config.Keys,
+		routes:        c.routes,
+		previewDomain: config.PreviewDomain,
+		events:        events.NewReporter(config.Recorder),
+		statuses:      newStatusReporter(client, written, c.queue, c.tracer),
+		tracer:        c.tracer,
+		clock:         config.Clock,
+		deploys:       deploys,
 	}
 	c.reconciler.statuses.written = c.reconciler.statusWritten
 

@@ -15,15 +15,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	websitescheme "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 // applyLikeAServer adds to the fake what the controller relies on: UIDs and
 // resource versions, and that an apply with a UID is for that object only.
 func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
+	return f.applyWith(f.kube.Tracker(), f.kube.Tracker(), action)
+}
+
+// applyWebsiteLikeAServer is applyLikeAServer for Websites, of whose schema the fake does not
+// know the names.
+func (f *fixture) applyWebsiteLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
+	merging := clienttesting.NewFieldManagedObjectTracker(websitescheme.Scheme, websitescheme.Codecs.UniversalDecoder(), managedfields.NewDeducedTypeConverter())
+	before, err := f.websites.Tracker().Get(action.GetResource(), action.GetNamespace(), action.(clienttesting.PatchActionImpl).Name)
+	if err == nil {
+		err = merging.Add(before)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return true, nil, err
+	}
+	return f.applyWith(f.websites.Tracker(), merging, action)
+}
+
+// applyWith applies to what a tracker has, by the means of another one.
+func (f *fixture) applyWith(tracker, merging clienttesting.ObjectTracker, action clienttesting.Action) (bool, runtime.Object, error) {
 	patch, ok := action.(clienttesting.PatchActionImpl)
 	if !ok || patch.PatchType != types.ApplyPatchType {
 		return true, nil, fmt.Errorf("%s %s is not a server-side apply", action.GetVerb(), action.GetResource().Resource)
@@ -37,7 +59,7 @@ func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.O
 		return true, nil, err
 	}
 	resource := patch.GetResource()
-	before, err := f.kube.Tracker().Get(resource, patch.Namespace, patch.Name)
+	before, err := tracker.Get(resource, patch.Namespace, patch.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return true, nil, err
 	}
@@ -66,7 +88,7 @@ func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.O
 		}
 		action = patch
 	}
-	_, after, err := clienttesting.ObjectReaction(f.kube.Tracker())(action)
+	_, after, err := clienttesting.ObjectReaction(merging)(action)
 	if err != nil {
 		return true, nil, err
 	}
@@ -113,6 +135,8 @@ func resourceOf(obj runtime.Object) schema.GroupVersionResource {
 		return corev1.SchemeGroupVersion.WithResource("configmaps")
 	case *corev1.Pod:
 		return corev1.SchemeGroupVersion.WithResource("pods")
+	case *v1beta1.Website:
+		return v1beta1.SchemeGroupVersion.WithResource("websites")
 	case *policyv1.PodDisruptionBudget:
 		return policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 	default:
@@ -126,6 +150,9 @@ func (f *fixture) put(obj object) error {
 	obj.SetResourceVersion(strconv.Itoa(f.version))
 	resource := resourceOf(obj)
 	tracker := f.kube.Tracker()
+	if resource.Group == v1beta1.GroupName {
+		tracker = f.websites.Tracker()
+	}
 	err := tracker.Update(resource, obj, obj.GetNamespace(), metav1.UpdateOptions{FieldManager: "another-client"})
 	if apierrors.IsNotFound(err) {
 		err = tracker.Create(resource, obj, obj.GetNamespace(), metav1.CreateOptions{FieldManager: "another-client"})

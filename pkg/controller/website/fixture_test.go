@@ -122,13 +122,13 @@ func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Website) *fixture {
 	t.Helper()
 	f := &fixture{
-		T:    t,
-		kube: kubefake.NewClientset(),
-		// Nothing applies Websites, so their managed fields need not be faked.
+		T:        t,
+		kube:     kubefake.NewClientset(),
 		websites: websitefake.NewSimpleClientset(),
 		recorder: clientevents.NewFakeRecorder(1000),
 	}
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
+	f.websites.PrependReactor("patch", "websites", f.applyWebsiteLikeAServer)
 	f.websiteInformers = NewWebsiteInformers(f.websites, metav1.NamespaceAll, 0)
 	f.childInformers = NewChildInformers(f.kube, metav1.NamespaceAll)
 	controller, err := New(Config{

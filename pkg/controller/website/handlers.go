@@ -46,6 +46,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.pods.want(website)
 				h.enqueueRivals(nil, website)
 			}
+			h.enqueueOwner(object, queue.Background)
 			h.pods.probeAll(object)
 		},
 		UpdateFunc: func(previous, obj any) {
@@ -64,6 +65,11 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			if before.UID != website.UID {
 				h.pods.probeAll(website)
 			}
+			if isChange || !apiequality.Semantic.DeepEqual(before.OwnerReferences, website.OwnerReferences) || !maps.Equal(before.Labels, website.Labels) {
+				// It is, or was, a preview.
+				h.enqueueOwner(before, queue.Changed)
+				h.enqueueOwner(website, queue.Changed)
+			}
 			if !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) || !before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
 				h.enqueueRivals(before, website)
 			}
@@ -77,6 +83,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				return
 			}
 			h.queue.Enqueue(cache.MetaObjectToName(object))
+			h.enqueueOwner(object, queue.Changed)
 			h.pods.unwant(object)
 			h.deploys.forget(cache.MetaObjectToName(object))
 			h.pods.probeAll(object)

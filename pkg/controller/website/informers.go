@@ -40,7 +40,7 @@ const (
 func NewWebsiteInformers(client versioned.Interface, namespace string, resync time.Duration) websiteinformers.SharedInformerFactory {
 	return websiteinformers.NewSharedInformerFactoryWithOptions(client, resync,
 		websiteinformers.WithNamespace(namespace),
-		websiteinformers.WithTransform(dropManagedFields))
+		websiteinformers.WithTransform(trimWebsite))
 }
 
 // NewChildInformers returns informers for the children of the Websites of a
@@ -55,12 +55,13 @@ func NewChildInformers(client kubernetes.Interface, namespace string) kubeinform
 		kubeinformers.WithTransform(trim))
 }
 
-// dropManagedFields is for objects whose managed fields are not read here.
-// Writing such an object back is harmless: the API server takes missing managed
-// fields for those of a client that does not know them.
-func dropManagedFields(obj any) (any, error) {
-	if accessor, err := meta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
+// trimWebsite keeps the managed fields of previews only, which are children.
+func trimWebsite(obj any) (any, error) {
+	if website, ok := obj.(*v1beta1.Website); ok {
+		if api.PreviewOwner(website) != nil {
+			return keepOwnManagedFields(obj)
+		}
+		website.ManagedFields = nil
 	}
 	return obj, nil
 }
@@ -142,6 +143,7 @@ func keepOwnManagedFields(obj any) (any, error) {
 // websiteIndexers are those of the Website informer.
 func websiteIndexers() cache.Indexers {
 	return cache.Indexers{
+		children.ByOwner: children.IndexByOwner()[children.ByOwner],
 		byDeploymentName: func(obj any) ([]string, error) {
 			website, ok := obj.(*v1beta1.Website)
 			if !ok {

@@ -40,6 +40,8 @@ type reconciler struct {
 
 	// routes is nil where hosts are not routed.
 	routes *routes
+	// previewDomain is the domain of previews whose Website names none, or empty.
+	previewDomain string
 
 	installation resources.Installation
 
@@ -69,6 +71,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 
 	found, desired, problems := r.reconcileChildren(ctx, website)
 	routing := r.reconcileRoutes(ctx, found)
+	previewing := r.reconcilePreviews(ctx, found)
 	r.prepareDeploys(found)
 	r.events.Report(website, problems)
 	if p := r.statuses.report(ctx, found, problems); p != nil {
@@ -80,8 +83,10 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 			problems = append(problems, p)
 		}
 	}
-	if routing != nil {
-		problems = append(problems, routing)
+	for _, p := range []*problem.Problem{routing, previewing} {
+		if p != nil {
+			problems = append(problems, p)
+		}
 	}
 	return problems
 }

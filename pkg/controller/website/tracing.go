@@ -74,6 +74,7 @@ const (
 	stepService             stepName = "service"
 	stepPodDisruptionBudget stepName = "poddisruptionbudget"
 	stepRoutes              stepName = "routes"
+	stepPreviews            stepName = "previews"
 	stepStatus              stepName = "status"
 	stepCollectConfigMaps   stepName = "collect-configmaps"
 )

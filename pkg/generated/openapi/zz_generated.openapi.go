@@ -1030,7 +1030,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 					},
 					"domain": {
 						SchemaProps: spec.SchemaProps{
-							Description: "domain is the DNS domain of the previews: their hosts are <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of website-controller; without that, previews have no hosts, and the Service of the Website.",
+							Description: "domain is the DNS domain of the previews: their hosts are <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of website-controller; without that, previews have no hosts, and a Service of the type NodePort if the Website has one, otherwise ClusterIP.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1765,7 +1765,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, which summarizes the pods and the Service, Available, Progressing, Synced and, with hosts, Routed.",
+							Description: "conditions are Ready, which summarizes the pods and the Service, Available, Progressing, Synced, with hosts Routed, and with previews Previewed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -23,15 +23,19 @@ import (
 type FieldAuthorizer struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	rules      FieldRules
+	stored     StoredWebsite
 }
 
-// NewFieldAuthorizer returns one that uses authorizer. It returns an error if
-// authorizer is nil, since nothing would be rejected.
-func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules FieldRules) (*FieldAuthorizer, error) {
+// StoredWebsite returns a Website of the namespace of a request, as it is stored.
+type StoredWebsite func(ctx context.Context, name string) (*website.Website, error)
+
+// NewFieldAuthorizer returns one that uses authorizer, and finds the Websites of previews by
+// stored. It returns an error if authorizer is nil, since nothing would be rejected.
+func NewFieldAuthorizer(authorizer authorizer.UnconditionalAuthorizer, rules FieldRules, stored StoredWebsite) (*FieldAuthorizer, error) {
 	if authorizer == nil {
 		return nil, errors.New("no authorizer is configured, so fields of Websites cannot be authorized: configure authorization")
 	}
-	return &FieldAuthorizer{authorizer: authorizer, rules: rules}, nil
+	return &FieldAuthorizer{authorizer: authorizer, rules: rules, stored: stored}, nil
 }
 
 // OnCreate returns a validation of new Websites that authorizes their fields and
@@ -93,13 +97,17 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 	if !ok {
 		return apierrors.NewInternalError(errors.New("authorizing the fields of Websites: the request has no user"))
 	}
+	required, err := a.withoutInherited(ctx, requester, w, required)
+	if err != nil {
+		return err
+	}
 	for _, p := range required {
 		allowed, err := a.allows(ctx, requester, w.Namespace, p)
 		if err != nil {
 			return err
 		}
 		if !allowed {
-			errs = append(errs, field.Forbidden(p.path, fmt.Sprintf("requires %s on %s %q in namespace %q: ask for a role that grants it", p.verb, p.resource.Resource, p.name, w.Namespace)))
+			errs = append(errs, field.Forbidden(p.path, fmt.Sprintf("requires %s in namespace %q: ask for a role that grants it", p, w.Namespace)))
 		}
 	}
 	if len(errs) > 0 {
@@ -126,7 +134,7 @@ func (a *FieldAuthorizer) allows(ctx context.Context, requester user.Info, names
 		// As in the authorization of requests, an error is ignored then.
 		return true, nil
 	case err != nil:
-		unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("%s: whether the user may %s %s %q in namespace %q is unknown, retry: %v", p.path, p.verb, p.resource.Resource, p.name, namespace, err))
+		unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("%s: whether the user has %s in namespace %q is unknown, retry: %v", p.path, p, namespace, err))
 		unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 		return false, unavailable
 	}

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/branches"
 )
 
 // Verbs besides those of requests.
@@ -22,6 +24,11 @@ const (
 	verbSchedule = "schedule"
 	// verbUse permits hosts. There are no objects of this resource: its names are hosts.
 	verbUse = "use"
+	// verbCreate permits previews, which are Websites as well.
+	verbCreate = "create"
+	// verbPreview permits to create and change the previews of a Website with the fields
+	// that this has. It is for website-controller only.
+	verbPreview = "preview"
 )
 
 var (
@@ -33,10 +40,18 @@ var (
 type permission struct {
 	// path is the field.
 	path *field.Path
-	// verb, resource and name are as authorizers know them.
+	// verb, resource and name are as authorizers know them. The name is empty for all.
 	verb     string
 	resource schema.GroupVersionResource
 	name     string
+}
+
+// String is how messages name it.
+func (p permission) String() string {
+	if p.name == "" {
+		return p.verb + " on " + p.resource.Resource
+	}
+	return fmt.Sprintf("%s on %s %q", p.verb, p.resource.Resource, p.name)
 }
 
 // requiredPermissions lists what a user needs to write w in place of a spec, which is
@@ -66,6 +81,14 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 			}
 		}
 	}
+	if previews := w.Spec.Previews; previews != nil && !samePreviews(previews, before.Previews) {
+		required = append(required, permission{path: field.NewPath("spec", "previews"), verb: verbCreate, resource: websites})
+		if rules.AuthorizeHosts && previews.Domain != "" && (before.Previews == nil || before.Previews.Domain != previews.Domain) {
+			required = append(required, permission{
+				path: field.NewPath("spec", "previews", "domain"), verb: verbUse, resource: websiteHosts, name: branches.AllHosts(w.Name, previews.Domain),
+			})
+		}
+	}
 	for _, toleration := range scheduling.Tolerations {
 		if !slices.ContainsFunc(before.Scheduling.Tolerations, equalTo(toleration)) {
 			onWebsite(verbSchedule, "scheduling", "tolerations")
@@ -77,4 +100,15 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 
 func equalTo[T any](value T) func(T) bool {
 	return func(other T) bool { return apiequality.Semantic.DeepEqual(value, other) }
+}
+
+// samePreviews reports whether previews are of the same branches, at the same hosts. The
+// Secret with their users has a permission of its own.
+func samePreviews(previews, before *website.WebsitePreviews) bool {
+	if before == nil {
+		return false
+	}
+	changed := *previews
+	changed.BasicAuthRef = before.BasicAuthRef
+	return apiequality.Semantic.DeepEqual(&changed, before)
 }

@@ -81,17 +81,24 @@ func TestRequiredPermissions(t *testing.T) {
 			service(website.ServiceTypeLoadBalancer, 0)(w)
 			w.Spec.Service.Annotations = map[string]string{"example.com/a": "b"}
 		}, want: []string{"expose websites kubia for spec.service.annotations"}},
-		"users":                       {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuthRef"}},
-		"users unchanged":             {old: withUsers("readers"), updated: withUsers("readers")},
-		"other users":                 {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuthRef"}},
-		"no users any more":           {old: withUsers("readers"), updated: func(*website.Website) {}},
-		"users of previews":           {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.basicAuthRef"}},
+		"users":             {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuthRef"}},
+		"users unchanged":   {old: withUsers("readers"), updated: withUsers("readers")},
+		"other users":       {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuthRef"}},
+		"no users any more": {old: withUsers("readers"), updated: func(*website.Website) {}},
+		"users of previews": {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
+		"previews of other branches": {old: withUsersOfPreviews("readers"), updated: func(w *website.Website) {
+			withUsersOfPreviews("readers")(w)
+			w.Spec.Previews.Branches = []string{"other"}
+		}, want: []string{"create websites  for spec.previews"}},
+		"previews at hosts": {updated: previewing(inDomain("previews.example.com")), want: []string{
+			"create websites  for spec.previews", "use websitehosts *.kubia.previews.example.com for spec.previews.domain",
+		}},
 		"users of previews unchanged": {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("readers")},
 		"other users of previews":     {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("others"), want: []string{"get secrets others for spec.previews.basicAuthRef"}},
 		"users of the site for the previews as well": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
 			withUsersOfPreviews("readers")(w)
-		}, want: []string{"get secrets readers for spec.previews.basicAuthRef"}},
+		}, want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
 		"users, and other content": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
 			w.Spec.Source.Repository, w.Spec.Serving.Index = "https://other/x", "home.html"

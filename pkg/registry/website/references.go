@@ -27,10 +27,11 @@ var (
 )
 
 // gitRecipients decide where the credentials of a repository are sent: to its server,
-// and to those of the submodules of the reference.
+// and to those of the submodules of the reference and of the branches with previews.
 type gitRecipients struct {
 	Repository string
 	Ref        *website.GitReference
+	Previews   []string
 	Submodules website.SubmodulePolicy
 	Scope      website.CredentialScope
 }
@@ -46,11 +47,15 @@ type certificateRecipients struct {
 func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
 	if source := &spec.Source; source.SecretRef != nil {
+		recipients := gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope}
+		if spec.Previews != nil {
+			recipients.Previews = spec.Previews.Branches
+		}
 		references = append(references, objectReference{
 			resource:   secrets,
 			name:       source.SecretRef.Name,
 			path:       field.NewPath("spec", "source", "secretRef"),
-			recipients: gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope},
+			recipients: recipients,
 		})
 	}
 	if ca := spec.Source.CARef; ca != nil {

@@ -72,7 +72,7 @@ var specCases = map[string]specCase{
 // refused with which words.
 func allSpecCases() map[string]specCase {
 	all := map[string]specCase{}
-	for _, cases := range []map[string]specCase{specCases, sourceCases, servingCases, childrenCases, hostCases, accessCases} {
+	for _, cases := range []map[string]specCase{specCases, sourceCases, servingCases, childrenCases, hostCases, accessCases, previewCases} {
 		maps.Copy(all, cases)
 	}
 	return all

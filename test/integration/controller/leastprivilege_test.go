@@ -29,6 +29,9 @@ var withoutRequest = map[string]string{
 	"create httproutes.gateway.networking.k8s.io":   "TestApplyTakesCreate",
 	"create listenersets.gateway.networking.k8s.io": "TestApplyTakesCreate",
 	"create ingresses.networking.k8s.io":            "TestApplyTakesCreate",
+	"create websites.mycontroller.nevermosby.io":    "TestApplyTakesCreate",
+
+	"preview websites.mycontroller.nevermosby.io": "TestPreviews",
 }
 
 // TestApplyTakesCreate applies children that do not exist as a user who may patch them.
@@ -36,8 +39,8 @@ func TestApplyTakesCreate(t *testing.T) {
 	t.Parallel()
 	framework.InstallGatewayAPI(t)
 	namespace := framework.NewNamespace(t)
-	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets", "httproutes", "listenersets", "ingresses"}
-	groups := []string{"", "apps", "policy", "gateway.networking.k8s.io", "networking.k8s.io"}
+	user, resources := namespace+"-patches", []string{"configmaps", "services", "deployments", "poddisruptionbudgets", "httproutes", "listenersets", "ingresses", "websites"}
+	groups := []string{"", "apps", "policy", "gateway.networking.k8s.io", "networking.k8s.io", "mycontroller.nevermosby.io"}
 	framework.Allow(t, namespace, user, rbacv1.PolicyRule{Verbs: []string{"patch"}, APIGroups: groups, Resources: resources})
 	const manifests = `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
@@ -51,6 +54,8 @@ func TestApplyTakesCreate(t *testing.T) {
 {apiVersion: gateway.networking.k8s.io/v1, kind: ListenerSet, metadata: {name: a}, spec: {parentRef: {name: a}, listeners: [{name: a, port: 80, protocol: HTTP}]}}
 ---
 {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
+---
+{apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, metadata: {name: a}, spec: {source: {repository: "https://example.com/a.git"}}}
 ---
 apiVersion: apps/v1
 kind: Deployment

@@ -182,4 +182,16 @@ const (
 	// WebsiteReasonCertificateInvalid means that the certificate that is presented for a
 	// host has expired or is for other names.
 	WebsiteReasonCertificateInvalid = "CertificateInvalid"
+
+	// WebsiteReasonPreviewsCurrent means that all branches that match have a preview.
+	WebsiteReasonPreviewsCurrent = "PreviewsCurrent"
+	// WebsiteReasonPreviewLimitReached means that more branches match than
+	// spec.previews.maxCount.
+	WebsiteReasonPreviewLimitReached = "PreviewLimitReached"
+	// WebsiteReasonBranchesUnknown means that no ready pod has reported the branches of the
+	// repository.
+	WebsiteReasonBranchesUnknown = "BranchesUnknown"
+	// WebsiteReasonBranchListFailed means that the pods cannot list the branches of the
+	// repository.
+	WebsiteReasonBranchListFailed = "BranchListFailed"
 )

@@ -197,7 +197,7 @@ type WebsiteStatus struct {
 	Urls []string `json:"urls,omitempty" protobuf:"bytes,9,rep,name=urls"`
 
 	// conditions are Ready, which summarizes the pods and the Service, Available,
-	// Progressing, Synced and, with hosts, Routed.
+	// Progressing, Synced, with hosts Routed, and with previews Previewed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -259,6 +259,10 @@ const (
 	// WebsiteRouted is true when requests for the hosts reach the site. It is absent
 	// without hosts.
 	WebsiteRouted = "Routed"
+	// WebsitePreviewed is true when the branches that match spec.previews have their
+	// previews, as far as spec.previews.maxCount allows. It is absent without
+	// spec.previews.
+	WebsitePreviewed = "Previewed"
 	// WebsiteReconciling is true while the controller or Kubernetes works on the
 	// site, and absent otherwise. kstatus reports InProgress then.
 	WebsiteReconciling = "Reconciling"

@@ -36,8 +36,8 @@ type WebsitePreviews struct {
 
 	// domain is the DNS domain of the previews: their hosts are
 	// <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of
-	// website-controller; without that, previews have no hosts, and the Service of
-	// the Website.
+	// website-controller; without that, previews have no hosts, and a Service of the
+	// type NodePort if the Website has one, otherwise ClusterIP.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-long-name

@@ -21,6 +21,7 @@ func ValidateWebsite(w *website.Website) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&w.ObjectMeta, true, apivalidation.NameIsDNSLabel, metadata)
 	errs = append(errs, validateAnnotations(w.Annotations, metadata.Child("annotations"))...)
 	errs = append(errs, validateObjectSize(w, nil)...)
+	errs = append(errs, validateNoPreviews(w, field.NewPath("spec", "previews"))...)
 	return append(errs, validateSpec(&w.Spec, nil, field.NewPath("spec"))...)
 }
 
@@ -34,6 +35,9 @@ func ValidateWebsiteUpdate(updated, old *website.Website) field.ErrorList {
 		errs = append(errs, validateAnnotations(updated.Annotations, metadata.Child("annotations"))...)
 	}
 	errs = append(errs, validateObjectSize(updated, old)...)
+	if old.Spec.Previews == nil || website.PreviewOwner(old) == nil {
+		errs = append(errs, validateNoPreviews(updated, field.NewPath("spec", "previews"))...)
+	}
 	return append(errs, validateSpec(&updated.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
@@ -104,6 +108,9 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	check(hostUseOf(spec), hostUseOf(old), func() field.ErrorList {
 		return validateHostUse(hostUseOf(spec), path)
 	})
+	check(spec.Previews, old.Previews, func() field.ErrorList {
+		return validatePreviews(spec.Previews, path.Child("previews"))
+	})
 	check(spec.Resources.Server, old.Resources.Server, func() field.ErrorList {
 		return validateResources(&spec.Resources.Server, path.Child("resources", "server"))
 	})
@@ -162,6 +169,9 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 	}
 	if !apiequality.Semantic.DeepEqual(status.Hosts, old.Hosts) {
 		errs = append(errs, validateHostStatuses(status.Hosts, path.Child("hosts"))...)
+	}
+	if !apiequality.Semantic.DeepEqual(status.Previews, old.Previews) {
+		errs = append(errs, validatePreviewStatuses(status.Previews, path.Child("previews"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.History, old.History) {
 		errs = append(errs, validateHistory(status.History, path.Child("history"))...)

@@ -15,6 +15,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
 // Children reads and writes the children of all Websites, by kind.
@@ -27,6 +30,7 @@ type Children struct {
 	HTTPRoutes           *Several[*gatewayv1.HTTPRoute, *gatewayv1ac.HTTPRouteApplyConfiguration]
 	ListenerSets         *Several[*gatewayv1.ListenerSet, *gatewayv1ac.ListenerSetApplyConfiguration]
 	Ingresses            *Several[*networkingv1.Ingress, *networkingv1ac.IngressApplyConfiguration]
+	Previews             *Several[*v1beta1.Website, *websitev1beta1ac.WebsiteApplyConfiguration]
 	Takeover             *Takeover
 }
 
@@ -62,4 +66,14 @@ func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.In
 	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, gatewayv1ac.ExtractHTTPRoute), stores.HTTPRoutes)
 	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, gatewayv1ac.ExtractListenerSet), stores.ListenerSets)
 	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, networkingv1ac.ExtractIngress), stores.Ingresses)
+}
+
+// AddPreviews adds the Websites that are previews. Their cache is that of all Websites, and
+// its indexer has ByOwner.
+func (c *Children) AddPreviews(written cache.MutationCache, indexer cache.Indexer, owners Owners) {
+	previews := newKind("Website", owners, indexer, owners.Live.Websites, websitev1beta1ac.ExtractWebsite)
+	// What is written of their status counts as well.
+	previews.cache = written
+	previews.otherwise = "rename the branch"
+	c.Previews = newSeveral(previews, indexer)
 }

@@ -62,6 +62,8 @@ type Kind[T Object, A ApplyConfiguration[A]] struct {
 	// nil, as may trimmed, which returns what is wanted without that.
 	trim    func(child T)
 	trimmed func(desired A) A
+	// otherwise is what a user can do, besides deleting the other object, if a name is taken.
+	otherwise string
 }
 
 func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
@@ -70,7 +72,8 @@ func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
 ) *Kind[T, A] {
 	return &Kind[T, A]{
 		name: name, owners: owners, extract: extract, cache: NewCache(store),
-		client: func(namespace string) Client[T, A] { return client(namespace) },
+		otherwise: "create this Website again with another deploymentName",
+		client:    func(namespace string) Client[T, A] { return client(namespace) },
 	}
 }
 

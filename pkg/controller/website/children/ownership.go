@@ -48,7 +48,7 @@ func isOrphanOf(website *v1beta1.Website, child metav1.Object) bool {
 		child.GetDeletionTimestamp().IsZero() &&
 		child.GetLabels()[resources.LabelManagedBy] == resources.ManagedBy &&
 		child.GetLabels()[resources.LabelController] == website.Name &&
-		wasApplied(child)
+		WasApplied(child)
 }
 
 // mayOwn checks on the API server that a Website still exists, before it adopts an
@@ -77,8 +77,7 @@ func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name 
 func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.OwnerReference) *problem.Problem {
 	id := k.name + "/" + name + "/"
 	if owner == nil {
-		return problem.NameTaken(id, false, "%s %q exists already and has no owner, so it is left alone; "+
-			"delete it, or create this Website again with another deploymentName", k.name, name)
+		return problem.NameTaken(id, false, "%s %q exists already and has no owner, so it is left alone; delete it, or %s", k.name, name, k.otherwise)
 	}
 	id += string(owner.UID)
 	if k.isGone(website.Namespace, owner) {
@@ -86,8 +85,8 @@ func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.
 		return problem.NameTaken(id, true, "%s %q still belongs to a deleted %s %q; it is created as soon as garbage collection has removed the old one",
 			k.name, name, owner.Kind, owner.Name)
 	}
-	return problem.NameTaken(id, false, "%s %q exists already and belongs to %s %q, so it is left alone; "+
-		"delete it, or create this Website again with another deploymentName", k.name, name, owner.Kind, owner.Name)
+	return problem.NameTaken(id, false, "%s %q exists already and belongs to %s %q, so it is left alone; delete it, or %s",
+		k.name, name, owner.Kind, owner.Name, k.otherwise)
 }
 
 // isGone reports whether an owner is a Website that does not exist any more,

@@ -66,7 +66,7 @@ func (t *Takeover) Prepare(ctx context.Context, website *v1beta1.Website, name s
 		return nil, problem.Classify(apierrors.NewConflict(appsv1.Resource("deployments"), name, fmt.Errorf("it has another owner now")))
 	}
 	managers, last := templateManagers(deployment)
-	if wasApplied(deployment) && now.Sub(last) < quietPeriod {
+	if WasApplied(deployment) && now.Sub(last) < quietPeriod {
 		return nil, problem.ConflictingManager(string(deployment.UID), "Deployment %q is written by another controller as well (field manager %q); stop that one, "+
 			"then the Deployment is taken over %v after its last write", name, sets.List(managers), quietPeriod)
 	}
@@ -83,8 +83,8 @@ func (t *Takeover) Prepare(ctx context.Context, website *v1beta1.Website, name s
 	return deployment, nil
 }
 
-// wasApplied reports whether the controller has applied an object before.
-func wasApplied(object metav1.Object) bool {
+// WasApplied reports whether the controller has applied an object before.
+func WasApplied(object metav1.Object) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 	})

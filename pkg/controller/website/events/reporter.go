@@ -20,6 +20,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -29,12 +30,14 @@ const (
 	reasonCreated = "Created"
 	reasonUpdated = "Updated"
 	reasonAdopted = "Adopted"
+	reasonDeleted = "Deleted"
 )
 
 // The actions of the events on a Website.
 const (
 	actionCreate = "Create"
 	actionApply  = "Apply"
+	actionDelete = "Delete"
 )
 
 const (
@@ -116,6 +119,13 @@ func (r *Reporter) ChildWritten(website *v1beta1.Website, child namedObject, kin
 	}
 	if r.mayReportWrite(website) {
 		r.recorder.Eventf(website, child, corev1.EventTypeNormal, reason, action, "%s %s %q", reason, kind, child.GetName())
+	}
+}
+
+// PreviewRemoved reports that the preview of a branch was deleted.
+func (r *Reporter) PreviewRemoved(website, preview *v1beta1.Website, why string) {
+	if r.mayReportWrite(website) {
+		r.recorder.Eventf(website, preview, corev1.EventTypeNormal, reasonDeleted, actionDelete, "Deleted %s %q: %s", resources.Kind, preview.Name, why)
 	}
 }
 

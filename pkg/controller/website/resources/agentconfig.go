@@ -9,8 +9,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// AgentConfigMap builds the ConfigMap from which the agents of a Website learn what to serve
-// and whose requests to accept, also without the controller. It is no part of the pod
+// AgentConfigMap builds the ConfigMap from which the agents of a Website learn what to serve,
+// whose requests to accept, and which branches to list, also without the controller. It is no part of the pod
 // template: what changes in it replaces no pod. keys are the public keys of the installation.
 //
 // existing is the data of the ConfigMap that there is. The generation is that of the spec in
@@ -28,10 +28,14 @@ func AgentConfigMap(website *v1beta1.Website, keys string, existing map[string]s
 		// What is not known does not take the place of what was.
 		keys = existing[requests.KeysFile]
 	}
+	data := map[string]string{requests.PinFile: pin.String(), requests.KeysFile: keys}
+	if WantsPreviews(website) {
+		data[requests.PreviewsFile] = listedForPreviews(website).String()
+	}
 	return corev1ac.ConfigMap(AgentConfigMapName(website), website.Namespace).
 		WithLabels(supportLabels(website)).
 		WithOwnerReferences(ownerReference(website)).
-		WithData(map[string]string{requests.PinFile: pin.String(), requests.KeysFile: keys})
+		WithData(data)
 }
 
 // agentConfig is the volume with that ConfigMap. A pod starts without it as well.

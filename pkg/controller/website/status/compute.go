@@ -40,6 +40,8 @@ type Input struct {
 	Probing bool
 	// Routing is what was found of the hosts; nil without hosts.
 	Routing *Routing
+	// Previews is what was found of the previews; nil if there are to be none.
+	Previews *Previews
 	// RoutesRemain is true while routes of a Website may not have been removed.
 	RoutesRemain bool
 	// Problem is what keeps the children from being what they should be.
@@ -95,6 +97,7 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 		status.Urls = status.Urls[:min(len(status.Urls), maxURLs)]
 	}
 	status.Hosts = in.hosts()
+	status.Previews = in.previews()
 	status.Commit = in.commit()
 	status.History = in.history()
 	status.Sync = in.sync(status.History)
@@ -120,6 +123,9 @@ func Recheck(in *Input) time.Duration {
 		}
 	}
 	due(in.ServiceWaits)
+	if in.Previews != nil {
+		due(in.Previews.Next)
+	}
 	if begun := in.SyncRequest.Begun; !begun.IsZero() && RunningSync(in.Website.Status.Sync) != "" {
 		due(in.syncLimit() - in.Now.Sub(begun))
 	}

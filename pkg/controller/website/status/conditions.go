@@ -38,7 +38,8 @@ type finding struct {
 // and available. It stays True while spec.replicas alone changes and no pod is lost.
 // A site that rejects every request for want of a Secret does not match the spec.
 // An unreachable repository does not matter: what was fetched is served. Neither do hosts,
-// which DNS and other controllers decide about: that is Routed, absent without hosts.
+// which DNS and other controllers decide about: that is Routed, absent without hosts. Nor do
+// previews: that is Previewed, absent without spec.previews.
 //
 // Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless
 // True, and never both True.
@@ -99,6 +100,15 @@ var conditions = []declaration{
 		{metav1.ConditionUnknown, hostNotRequested},
 		{metav1.ConditionTrue, dnsElsewhere},
 		{metav1.ConditionTrue, hostsRouted},
+	}},
+	{v1beta1.WebsitePreviewed, []rule{
+		{metav1.ConditionUnknown, previewsSuspended},
+		{metav1.ConditionFalse, previewProblem},
+		{metav1.ConditionUnknown, branchesUnlisted},
+		{metav1.ConditionUnknown, unlessProbing(previewsNotObserved)},
+		{metav1.ConditionUnknown, branchesUnknown},
+		{metav1.ConditionTrue, previewLimit},
+		{metav1.ConditionTrue, previewsCurrent},
 	}},
 	{v1beta1.WebsiteStalled, []rule{{metav1.ConditionTrue, stalled}}},
 	{v1beta1.WebsiteReconciling, []rule{{metav1.ConditionTrue, reconciling}}},

@@ -31,6 +31,9 @@ type Observation struct {
 	// Synced is the last request to sync whose fetch has ended, and of which nothing is left
 	// to be served.
 	Synced string
+	// Branches are those that may have previews, or nil if none were listed. It is another
+	// pointer if anything of it is different.
+	Branches *Branches
 }
 
 // Access is why a pod rejects every request for the site.

@@ -121,7 +121,7 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 			tests[field+what] = test
 		}
 	}
-	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key"}}, generic.UndecoratedStorage)
+	storage := newStorageWithPolicy(t, &policy{allowed: []string{"rich/key", "rich/"}}, generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
@@ -182,7 +182,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.secretRef", "spec.previews.basicAuthRef", 1)},
 		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }, want: refused},
 	}
-	p := &policy{allowed: []string{"rich/key"}}
+	p := &policy{allowed: []string{"rich/key", "rich/", "poor/"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

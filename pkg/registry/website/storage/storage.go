@@ -71,12 +71,13 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 // may set. It returns an error if authorizer is nil, or if the configuration of the
 // backend is incomplete.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer, rules registry.FieldRules) (*WebsiteStorage, error) {
-	fields, err := registry.NewFieldAuthorizer(authorizer, rules)
+	store := &genericregistry.Store{}
+	fields, err := registry.NewFieldAuthorizer(authorizer, rules, storedIn(store))
 	if err != nil {
 		return nil, err
 	}
 	strategy := registry.NewStrategy(scheme)
-	store := &genericregistry.Store{
+	*store = genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &website.Website{} },
 		NewListFunc:               func() runtime.Object { return &website.WebsiteList{} },
 		PredicateFunc:             registry.MatchWebsite,
@@ -115,6 +116,18 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 		Sync:     newSyncREST(&syncStore, clock.RealClock{}),
 		Rollback: &RollbackREST{store: store, clock: clock.RealClock{}},
 	}, nil
+}
+
+// storedIn reads Websites from etcd, and not from the watch cache: what is allowed to a
+// preview depends on them.
+func storedIn(store *genericregistry.Store) registry.StoredWebsite {
+	return func(ctx context.Context, name string) (*website.Website, error) {
+		obj, err := store.Get(ctx, name, &metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return obj.(*website.Website), nil
+	}
 }
 
 // StatusREST serves the status of Websites: it can be read and updated, never

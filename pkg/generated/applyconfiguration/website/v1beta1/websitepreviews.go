@@ -20,8 +20,8 @@ type WebsitePreviewsApplyConfiguration struct {
 	TTLSeconds *int32 `json:"ttlSeconds,omitempty"`
 	// domain is the DNS domain of the previews: their hosts are
 	// <branch>.<metadata.name>.<domain>. Defaults to --preview-domain of
-	// website-controller; without that, previews have no hosts, and the Service of
-	// the Website.
+	// website-controller; without that, previews have no hosts, and a Service of the
+	// type NodePort if the Website has one, otherwise ClusterIP.
 	Domain *string `json:"domain,omitempty"`
 	// basicAuthRef names the Secret with the users who may read the previews, as
 	// access.basicAuthRef does for the site. Setting it requires get on the Secret.

@@ -36,7 +36,7 @@ type WebsiteStatusApplyConfiguration struct {
 	// of a host is listed once a request for it returned a published commit.
 	Urls []string `json:"urls,omitempty"`
 	// conditions are Ready, which summarizes the pods and the Service, Available,
-	// Progressing, Synced and, with hosts, Routed.
+	// Progressing, Synced, with hosts Routed, and with previews Previewed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// sync is the last request to the subresource sync.
 	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`

@@ -1,0 +1,64 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// runBeside runs a command next to git-sync until it ends, or for a little longer than a
+// sync may take.
+func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// What it leaves behind can keep its output open.
+	command.WaitDelay = endGrace
+	s.mu.Lock()
+	if s.format != "" {
+		if command.Env == nil {
+			command.Env = os.Environ()
+		}
+		command.Env = append(command.Env, formatVariable+"="+s.format)
+	}
+	if err := command.Start(); err != nil {
+		s.mu.Unlock()
+		return fmt.Errorf("starting %s: %w", command.Path, err)
+	}
+	pid := command.Process.Pid
+	if s.beside == nil {
+		s.beside = map[int]bool{}
+	}
+	s.beside[pid] = true
+	s.mu.Unlock()
+
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	var err error
+	overdue := s.Clock.NewTimer(s.Timeout + overdueGrace)
+	defer overdue.Stop()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = errors.Join(ctx.Err(), s.endBeside(pid, ended))
+	case <-overdue.C():
+		err = errors.Join(context.DeadlineExceeded, s.endBeside(pid, ended))
+	}
+	s.mu.Lock()
+	delete(s.beside, pid)
+	s.mu.Unlock()
+	s.endGroup(pid)
+	return err
+}
+
+func (s *Supervisor) endBeside(group int, ended <-chan error) error {
+	signalGroup(group, syscall.SIGTERM)
+	select {
+	case err := <-ended:
+		return err
+	case <-s.Clock.After(endGrace):
+		signalGroup(group, syscall.SIGKILL)
+		return <-ended
+	}
+}

@@ -1,0 +1,56 @@
+package validation
+
+import (
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/branches"
+)
+
+// branchPattern has the characters of branches, and the wildcard.
+var branchPattern = regexp.MustCompile(`^[A-Za-z0-9._/@+#=*-]+$`)
+
+// validatePreviews checks the patterns of branches.
+func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field.ErrorList {
+	if previews == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, pattern := range previews.Branches {
+		path := path.Child("branches").Index(i)
+		switch {
+		case pattern == "":
+			errs = append(errs, field.Required(path, `a pattern, such as "feature/*"`))
+		case !branchPattern.MatchString(pattern):
+			errs = append(errs, field.Invalid(path, pattern, "must consist of letters, digits and the characters . _ / @ + # = - *"))
+		case slices.Contains(previews.Branches[:i], pattern):
+			errs = append(errs, field.Duplicate(path, pattern))
+		}
+	}
+	return errs
+}
+
+// validateNoPreviews rejects previews of a preview.
+func validateNoPreviews(w *website.Website, path *field.Path) field.ErrorList {
+	if w.Spec.Previews == nil || website.PreviewOwner(w) == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "must not be set for a preview: a Website controls this one")}
+}
+
+// validatePreviewStatuses checks what was observed of branches.
+func validatePreviewStatuses(previews []website.WebsitePreviewStatus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range previews {
+		preview, path := &previews[i], path.Index(i)
+		if preview.Branch != "" && !branches.IsValid(preview.Branch) {
+			errs = append(errs, field.Invalid(path.Child("branch"), preview.Branch, "must be the name of a branch that spec.source.ref.branch may have"))
+		}
+		errs = append(errs, validateOptionalCommit(preview.Commit, path.Child("commit"))...)
+		errs = append(errs, validateTime(preview.Commit != "" && preview.LastCommitTime.IsZero(), path.Child("lastCommitTime"))...)
+	}
+	return errs
+}

@@ -1,0 +1,55 @@
+package branches
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// MaxLength is the length of the longest branch that can have a preview.
+const MaxLength = 255
+
+// characters are those of a branch that spec.source.ref.branch may have.
+var characters = regexp.MustCompile(`^[A-Za-z0-9._/@+#=-]+$`)
+
+// IsValid reports whether a branch may be that of a Website. A repository can have others.
+func IsValid(branch string) bool {
+	if branch == "" || len(branch) > MaxLength || !characters.MatchString(branch) || branch == "@" || strings.HasPrefix(branch, "-") ||
+		strings.HasSuffix(branch, ".") || strings.Contains(branch, "..") {
+		return false
+	}
+	for segment := range strings.SplitSeq(branch, "/") {
+		if segment == "" || strings.HasPrefix(segment, ".") || strings.HasSuffix(segment, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+// Match reports whether a branch matches one of the patterns, in which "*" stands for any
+// characters, slashes included.
+func Match(patterns []string, branch string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, branch) })
+}
+
+// matches takes time in proportion to the lengths only: patterns are of users.
+func matches(pattern, branch string) bool {
+	first, rest, isWildcard := strings.Cut(pattern, "*")
+	if !isWildcard {
+		return pattern == branch
+	}
+	branch, found := strings.CutPrefix(branch, first)
+	if !found {
+		return false
+	}
+	parts := strings.Split(rest, "*")
+	last := parts[len(parts)-1]
+	for _, part := range parts[:len(parts)-1] {
+		_, after, found := strings.Cut(branch, part)
+		if !found {
+			return false
+		}
+		branch = after
+	}
+	return strings.HasSuffix(branch, last)
+}

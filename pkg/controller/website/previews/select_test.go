@@ -1,0 +1,185 @@
+package previews
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+var (
+	now     = time.Unix(1_700_000_000, 0)
+	commitA = strings.Repeat("a", 40)
+	commitB = strings.Repeat("b", 40)
+)
+
+func newInput(tweaks ...func(*Input)) *Input {
+	in := &Input{Now: now, Website: &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Spec: v1beta1.WebsiteSpec{
+			Source:   v1beta1.WebsiteSource{Ref: &v1beta1.GitReference{Branch: "main"}},
+			Previews: &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 3},
+		},
+	}}
+	for _, tweak := range tweaks {
+		tweak(in)
+	}
+	return in
+}
+
+func list(names ...string) *workload.Branches {
+	branches := &workload.Branches{}
+	for _, name := range names {
+		branches.List = append(branches.List, workload.Branch{Name: name, Commit: commitA})
+	}
+	return branches
+}
+
+func listing(names ...string) func(*Input) { return func(in *Input) { in.Listed = list(names...) } }
+
+func listingFirst(names ...string) func(*Input) {
+	return func(in *Input) { in.Listed = list(names...); in.Listed.More = true }
+}
+
+func holding(names ...string) func(*Input) { return func(in *Input) { in.Held = names } }
+
+func withTTL(ttl time.Duration) func(*Input) {
+	return func(in *Input) { in.Website.Spec.Previews.TTLSeconds = ptr.To(int32(ttl.Seconds())) }
+}
+
+func withPatterns(patterns ...string) func(*Input) {
+	return func(in *Input) { in.Website.Spec.Previews.Branches = patterns }
+}
+
+func following(ref *v1beta1.GitReference) func(*Input) {
+	return func(in *Input) { in.Website.Spec.Source.Ref = ref }
+}
+
+// reported has a branch reported before, with commitA.
+func reported(branch, website string, age time.Duration) func(*Input) {
+	return func(in *Input) {
+		in.Website.Status.Previews = append(in.Website.Status.Previews, v1beta1.WebsitePreviewStatus{
+			Branch: branch, WebsiteName: website, Commit: commitA, LastCommitTime: metav1.NewTime(now.Add(-age)),
+		})
+	}
+}
+
+func TestSelect(t *testing.T) {
+	for name, test := range map[string]struct {
+		tweaks      []func(*Input)
+		want        string
+		wantOmitted int
+		wantOld     string
+	}{
+		"those that match":             {[]func(*Input){withPatterns("a*", "c"), listing("a", "ab", "b", "c")}, "a ab c", 0, ""},
+		"not the own branch":           {[]func(*Input){listing("a", "main")}, "a", 0, ""},
+		"not that of a full name":      {[]func(*Input){following(&v1beta1.GitReference{Name: "refs/heads/a"}), listing("a", "main")}, "main", 0, ""},
+		"not that of HEAD":             {[]func(*Input){following(nil), func(in *Input) { in.Listed = list("a", "main"); in.Listed.Head = "main" }}, "a", 0, ""},
+		"all, next to a tag":           {[]func(*Input){following(&v1beta1.GitReference{Tag: "main"}), listing("a", "main")}, "a main", 0, ""},
+		"the first by name":            {[]func(*Input){listing("a", "b", "c", "d", "e")}, "a b c", 2, ""},
+		"those that have one keep it":  {[]func(*Input){holding("e", "d"), listing("a", "b", "c", "d", "e")}, "a d e", 2, ""},
+		"fewer than have one":          {[]func(*Input){holding("d", "c", "b", "a"), listing("a", "b", "c", "d")}, "a b c", 1, ""},
+		"one is gone":                  {[]func(*Input){holding("a", "b"), reported("a", "shop-a", 0), listing("b")}, "b", 0, ""},
+		"one does not match any more":  {[]func(*Input){holding("a", "b"), withPatterns("b"), listing("a", "b")}, "b", 0, ""},
+		"nothing is known":             {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", 2*time.Hour)}, "a b", 0, ""},
+		"nothing is known, no match":   {[]func(*Input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
+		"nothing is known of an old":   {[]func(*Input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
+		"beyond the end of the list":   {[]func(*Input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
+		"too old":                      {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour-time.Second), listing("a", "b")}, "b", 0, "a"},
+		"still too old":                {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "", 0, "a"},
+		"too old, and gone":            {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b", 0, ""},
+		"too old, but not any more":    {[]func(*Input){withTTL(2 * time.Hour), reported("a", "", time.Hour), listing("a")}, "a", 0, ""},
+		"too old, with another commit": {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), func(in *Input) { in.Listed = list("a"); in.Listed.List[0].Commit = commitB }}, "a", 0, ""},
+		"no branch":                    {[]func(*Input){holding("a"), listing()}, "", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := newInput(test.tweaks...)
+			s := Select(in)
+			if got := strings.Join(s.Branches, " "); got != test.want || s.Omitted != test.wantOmitted {
+				t.Errorf("selected %q, omitted %d, want %q, omitted %d", got, s.Omitted, test.want, test.wantOmitted)
+			}
+			var old []string
+			for _, entry := range s.Reported {
+				if entry.WebsiteName == "" {
+					old = append(old, entry.Branch)
+				} else if !slices.Contains(s.Branches, entry.Branch) {
+					t.Errorf("%+v is reported, and not selected", entry)
+				}
+			}
+			if got := strings.Join(old, " "); got != test.wantOld || len(s.Reported) != len(s.Branches)+len(old) {
+				t.Errorf("reported %+v, want %q as too old", s.Reported, test.wantOld)
+			}
+			in.Held, in.Website.Status.Previews = s.Branches, s.Reported
+			if again := Select(in); !reflect.DeepEqual(again, s) {
+				t.Errorf("selected again: %+v, want %+v", again, s)
+			}
+		})
+	}
+}
+
+func TestTimeOfTheLastCommit(t *testing.T) {
+	in := newInput(withTTL(time.Hour), reported("a", "shop-a", 30*time.Minute), reported("b", "shop-b", 10*time.Minute), holding("a", "b"), listing("a", "b", "c"))
+	in.Listed.List[1].Commit = commitB
+	s := Select(in)
+	want := []v1beta1.WebsitePreviewStatus{
+		{Branch: "a", WebsiteName: "shop-a", Commit: commitA, LastCommitTime: metav1.NewTime(now.Add(-30 * time.Minute))},
+		{Branch: "b", WebsiteName: "shop-b", Commit: commitB, LastCommitTime: metav1.NewTime(now)},
+		{Branch: "c", WebsiteName: "shop-c", Commit: commitA, LastCommitTime: metav1.NewTime(now)},
+	}
+	if !reflect.DeepEqual(s.Reported, want) {
+		t.Errorf("reported %+v, want %+v", s.Reported, want)
+	}
+	if s.Next != 30*time.Minute {
+		t.Errorf("the next is too old in %v, want 30m", s.Next)
+	}
+}
+
+// TestReportIsBounded: the status has a limit.
+func TestReportIsBounded(t *testing.T) {
+	in := newInput(withTTL(time.Hour), func(in *Input) { in.Listed = list() })
+	for i := range 2 * maxReported {
+		branch := fmt.Sprintf("b%03d", i)
+		in.Listed.List = append(in.Listed.List, workload.Branch{Name: branch, Commit: commitA})
+		if i >= 3 {
+			reported(branch, "", 2*time.Hour)(in)
+		}
+	}
+	if s := Select(in); len(s.Reported) != maxReported || len(s.Branches) != 3 {
+		t.Errorf("%d branches are reported, %d selected", len(s.Reported), len(s.Branches))
+	}
+}
+
+func TestCurrent(t *testing.T) {
+	report := func(pod, id string, since time.Duration, failure workload.Failure) Report {
+		return Report{Pod: pod, Branches: &workload.Branches{ID: id, Since: now.Add(since), Failure: failure, Head: pod}}
+	}
+	for name, test := range map[string]struct {
+		reports []Report
+		want    string
+		failure workload.Failure
+	}{
+		"none":                {nil, "", ""},
+		"a pod without one":   {[]Report{{Pod: "a"}}, "", ""},
+		"of other patterns":   {[]Report{report("a", "other", 0, "")}, "", ""},
+		"the last change":     {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", -time.Minute, ""), report("c", "other", 0, "")}, "b", ""},
+		"the first by name":   {[]Report{report("b", "id", -time.Minute, ""), report("a", "id", -time.Minute, "")}, "a", ""},
+		"a clock that is off": {[]Report{report("b", "id", time.Hour, ""), report("a", "id", 2*time.Minute, "")}, "a", ""},
+		"one that fails":      {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", 0, workload.FailureNotFound)}, "a", ""},
+		"all fail":            {[]Report{report("a", "id", 0, workload.FailureNotFound)}, "", workload.FailureNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, failure := Current(test.reports, "id", now)
+			if (got == nil) != (test.want == "") || got != nil && got.Head != test.want || failure != test.failure {
+				t.Errorf("the current report is %+v, %q, want that of %q, %q", got, failure, test.want, test.failure)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// Previews is what was found of the previews of a Website.
+type Previews struct {
+	// Suspended is true while they stay as they are.
+	Suspended bool
+	// Reported is what is reported of the branches.
+	Reported []v1beta1.WebsitePreviewStatus
+	// Listed is true if the branches are known, and ListFailure is why they could not be
+	// listed.
+	Listed      bool
+	ListFailure workload.Failure
+	// Omitted is how many branches match and have no preview.
+	Omitted int
+	// Next is when the next preview is too old, or zero.
+	Next time.Duration
+	// Problem is why a preview could not be written, or nil.
+	Problem *problem.Problem
+}
+
+func (in *Input) previews() []v1beta1.WebsitePreviewStatus {
+	if in.Previews == nil {
+		return nil
+	}
+	return in.Previews.Reported
+}
+
+func previewsSuspended(in *Input) *finding {
+	if in.Previews == nil || !in.Previews.Suspended {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: no previews are created, changed or removed"}
+}
+
+// previewProblem finds that a preview cannot be written. An error that may be over with the
+// next try changes nothing.
+func previewProblem(in *Input) *finding {
+	if in.Previews == nil || in.Previews.Problem == nil {
+		return nil
+	}
+	p := in.Previews.Problem
+	if p.Reason != "" {
+		return &finding{reason: p.Reason, message: p.Message}
+	}
+	if before := in.reported(v1beta1.WebsitePreviewed); before != nil {
+		return &finding{unchanged: before}
+	}
+	return nil
+}
+
+func branchesUnlisted(in *Input) *finding {
+	if in.Previews == nil || in.Previews.Listed || in.Previews.ListFailure == workload.FailureNone {
+		return nil
+	}
+	message := "the repository has no branches"
+	if in.Previews.ListFailure != workload.FailureRefNotFound {
+		message = explainFetch(in.Website, in.Previews.ListFailure).message
+	}
+	return &finding{reason: v1beta1.WebsiteReasonBranchListFailed,
+		message: problem.Shorten("the branches cannot be listed, so no previews are created or removed: " + message)}
+}
+
+func previewsNotObserved(in *Input) *finding {
+	if in.Previews == nil {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonNotObserved,
+		message: "the branches are not known: website-controller runs with --commit-observation=None"}
+}
+
+// branchesUnknown finds that no pod has reported the branches. What was reported before stays
+// until all ready pods have been probed.
+func branchesUnknown(in *Input) *finding {
+	if in.Previews == nil || in.Previews.Listed {
+		return nil
+	}
+	before := in.reported(v1beta1.WebsitePreviewed)
+	unprobed := slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && !pod.Observed })
+	if before != nil && before.ObservedGeneration == in.Website.Generation && unprobed {
+		return &finding{unchanged: before}
+	}
+	return &finding{reason: v1beta1.WebsiteReasonBranchesUnknown,
+		message: "no ready pod has reported the branches of the repository, so no previews are created or removed"}
+}
+
+func previewLimit(in *Input) *finding {
+	if in.Previews == nil || in.Previews.Omitted == 0 {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonPreviewLimitReached,
+		message: fmt.Sprintf("%d more branches match and have no preview; raise spec.previews.maxCount, or delete branches", in.Previews.Omitted)}
+}
+
+func previewsCurrent(in *Input) *finding {
+	if in.Previews == nil {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonPreviewsCurrent, message: "all branches that match have a preview"}
+}
