@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Problem is why nobody may read the site.
+// Problem is why every request for the site is rejected.
 type Problem string
 
 const (
@@ -24,7 +24,7 @@ const (
 const fileMode = 0o640
 
 // Keeper keeps the file of users for nginx, which reads it for each request. The file has
-// nobody while the Secret is missing or invalid: nginx then rejects every request.
+// no users while the Secret is missing or invalid: nginx then rejects every request.
 type Keeper struct {
 	// SecretDir is the directory that the Secret is mounted at.
 	SecretDir string

@@ -82,7 +82,7 @@ func (k *Keeper) want(t *testing.T, when string, want Problem) {
 }
 
 // TestRotation: each version of the Secret takes the place of the one before, and one that
-// cannot be used admits nobody.
+// cannot be used admits no user.
 func TestRotation(t *testing.T) {
 	m := mount(t, basic(testUser, testPassword))
 	k := m.keeper()
@@ -132,7 +132,7 @@ func TestMountWithoutSecret(t *testing.T) {
 	k.want(t, "no directory", ProblemMissing)
 }
 
-// TestUnreadable: a Secret that cannot be read admits nobody, and is read again.
+// TestUnreadable: a Secret that cannot be read admits no user, and is read again.
 func TestUnreadable(t *testing.T) {
 	m := mount(t, basic(testUser, testPassword))
 	k := m.keeper()

@@ -49,7 +49,7 @@ func TestHandover(t *testing.T) {
 		after    time.Duration
 		waits    bool
 	}{
-		"nobody gets it":                    {},
+		"no Website gets it":                {},
 		"another one gets it":               {heir: websiteIn("heir", host), waits: true},
 		"its route is pending":              {heir: websiteIn("heir", host), hasRoute: true, waits: true},
 		"its route is rejected":             {heir: websiteIn("heir", host), hasRoute: true, accepted: metav1.ConditionFalse, waits: true},
