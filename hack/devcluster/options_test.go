@@ -53,6 +53,7 @@ func TestOptionsComplete(t *testing.T) {
 		"image source":                       {Images: "imaginary"},
 		"installed, etcd beside the cluster": {ExternalEtcd: true},
 		"simulated nodes, nothing on them":   {Node: NodeSimulated, WithoutProduct: true},
+		"simulated nodes, a Gateway":         {Node: NodeSimulated, Gateway: true},
 	} {
 		bad.RepoDir, bad.Dir = repo, t.TempDir()
 		if _, _, err := bad.complete(); err == nil {
