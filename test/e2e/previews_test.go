@@ -24,6 +24,7 @@ func TestPreviews(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	r := newRepository(t, "private/", namespace, "main")
+	r.overTLS(t, namespace)
 	commit := r.release(t, "release-1")
 	user, password, err := framework.Cluster.GitCredentials()
 	if err != nil {
