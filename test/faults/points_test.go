@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // notCalled are the rules of the controller's roles for which there is no call
 // to fail here, and why.
-var notCalled = map[string]string{
+var notCalled = withUnusedFeatures(map[string]string{
 	"update websites.mycontroller.nevermosby.io/finalizers": "asked by admission, where children block the deletion of their owner",
 	"create configmaps":                  "asked for a patch that applies what does not exist",
 	"create services":                    "asked for a patch that applies what does not exist",
@@ -23,6 +25,22 @@ var notCalled = map[string]string{
 	"update leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
 	"create secrets":                     "the keys are there already: pkg/controller/agentkeys tests this",
 	"update secrets":                     "the keys change once a month: pkg/controller/agentkeys tests this",
+})
+
+// withUnusedFeatures adds the rules of what no scenario has: hosts and previews, whose calls are
+// those of TestHosts and TestPreviews in test/integration/controller.
+func withUnusedFeatures(notCalled map[string]string) map[string]string {
+	for _, resource := range []string{
+		"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "ingresses.networking.k8s.io",
+	} {
+		for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
+			notCalled[verb+" "+resource] = "no Website of the scenarios has hosts"
+		}
+	}
+	for _, verb := range []string{"create", "patch", "delete", "preview"} {
+		notCalled[verb+" websites."+v1beta1.GroupName] = "no Website of the scenarios has previews"
+	}
+	return notCalled
 }
 
 // coverage is which faults have met which calls.

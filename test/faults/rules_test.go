@@ -29,8 +29,8 @@ func rules() (sets.Set[string], error) {
 	return names, nil
 }
 
-// childResources are the kinds that the controller applies, from its roles, in
-// the versions that the API server prefers.
+// childResources are the kinds that the controller applies in the scenarios, from its
+// roles, in the versions that the API server prefers.
 func childResources() ([]schema.GroupVersionResource, error) {
 	found, err := leastprivilege.Rules(roles)
 	if err != nil {
@@ -43,7 +43,7 @@ func childResources() ([]schema.GroupVersionResource, error) {
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	var kinds []schema.GroupVersionResource
 	for rule := range found {
-		if rule.Verb != "patch" || rule.Subresource != "" {
+		if _, never := notCalled[rule.String()]; never || rule.Verb != "patch" || rule.Subresource != "" {
 			continue
 		}
 		kind, err := mapper.ResourceFor(rule.WithVersion(""))

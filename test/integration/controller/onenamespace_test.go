@@ -206,7 +206,9 @@ func checkNamespacedRequests(t *testing.T, user, namespace string) {
 		t.Errorf("%s is not allowed to: %s", user, request)
 	}
 	for rule := range allowed.Difference(used) {
-		if _, exempt := withoutRequest[rule.String()]; !exempt {
+		// Previews take pods that report branches: TestPreviews uses these.
+		isPreview := rule.String() == "patch websites."+v1beta1.GroupName || rule.String() == "delete websites."+v1beta1.GroupName
+		if _, exempt := withoutRequest[rule.String()]; !exempt && !isPreview {
 			t.Errorf("%s is allowed to %s and did not", user, rule)
 		}
 	}
