@@ -24,7 +24,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
-	"github.com/kubesites/website-apiserver/pkg/apiserver/websitejson"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
@@ -127,7 +126,6 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	// The options of the subresources that connect are types of the group.
 	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)
-	group.NegotiatedSerializer = websitejson.NewNegotiatedSerializer(group.NegotiatedSerializer)
 	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {
 		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
 			"websites":        websites.Website,
