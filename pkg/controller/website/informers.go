@@ -191,28 +191,25 @@ func claimants(index cache.Indexer, namespace, deploymentName string) []*v1beta1
 }
 
 // oldestWithHost returns the oldest other Website with a host if it is older than this one,
-// or nil. One that is being deleted gives its hosts up.
+// or nil.
 func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) *v1beta1.Website {
-	oldest := website
-	for _, other := range indexedWebsites(index, byHost, host) {
-		if other.UID != website.UID && other.DeletionTimestamp.IsZero() && api.IsOlder(other, oldest) {
-			oldest = other
-		}
-	}
-	if oldest == website {
+	holder := holderOf(index, host)
+	if holder == nil || holder.UID == website.UID || !api.IsOlder(holder, website) {
 		return nil
 	}
-	return oldest
+	return holder
 }
 
-// holderOf returns the Website that has a host, or nil.
+// holderOf returns the Website that has a host, the oldest, or nil. One that is being deleted
+// gives its hosts up.
 func holderOf(index cache.Indexer, host string) *v1beta1.Website {
+	var oldest *v1beta1.Website
 	for _, website := range indexedWebsites(index, byHost, host) {
-		if website.DeletionTimestamp.IsZero() && oldestWithHost(index, website, host) == nil {
-			return website
+		if website.DeletionTimestamp.IsZero() && (oldest == nil || api.IsOlder(website, oldest)) {
+			oldest = website
 		}
 	}
-	return nil
+	return oldest
 }
 
 func indexedWebsites(index cache.Indexer, name, value string) []*v1beta1.Website {
