@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,6 +110,9 @@ func (r *run) stopEtcd() (err error) {
 		}
 		defer func() { err = errors.Join(err, p.Signal(syscall.SIGCONT)) }()
 	}
+	if err := r.waitUnchanged(); err != nil {
+		return err
+	}
 	if err := r.follower.Mark(r.t.Context()); err != nil {
 		return err
 	}
@@ -119,6 +123,27 @@ func (r *run) stopEtcd() (err error) {
 		}
 	}
 	return nil
+}
+
+// waitUnchanged waits until etcd has written what servers requested before they were paused: a
+// request that a member has not read yet, or forwards to the leader, is written after a marker.
+func (r *run) waitUnchanged() error {
+	const want = 10
+	var revision int64
+	unchanged := 0
+	return framework.Poll(r.t.Context(), 100*time.Millisecond, framework.WaitTimeout, func(ctx context.Context) error {
+		read, err := r.etcd.Get(ctx, "revision")
+		if err != nil {
+			return err
+		}
+		if read.Header.Revision != revision {
+			revision, unchanged = read.Header.Revision, 0
+		}
+		if unchanged++; unchanged < want {
+			return fmt.Errorf("etcd was at revision %d in %d reads, want %d", revision, unchanged, want)
+		}
+		return nil
+	})
 }
 
 // restoreMember replaces the data of a member that does not run.

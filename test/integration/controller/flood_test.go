@@ -20,9 +20,11 @@ import (
 
 var floodWebsites = flag.Int("flood-websites", 100, "how many Websites are created at once")
 
-// maxReadyDelay is how long after its Deployment is available a Website may be
-// reported Ready, at the 99th percentile, while others are created.
-const maxReadyDelay = 2 * time.Second
+// maxReadyShare is the part of the time until all Websites are Ready that may pass between a
+// Deployment being available and its Website being reported Ready, at the 99th percentile. It
+// is no time, as the machine may be small and run other tests: "make bench-controller" measures
+// that. Where new Websites starve the others it was eight tenths.
+const maxReadyShare = 0.1
 
 // arrivals are when names were first seen in a state.
 type arrivals struct {
@@ -121,7 +123,7 @@ func TestReadyDuringAFlood(t *testing.T) {
 	percentile := func(p int) time.Duration { return delays[(len(delays)-1)*p/100].Round(time.Millisecond) }
 	t.Logf("%d Websites were created in %v and Ready after %v; from available to Ready p50 %v, p99 %v, longest %v",
 		len(delays), created.Round(time.Millisecond), all.Round(time.Millisecond), percentile(50), percentile(99), percentile(100))
-	if got := percentile(99); got > maxReadyDelay {
-		t.Errorf("from available to Ready p99 is %v, want at most %v", got, maxReadyDelay)
+	if got, most := percentile(99), time.Duration(float64(all)*maxReadyShare); got > most {
+		t.Errorf("from available to Ready p99 is %v, want at most %v: Websites that are created starve the others", got, most)
 	}
 }
