@@ -134,7 +134,7 @@ func startEtcd(t *testing.T) (address string) {
 func startEtcdCertificates(t *testing.T) (address string) {
 	t.Helper()
 	host := freeAddress(t)
-	framework.RunProgram(t, framework.BuildProgram(t, framework.Path(), "./cmd/apiserver"), "etcd-certificates", "--kubeconfig="+framework.Cluster.Kubeconfig(),
+	framework.RunProgram(t, framework.Path("bin", "website-apiserver"), "etcd-certificates", "--kubeconfig="+framework.Cluster.Kubeconfig(),
 		"--namespace="+framework.NewNamespace(t), "--metrics-address="+host)
 	return "http://" + host
 }

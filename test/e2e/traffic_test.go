@@ -14,7 +14,7 @@ import (
 
 const (
 	// trafficInterval is the time between two requests of a site's visitors.
-	trafficInterval = 8 * time.Millisecond
+	trafficInterval = 20 * time.Millisecond
 	// trafficVisitors request at the same time. One of them keeps its
 	// connection, as a browser does.
 	trafficVisitors = 4

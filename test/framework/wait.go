@@ -14,8 +14,9 @@ import (
 // the rest is for small machines under load.
 const WaitTimeout = 4 * time.Minute
 
-// pollInterval is the time between two checks of a wait.
-const pollInterval = 100 * time.Millisecond
+// pollInterval is the time between the first two checks of a wait, and maxPollInterval between its
+// last: many tests wait at once, and what each check asks of the servers slows down all others.
+const pollInterval, maxPollInterval = 100 * time.Millisecond, time.Second
 
 // WaitFor waits until check returns nil. what completes "waiting until".
 func WaitFor(t *testing.T, what string, check func(ctx context.Context) error) {
@@ -31,12 +32,17 @@ func WaitWithin(t *testing.T, timeout time.Duration, what string, check func(ctx
 	}
 }
 
-// Poll calls check until it returns nil. After the timeout, it returns the last error of
-// check.
+// Poll calls check until it returns nil, in intervals that become a tenth of the time that has
+// passed. After the timeout, it returns the last error of check.
 func Poll(ctx context.Context, interval, timeout time.Duration, check func(ctx context.Context) error) error {
 	start := time.Now()
 	last := errors.New("never checked")
-	err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	next := wait.DelayFunc(func() time.Duration {
+		return max(interval, min(time.Since(start)/10, maxPollInterval))
+	})
+	err := next.Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		// An error because the time is over would hide the one before.
 		if err != nil && ctx.Err() != nil {
