@@ -19,6 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/backup"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/connects"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/encoding"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
@@ -126,6 +127,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	// The options of the subresources that connect are types of the group.
 	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)
+	group.NegotiatedSerializer = encoding.NewNegotiatedSerializer(group.NegotiatedSerializer)
 	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {
 		group.VersionedResourcesStorageMap[version] = map[string]rest.Storage{
 			"websites":        websites.Website,

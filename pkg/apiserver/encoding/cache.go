@@ -1,0 +1,133 @@
+package encoding
+
+import (
+	"bytes"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// maxCached is the size of the cache in bytes: 10,000 Websites with most fields and a status in
+// both versions.
+const maxCached = 48 << 20
+
+// overhead is about what an entry takes beside the encoded Website.
+const overhead = 256
+
+// cache keeps the Websites of lists encoded for the next list. It does not keep their sets of
+// fields, which the decoded Websites have.
+//
+// A decoded Website is identified by its managed fields in memory, which belong to it alone: the
+// watch cache decodes a Website once for each version of it, and lists copy only the struct. UID
+// and resourceVersion are not enough, as they repeat after a restore of etcd. What is no longer
+// in memory is removed from the cache, so it does not outlive the object in the watch cache.
+//
+// While the cache is full, nothing is added: lists read all Websites in turn, so the least
+// recently used is the next to be used.
+type cache struct {
+	limit int
+
+	mu      sync.RWMutex
+	entries map[cacheKey]*cacheEntry
+	bytes   int
+}
+
+// format is what a Website is encoded as.
+type format struct {
+	version   schema.GroupVersion
+	mediaType string
+}
+
+type cacheKey struct {
+	decoded weak.Pointer[metav1.ManagedFieldsEntry]
+	format  format
+}
+
+type cacheEntry struct {
+	encodedWebsite
+	resourceVersion string
+	bytes           int
+}
+
+func newCache(limit int) *cache {
+	return &cache{limit: limit, entries: map[cacheKey]*cacheEntry{}}
+}
+
+// keyOf returns false for a Website that cannot be identified.
+func keyOf(w *website.Website, format format) (cacheKey, bool) {
+	if len(w.ManagedFields) == 0 {
+		return cacheKey{}, false
+	}
+	return cacheKey{weak.Make(&w.ManagedFields[0]), format}, true
+}
+
+// get returns the encoded Website, or nil.
+func (c *cache) get(w *website.Website, format format) *encodedWebsite {
+	key, ok := keyOf(w, format)
+	if !ok {
+		return nil
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	entry := c.entries[key]
+	if entry == nil || entry.resourceVersion != w.ResourceVersion {
+		return nil
+	}
+	return &entry.encodedWebsite
+}
+
+// hasRoom reports whether an encoded Website of a size may be kept.
+func (c *cache) hasRoom(size int) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.bytes+overhead+size <= c.limit
+}
+
+// add keeps a copy of the encoded Website, if there is space and the Website is not known.
+func (c *cache) add(w *website.Website, format format, e *encodedWebsite) {
+	key, ok := keyOf(w, format)
+	if !ok {
+		return
+	}
+	size := overhead + len(e.rest)
+	for _, set := range e.sets {
+		if !belongsTo(set, w) {
+			size += len(set)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[key] != nil || c.bytes+size > c.limit {
+		return
+	}
+	c.entries[key] = &cacheEntry{
+		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: slices.Clone(e.sets), offsets: slices.Clone(e.offsets)},
+		resourceVersion: w.ResourceVersion,
+		bytes:           size,
+	}
+	c.bytes += size
+	runtime.AddCleanup(&w.ManagedFields[0], c.remove, key)
+}
+
+// belongsTo reports whether the decoded Website has this set in memory.
+func belongsTo(set []byte, w *website.Website) bool {
+	return slices.ContainsFunc(w.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		raw := entry.FieldsV1.GetRawBytes()
+		return len(raw) > 0 && len(set) > 0 && &raw[0] == &set[0]
+	})
+}
+
+func (c *cache) remove(key cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry := c.entries[key]; entry != nil {
+		c.bytes -= entry.bytes
+		delete(c.entries, key)
+	}
+}

@@ -1,0 +1,137 @@
+package encoding
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// formats are those of tests.
+var formats = []format{{versions[0], "application/json"}, {versions[1], "application/json"}, {versions[0], "application/vnd.kubernetes.protobuf"}}
+
+// encodedAs is an encoded Website of this size.
+func encodedAs(size int) *encodedWebsite { return &encodedWebsite{rest: make([]byte, size)} }
+
+func TestCacheKnowsDecodedWebsites(t *testing.T) {
+	c := newCache(maxCached)
+	w := newServed(0)
+	c.add(&w, formats[0], encodedAs(1))
+
+	copied, decodedAgain, changed, unmanaged := w, *w.DeepCopy(), w, w
+	changed.ResourceVersion = "another"
+	unmanaged.ManagedFields = nil
+	tests := map[string]struct {
+		website *website.Website
+		format  int
+		want    bool
+	}{
+		"the same":                   {&w, 0, true},
+		"a copy of the struct":       {&copied, 0, true},
+		"in another version":         {&w, 1, false},
+		"in another media type":      {&w, 2, false},
+		"equal, but decoded again":   {&decodedAgain, 0, false},
+		"another resourceVersion":    {&changed, 0, false},
+		"without any managed fields": {&unmanaged, 0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := c.get(test.website, formats[test.format]); (got != nil) != test.want {
+				t.Errorf("got %v, want found: %t", got, test.want)
+			}
+		})
+	}
+	c.add(&unmanaged, formats[0], encodedAs(1))
+	if len(c.entries) != 1 {
+		t.Errorf("%d entries, want 1: a Website without managed fields is not identified", len(c.entries))
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	const size, fit = 1000, 3
+	c := newCache(fit*(size+overhead) + size)
+	list := newServedList(2 * fit)
+	for range 2 {
+		for i := range list.Items {
+			c.add(&list.Items[i], formats[0], encodedAs(size))
+		}
+	}
+	if len(c.entries) != fit || c.bytes != fit*(size+overhead) {
+		t.Errorf("%d Websites with %d bytes are kept, want %d with %d", len(c.entries), c.bytes, fit, fit*(size+overhead))
+	}
+	// The first ones stay: a list that begins again finds them.
+	if c.get(&list.Items[0], formats[0]) == nil {
+		t.Error("the first Website was replaced")
+	}
+}
+
+// TestCacheCountsItsOwnBytes: sets that the Website has in memory take no more space.
+func TestCacheCountsItsOwnBytes(t *testing.T) {
+	c := newCache(maxCached)
+	w := newServed(0)
+	theirs, own := w.ManagedFields[0].FieldsV1.GetRawBytes(), []byte(`{"f:spec":{}}`)
+	c.add(&w, formats[0], &encodedWebsite{rest: make([]byte, 10), sets: [][]byte{theirs, own}, offsets: []int{1, 2}})
+	if want := overhead + 10 + len(own); c.bytes != want {
+		t.Errorf("%d bytes are counted, want %d", c.bytes, want)
+	}
+}
+
+// TestCacheForgets: what the watch cache no longer has is removed.
+func TestCacheForgets(t *testing.T) {
+	_, ours := newSerializers(t)
+	c := ours.(*negotiated).cache
+	kept := newServedList(5)
+	for _, list := range []*website.WebsiteList{kept, newServedList(20)} {
+		for _, format := range formats {
+			encoded(encoderFor(t, ours, format.mediaType, format.version), list)
+		}
+	}
+	remaining := func() (int, int) {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		return len(c.entries), c.bytes
+	}
+	want := len(kept.Items) * len(formats)
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		runtime.GC()
+		entries, _ := remaining()
+		return entries <= want, nil
+	})
+	entries, bytes := remaining()
+	if err != nil || entries != want || bytes == 0 {
+		t.Errorf("%d Websites with %d bytes are kept, want the %d in use: %v", entries, bytes, want, err)
+	}
+	runtime.KeepAlive(kept)
+	kept = nil
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		runtime.GC()
+		entries, bytes = remaining()
+		return entries == 0 && bytes == 0, nil
+	})
+	if err != nil {
+		t.Errorf("%d Websites with %d bytes are kept, want none: %v", entries, bytes, err)
+	}
+}
+
+// TestCachedSetsAreShared: the cache has no copies of what the decoded Website has. Those of v1alpha1
+// differ.
+func TestCachedSetsAreShared(t *testing.T) {
+	_, ours := newSerializers(t)
+	list := newServedList(1)
+	for _, format := range []format{formats[0], formats[2]} {
+		encoded(encoderFor(t, ours, format.mediaType, format.version), list)
+		known := ours.(*negotiated).cache.get(&list.Items[0], format)
+		if known == nil {
+			t.Fatalf("the Website is not in the cache as %v", format)
+		}
+		for i, entry := range list.Items[0].ManagedFields {
+			if len(known.sets) <= i || !belongsTo(known.sets[i], &list.Items[0]) {
+				t.Errorf("as %v, the set of %s is a copy", format, entry.Manager)
+			}
+		}
+	}
+}
