@@ -109,7 +109,7 @@ func encoded(encoder runtime.Encoder, object runtime.Object) outcome {
 func TestSameBytes(t *testing.T) {
 	stock, ours := newSerializers(t)
 	next := newFuzzed(t)
-	for range 300 {
+	for range 100 {
 		single := next()
 		objects := map[string]runtime.Object{
 			"single":      &single,
