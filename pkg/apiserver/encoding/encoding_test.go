@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math/rand"
-
 	"strings"
 	"sync"
 	"testing"
