@@ -141,6 +141,36 @@ func configMapManifest(example object, padding int) (manifest, error) {
 	}, err
 }
 
+// podTemplateManifest has about as many fields as the example, with defaults, rules and managed
+// fields for them as a Website has, and padding to be of equal size. No controller acts on it.
+func podTemplateManifest(padding int) (manifest, error) {
+	probe := object{"httpGet": object{"path": "/healthz", "port": "http"}, "periodSeconds": 5}
+	container := object{
+		"name": "nginx", "image": "nginx:1.30", "args": []any{"-g", "daemon off;"},
+		"ports":          []any{object{"name": "http", "containerPort": 8080}},
+		"env":            []any{object{"name": "REPOSITORY", "value": "https://github.com/example/site"}, object{"name": "BRANCH", "value": "main"}},
+		"resources":      object{"requests": object{"cpu": "10m", "memory": "32Mi"}, "limits": object{"memory": "64Mi"}},
+		"readinessProbe": probe, "livenessProbe": probe,
+		"securityContext": object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []any{"ALL"}}},
+		"volumeMounts":    []any{object{"name": "content", "mountPath": "/srv", "readOnly": true}},
+	}
+	return manifest{
+		apiVersion: "v1", kind: "PodTemplate",
+		annotations: object{"padding": strings.Repeat("x", padding)},
+		spec: func(name string) object {
+			return object{"template": object{
+				"metadata": object{"labels": object{"site": name}},
+				"spec": object{
+					"containers": []any{container}, "terminationGracePeriodSeconds": 10,
+					"securityContext": object{"runAsNonRoot": true, "seccompProfile": object{"type": "RuntimeDefault"}},
+					"volumes":         []any{object{"name": "content", "emptyDir": object{"sizeLimit": "64Mi"}}},
+				},
+			}}
+		},
+		changed: object{"template": object{"spec": object{"terminationGracePeriodSeconds": 20}}},
+	}, nil
+}
+
 // flunderManifest is that of k8s.io/sample-apiserver, which has a string for all of it.
 func flunderManifest(example object, padding int) (manifest, error) {
 	data, err := json.Marshal(example)

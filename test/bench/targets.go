@@ -139,6 +139,7 @@ func (e *environment) locate(cluster *devcluster.Cluster) error {
 	}
 	e.prefixes["definition"] = location{url, "/registry/definition.example.com/websites/" + dataNamespaces[0] + "/", config}
 	e.prefixes["configmaps"] = location{url, "/registry/configmaps/" + dataNamespaces[0] + "/bench-", config}
+	e.prefixes["podtemplates"] = location{url, "/registry/podtemplates/" + dataNamespaces[0] + "/bench-", config}
 	e.prefixes["flunders"] = location{url, "/registry/wardle.example.com/wardle.example.com/flunders/" + dataNamespaces[0] + "/", config}
 	return nil
 }
@@ -159,6 +160,10 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	alpha := alphaManifest(annotations, example)
 
 	configMaps, err := padded(ctx, size, e.proxied, "/api/v1", "configmaps", func(padding int) (manifest, error) { return configMapManifest(example, padding) })
+	if err != nil {
+		return err
+	}
+	podTemplates, err := padded(ctx, size, e.proxied, "/api/v1", "podtemplates", podTemplateManifest)
 	if err != nil {
 		return err
 	}
@@ -183,6 +188,7 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition", populates: true},
 		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps", populates: true},
 		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps"},
+		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", populates: true},
 		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1", resource: "flunders", media: jsonType,
 			manifest: flunders, data: "flunders", populates: true})
 	for i, t := range e.targets {
