@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/utils/clock"
 
-	"github.com/kubesites/website-apiserver/pkg/apiserver/bufferedlists"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
@@ -31,11 +31,11 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 
 // handlerChain returns the chain of every API server, with the answers of a server
 // that is closed, or that does not know yet whom to trust, and to writes that are too
-// large. These are inside: a closed server knows no sizes. Lists are buffered inside of all
-// that a write passes.
+// large. These are inside: a closed server knows no sizes. Lists and watches are buffered
+// inside of all that a write passes.
 func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *largewrites.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(bufferedlists.WithBuffer(handler), c.Serializer), c.Serializer), c)
+		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(handler), c.Serializer), c.Serializer), c)
 		if trusted == nil {
 			return handler
 		}

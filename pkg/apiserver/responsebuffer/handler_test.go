@@ -1,4 +1,4 @@
-package bufferedlists
+package responsebuffer
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
 // counter is a response that counts writes.
@@ -45,6 +46,10 @@ func serve(t *testing.T, info *request.RequestInfo, err error, handler http.Hand
 
 func list() *request.RequestInfo { return &request.RequestInfo{IsResourceRequest: true, Verb: "list"} }
 
+func watch() *request.RequestInfo {
+	return &request.RequestInfo{IsResourceRequest: true, Verb: "watch"}
+}
+
 func writeObjects(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 	for range objects {
@@ -52,15 +57,17 @@ func writeObjects(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func TestOnlyListsAreBuffered(t *testing.T) {
+func TestWhatIsBuffered(t *testing.T) {
+	const buffered = (objects*objectSize + bufferSize - 1) / bufferSize
 	tests := map[string]struct {
 		info   *request.RequestInfo
 		writes int
 	}{
-		"a list":             {list(), (objects*objectSize + bufferSize - 1) / bufferSize},
-		"a watch":            {&request.RequestInfo{IsResourceRequest: true, Verb: "watch"}, objects},
-		"a path":             {&request.RequestInfo{Verb: "list"}, objects},
-		"an unknown request": {nil, objects},
+		"a list":             {info: list(), writes: buffered},
+		"a watch":            {info: watch(), writes: buffered},
+		"a single object":    {info: &request.RequestInfo{IsResourceRequest: true, Verb: "get"}, writes: objects},
+		"a path":             {info: &request.RequestInfo{Verb: "list"}, writes: objects},
+		"an unknown request": {writes: objects},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,17 +83,48 @@ func TestOnlyListsAreBuffered(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
-	serve(t, list(), nil, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(object)
+	serve(t, watch(), nil, func(w http.ResponseWriter, _ *http.Request) {
 		underneath := w.(*responseWriter).Unwrap().(*counter)
-		if underneath.writes != 0 {
-			t.Error("nothing is buffered")
-		}
-		w.(http.Flusher).Flush()
-		if underneath.writes != 1 || !underneath.Flushed {
-			t.Errorf("%d writes, flushed %t", underneath.writes, underneath.Flushed)
+		for i := range 2 {
+			_, _ = w.Write(object)
+			if underneath.writes != i {
+				t.Error("nothing is buffered")
+			}
+			w.(http.Flusher).Flush()
+			if underneath.writes != i+1 || !underneath.Flushed {
+				t.Errorf("%d writes, flushed %t, want %d", underneath.writes, underneath.Flushed, i+1)
+			}
+			if w.(*responseWriter).buffer != nil {
+				t.Error("a watch without events keeps its buffer")
+			}
 		}
 	})
+}
+
+// TestInterfaces: the handlers of apiserver need what a response has in each protocol.
+func TestInterfaces(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				WithBuffer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					if _, ok := w.(responsewriter.CloseNotifierFlusher); !ok {
+						t.Errorf("%T is no CloseNotifierFlusher", w)
+					}
+					if _, ok := w.(http.Hijacker); ok == http2 {
+						t.Errorf("%T is a Hijacker: %t", w, ok)
+					}
+				})).ServeHTTP(w, r.WithContext(request.WithRequestInfo(r.Context(), watch())))
+			}))
+			server.EnableHTTP2 = http2
+			server.StartTLS()
+			defer server.Close()
+			response, err := server.Client().Get(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+		})
+	}
 }
 
 func TestErrorIsReturned(t *testing.T) {
