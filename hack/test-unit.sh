@@ -36,8 +36,12 @@ else
   echo "no C compiler ($(go env CC)): the unit tests run without the race detector"
 fi
 status=0
+# These mostly wait for git and for processes that start and stop.
+unit_race hack/devcluster ./... >"${report}/devcluster.log" 2>&1 &
+devcluster=$!
 unit_race . ./... || status=1
-unit_race hack/devcluster ./... || status=1
+wait "${devcluster}" || status=1
+cat "${report}/devcluster.log"
 unit hack/images ./... || status=1
 unit hack/scaffold-controller ./... || status=1
 # The other packages of this module need a cluster.

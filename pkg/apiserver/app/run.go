@@ -37,7 +37,7 @@ func Run(ctx context.Context, o options.CompletedOptions) (err error) {
 	waiting, stop := context.WithTimeout(ctx, etcdPatience)
 	etcd.Wait(waiting)
 	stop()
-	serveErr := serve(ctx, o.WithEtcdFailure(etcd.Failure))
+	serveErr := serve(ctx, o.WithEmbeddedEtcd(etcd))
 	cancel()
 	return errors.Join(serveErr, <-failed, etcd.Close())
 }

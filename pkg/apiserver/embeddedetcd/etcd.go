@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	"k8s.io/klog/v2"
 )
 
@@ -66,6 +67,7 @@ const (
 type Server struct {
 	config Config
 	etcd   *embed.Etcd
+	kv     etcdserverpb.KVServer
 	lock   *fileutil.LockedFile
 }
 
@@ -117,7 +119,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &Server{config: config, etcd: etcd, lock: lock}, nil
+	return &Server{config: config, etcd: etcd, kv: v3rpc.NewQuotaKVServer(etcd.Server), lock: lock}, nil
 }
 
 // lockDir reserves dataDir for this process. Without the lock, a second process would

@@ -28,8 +28,8 @@ type Supervisor struct {
 	// attempted is closed when the first attempt has ended.
 	attempted     chan struct{}
 	attemptedOnce sync.Once
-	// server is set by Run.
-	server *Server
+	// server is set by Run, nil while etcd does not run.
+	server atomic.Pointer[Server]
 }
 
 // NewSupervisor returns a Supervisor whose etcd does not run yet.
@@ -59,10 +59,10 @@ func (s *Supervisor) Wait(ctx context.Context) {
 // Run starts etcd, and maintains it until ctx ends. It returns an error when etcd fails
 // after it has started.
 func (s *Supervisor) Run(ctx context.Context) error {
-	for s.server == nil {
+	for s.server.Load() == nil {
 		server, err := Start(ctx, s.config)
 		if err == nil {
-			s.server = server
+			s.server.Store(server)
 			s.failure.Store(nil)
 			recordRunning(true)
 		} else {
@@ -82,8 +82,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	defer maintenance.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	maintenance.Go(func() { s.server.Maintain(ctx) })
-	return s.server.Wait(ctx)
+	server := s.server.Load()
+	maintenance.Go(func() { server.Maintain(ctx) })
+	return server.Wait(ctx)
 }
 
 func (s *Supervisor) fail(ctx context.Context, err error) {
@@ -96,8 +97,8 @@ func (s *Supervisor) fail(ctx context.Context, err error) {
 
 // Close stops etcd, if it runs. Run must have returned.
 func (s *Supervisor) Close() error {
-	if s.server == nil {
-		return nil
+	if server := s.server.Load(); server != nil {
+		return server.Close()
 	}
-	return s.server.Close()
+	return nil
 }

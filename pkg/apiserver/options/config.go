@@ -28,8 +28,8 @@ type CompletedOptions struct {
 type completedOptions struct {
 	*Options
 	embeddedEtcd bool
-	// etcdFailure returns why the embedded etcd does not run.
-	etcdFailure func() error
+	// etcd is the embedded one, once it is made.
+	etcd *embeddedetcd.Supervisor
 }
 
 // Complete chooses the embedded etcd when no other is given, and fills in
@@ -55,11 +55,11 @@ func (o *Options) Complete() (CompletedOptions, error) {
 // EmbeddedEtcd reports whether the server runs an etcd of its own in DataDir.
 func (o CompletedOptions) EmbeddedEtcd() bool { return o.embeddedEtcd }
 
-// WithEtcdFailure returns options for a server whose requests fail, while its embedded
-// etcd does not run, with the reason that failure returns.
-func (o CompletedOptions) WithEtcdFailure(failure func() error) CompletedOptions {
+// WithEmbeddedEtcd returns options for a server over this etcd. While it does not run, requests fail
+// with the reason.
+func (o CompletedOptions) WithEmbeddedEtcd(etcd *embeddedetcd.Supervisor) CompletedOptions {
 	o = o.clone()
-	o.etcdFailure = failure
+	o.etcd = etcd
 	return o
 }
 
@@ -147,7 +147,7 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 
 // clone returns a copy that may be changed while it is applied.
 func (o CompletedOptions) clone() CompletedOptions {
-	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd, etcdFailure: o.etcdFailure}}
+	return CompletedOptions{&completedOptions{Options: o.Options.clone(), embeddedEtcd: o.embeddedEtcd, etcd: o.etcd}}
 }
 
 // ensureServingCertificate makes a self-signed certificate where the flags name

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/utils/clock"
 
-	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
 )

@@ -36,7 +36,9 @@ func (o CompletedOptions) applyStore(ctx context.Context, config *genericapiserv
 	if o.EmbeddedEtcd() {
 		storeConfig.Writable = func() error { return embeddedetcd.Writable(o.DataDir) }
 	}
-	storeConfig.Failure = o.etcdFailure
+	if o.etcd != nil {
+		storeConfig.Failure, storeConfig.Direct = o.etcd.Failure, o.etcd.Direct
+	}
 	record, err := o.storeEvents(ctx, config.ClientConfig)
 	if err != nil {
 		return nil, nil, err

@@ -155,7 +155,7 @@ func (g *Guard) Client() (*kubernetes.Client, error) {
 	client, err := kubernetes.New(d.configuration(d.transport.ServerList,
 		grpc.WithContextDialer(connect),
 		grpc.WithStatsHandler(members),
-		grpc.WithChainUnaryInterceptor(g.unary),
+		grpc.WithChainUnaryInterceptor(g.unary, g.direct),
 		grpc.WithChainStreamInterceptor(g.stream),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
@@ -167,6 +167,15 @@ func (g *Guard) Client() (*kubernetes.Client, error) {
 		return nil, fmt.Errorf("making a client of etcd at %v: %w", d.transport.ServerList, err)
 	}
 	return client, nil
+}
+
+// direct passes a request by the connection, if this process runs etcd, and has found it to be the
+// right store: connections to any other are refused.
+func (g *Guard) direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if g.config.Direct == nil || g.Closed() != nil {
+		return invoke(ctx, method, request, reply, cc, options...)
+	}
+	return g.config.Direct(ctx, method, request, reply, cc, invoke, options...)
 }
 
 // connect opens a connection and hands it out only if the server behind it has the

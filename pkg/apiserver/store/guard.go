@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -38,6 +39,8 @@ type Config struct {
 	// Failure returns why this process does not run the etcd that it should run. Nil:
 	// it runs none.
 	Failure func() error
+	// Direct has the etcd in this process answer without a connection. Nil: there is none.
+	Direct grpc.UnaryClientInterceptor
 	// Full is called when there is no space to store a value any more, with the reason,
 	// and when there is again, with "". Nil: it is not reported.
 	Full func(message string)
