@@ -64,24 +64,26 @@ type etcdMember struct {
 func (p *plan) etcdMember(m etcdMember) spec {
 	l := p.layout
 	url, peerURL := httpsURL(m.port), httpsURL(m.peerPort)
+	args := []string{
+		"--name=" + m.member,
+		"--data-dir=" + m.data,
+		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
+		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
+		"--initial-cluster=" + m.initialCluster,
+		"--client-cert-auth", "--trusted-ca-file=" + l.cert(m.ca),
+		"--cert-file=" + l.cert(m.cert), "--key-file=" + l.key(m.cert),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(m.ca),
+		"--peer-cert-file=" + l.cert(m.cert), "--peer-key-file=" + l.key(m.cert),
+	}
+	if !p.options.SyncedEtcd {
+		args = append(args, "--unsafe-no-fsync")
+	}
 	return spec{
 		name: m.name, path: p.programs[etcd],
 		ports:  []portUse{{m.name, m.port}, {m.name + "-peer", m.peerPort}},
 		inputs: []string{l.cert(m.cert), l.cert(m.ca)},
-		args: []string{
-			"--name=" + m.member,
-			"--data-dir=" + m.data,
-			"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
-			"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
-			"--initial-cluster=" + m.initialCluster,
-			"--client-cert-auth", "--trusted-ca-file=" + l.cert(m.ca),
-			"--cert-file=" + l.cert(m.cert), "--key-file=" + l.key(m.cert),
-			"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(m.ca),
-			"--peer-cert-file=" + l.cert(m.cert), "--peer-key-file=" + l.key(m.cert),
-			// Faster; the store need not survive a power failure.
-			"--unsafe-no-fsync",
-		},
-		ready: func(ctx context.Context) error { return m.ready(ctx, url+"/readyz") },
+		args:   args,
+		ready:  func(ctx context.Context) error { return m.ready(ctx, url+"/readyz") },
 	}
 }
 

@@ -96,6 +96,10 @@ type Options struct {
 	// all of it.
 	NodeDisk uint64
 
+	// SyncedEtcd has each write of etcd wait for the disk, as in production and as the etcd inside
+	// website-apiserver does. Otherwise the store of kube-apiserver need not survive a power failure.
+	SyncedEtcd bool
+
 	// WithoutController leaves out website-controller. Cluster.StartController can
 	// start one later.
 	WithoutController bool

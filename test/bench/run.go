@@ -29,7 +29,7 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	r := &run{options: options, begin: time.Now()}
 	r.report = Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(), Begin: r.begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
 	r.progress("starting a cluster")
-	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, Progress: options.Progress})
+	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, SyncedEtcd: true, Progress: options.Progress})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	}
 	report = &Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(), Begin: begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
 	progress("starting a cluster")
-	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, Progress: options.Progress})
+	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, SyncedEtcd: true, Progress: options.Progress})
 	if err != nil {
 		return nil, err
 	}
