@@ -188,7 +188,7 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition", populates: true},
 		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps", populates: true},
 		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps"},
-		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", populates: true},
+		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", populates: true, secondary: true},
 		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1", resource: "flunders", media: jsonType,
 			manifest: flunders, data: "flunders", populates: true})
 	for i, t := range e.targets {

@@ -2,6 +2,7 @@ package embeddedetcd
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -20,21 +21,19 @@ const longRequest = 500 * time.Millisecond
 // sides, take more time than etcd does. What it does not know, and all requests while etcd does not
 // run, are sent over the connection.
 func (s *Supervisor) Direct(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	server, to := s.server.Load(), proto.Message(nil)
-	if server != nil {
-		to, _ = reply.(proto.Message)
+	server := s.server.Load()
+	to, known := reply.(proto.Message)
+	if server == nil || !known {
+		return invoke(ctx, method, request, reply, cc, options...)
 	}
 	switch r := request.(type) {
 	case *etcdserverpb.RangeRequest:
-		if to != nil {
-			return answer(ctx, method, to, local(r), server.kv.Range)
-		}
+		return answer(ctx, method, to, local(r), server.kv.Range)
 	case *etcdserverpb.TxnRequest:
-		if to != nil {
-			return answer(ctx, method, to, r, server.kv.Txn)
-		}
+		return answer(ctx, method, to, r, server.kv.Txn)
+	default:
+		return invoke(ctx, method, request, reply, cc, options...)
 	}
-	return invoke(ctx, method, request, reply, cc, options...)
 }
 
 // local returns a read that does not ask the other members whether this one lags behind: there are
@@ -47,7 +46,7 @@ func local(r *etcdserverpb.RangeRequest) *etcdserverpb.RangeRequest {
 
 // answer calls etcd, with the span that a request over a connection has.
 func answer[Request any, Response proto.Message](ctx context.Context, method string, to proto.Message, request Request, call func(context.Context, Request) (Response, error)) error {
-	ctx, span := tracing.Start(ctx, method[1:])
+	ctx, span := tracing.Start(ctx, strings.TrimPrefix(method, "/"))
 	defer span.End(longRequest)
 	response, err := call(ctx, request)
 	if err != nil {
