@@ -12,8 +12,8 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// longRequest is the time from which a request is in the log, with what it is part of. Those over a
-// connection have the same.
+// longRequest is the time from which a request is in the log, with what it is part of: that of the
+// spans in the storage of k8s.io/apiserver.
 const longRequest = 500 * time.Millisecond
 
 // Direct is an interceptor for etcd's client that has the reads and writes of keys answered by
