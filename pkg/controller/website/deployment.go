@@ -15,7 +15,7 @@ import (
 
 // ensurePods applies the Deployment and what its pods read. While the rollout is pending,
 // the pods stay as they are.
-func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desired *desiredChildren) *problem.Problem {
+func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desired desiredChildren) *problem.Problem {
 	website, isFormer := found.Website, children.IsFormer(found.Deployment)
 	switch {
 	case found.RolloutPending && isFormer:
@@ -23,21 +23,21 @@ func (r *reconciler) ensurePods(ctx context.Context, found *status.Input, desire
 	case !found.RolloutPending:
 		// The configuration comes before the pods that would otherwise wait for it, and
 		// one that belongs to something else keeps them from running with it.
-		if p := r.ensureConfigMap(ctx, website, *desired); p != nil {
+		if p := r.ensureConfigMap(ctx, website, desired); p != nil {
 			return p
 		}
 		if isFormer {
-			if p := r.prepareTakeover(ctx, found, desired); p != nil {
+			if p := r.prepareTakeover(ctx, found); p != nil {
 				return p
 			}
 		}
 	}
 	// What agents read is not part of the pod template, and also for pods that stay.
-	if p := r.ensureAgentConfigMap(ctx, website, *desired); p != nil {
+	if p := r.ensureAgentConfigMap(ctx, website, desired); p != nil {
 		return p
 	}
 	var p *problem.Problem
-	found.Deployment, p = r.ensureDeployment(ctx, website, found.Deployment, *desired)
+	found.Deployment, p = r.ensureDeployment(ctx, found, desired)
 	return p
 }
 
@@ -45,7 +45,11 @@ func (r *reconciler) ensureConfigMap(ctx context.Context, website *v1beta1.Websi
 	ctx, end := r.tracer.startStep(ctx, stepConfigMap)
 	defer func() { end(p) }()
 
-	configMap, done, p := r.children.ConfigMaps.Ensure(ctx, website, desired.configMap)
+	current, p := findChild(ctx, r.children.ConfigMaps.Kind, website, desired, *desired.configMap.Name)
+	if p != nil {
+		return p
+	}
+	configMap, done, p := r.children.ConfigMaps.Apply(ctx, website, current, desired.configMap)
 	metrics.RecordChildWrite(r.children.ConfigMaps, done)
 	// Its creation needs no event: it is created together with the Deployment.
 	if done != children.Created {
@@ -60,7 +64,7 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	defer func() { end(p) }()
 
 	configMaps := r.children.AgentConfigMaps
-	current, p := configMaps.Find(ctx, website, resources.AgentConfigMapName(website))
+	current, p := findChild(ctx, configMaps, website, desired, resources.AgentConfigMapName(website))
 	if p != nil {
 		return p
 	}
@@ -77,18 +81,17 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	return p
 }
 
-func (r *reconciler) ensureDeployment(ctx context.Context, website *v1beta1.Website, current *appsv1.Deployment, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
+func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input, desired desiredChildren) (deployment *appsv1.Deployment, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepDeployment)
 	defer func() { end(p) }()
 
-	var done children.Operation
-	if current == nil {
-		deployment, done, p = r.children.Deployments.Apply(ctx, website, nil, desired.deployment)
-	} else {
-		deployment, done, p = r.children.Deployments.Update(ctx, website, current, desired.applied, desired.deployment)
+	apply := r.children.Deployments.Apply
+	if found.RolloutPending {
+		apply = r.children.Deployments.ApplyRest
 	}
+	deployment, done, p := apply(ctx, found.Website, found.Deployment, desired.deployment)
 	metrics.RecordChildWrite(r.children.Deployments, done)
-	r.events.ChildWritten(website, deployment, r.children.Deployments, done)
+	r.events.ChildWritten(found.Website, deployment, r.children.Deployments, done)
 	return deployment, p
 }
 

@@ -1,12 +1,10 @@
 package website
 
 import (
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	kubeinformers "k8s.io/client-go/informers"
@@ -59,9 +57,10 @@ func NewChildInformers(client kubernetes.Interface, namespace string) kubeinform
 func trimWebsite(obj any) (any, error) {
 	if website, ok := obj.(*v1beta1.Website); ok {
 		if api.PreviewOwner(website) != nil {
-			return keepOwnManagedFields(obj)
+			children.Trim(website)
+		} else {
+			website.ManagedFields = nil
 		}
-		website.ManagedFields = nil
 	}
 	return obj, nil
 }
@@ -71,14 +70,12 @@ func trim(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		stripPod(obj)
-		return obj, nil
 	case *appsv1.ReplicaSet:
 		children.TrimReplicaSet(obj)
-		return obj, nil
-	case *corev1.ConfigMap:
-		children.TrimConfigMap(obj)
+	default:
+		children.Trim(obj)
 	}
-	return keepOwnManagedFields(obj)
+	return obj, nil
 }
 
 // stripPod keeps of a pod what is read here: there are many, and most of each is
@@ -124,20 +121,6 @@ func portsOf(containers []corev1.Container) []corev1.Container {
 		}
 	}
 	return kept
-}
-
-// keepOwnManagedFields keeps of a child's managed fields the entry from which
-// the controller tells what it applied before; the others are often as large as
-// the object itself.
-func keepOwnManagedFields(obj any) (any, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return obj, nil // The tombstone of a deleted object.
-	}
-	accessor.SetManagedFields(slices.DeleteFunc(accessor.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != children.FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply
-	}))
-	return obj, nil
 }
 
 // websiteIndexers are those of the Website informer.

@@ -3,17 +3,15 @@ package website
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -45,6 +43,10 @@ type reconciler struct {
 
 	installation resources.Installation
 
+	// attempted has the UIDs of Websites without a status whose children were to be created,
+	// by their names.
+	attempted sync.Map
+
 	events   *events.Reporter
 	statuses *statusReporter
 	tracer   tracer
@@ -60,12 +62,14 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		r.events.Forget(key)
 		r.statuses.writes.forget(key)
 		r.deploys.forget(key)
+		r.attempted.Delete(key)
 		r.routes.forget(key)
 		return nil
 	}
 	if !website.DeletionTimestamp.IsZero() {
 		// Garbage collection deletes the children; recreating one would delay it.
 		r.rollouts.Forget(key)
+		r.attempted.Delete(key)
 		return nil
 	}
 
@@ -108,7 +112,7 @@ func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Web
 	}
 	var problems []*problem.Problem
 
-	if p := r.ensurePods(ctx, found, &desired); p != nil {
+	if p := r.ensurePods(ctx, found, desired); p != nil {
 		problems = append(problems, p)
 	}
 	if found.Deployment == nil {
@@ -129,70 +133,12 @@ func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Web
 	return found, desired, problems
 }
 
-// desiredChildren is what the children of a Website are to be.
-type desiredChildren struct {
-	// website is the Website itself or, while it is suspended, one that stays on a
-	// commit.
-	website *v1beta1.Website
-	// commit is the one on which a suspended Website stays.
-	commit     string
-	configMap  *corev1ac.ConfigMapApplyConfiguration
-	deployment *deploymentConfiguration
-	// applied is what was applied of the Deployment before. It is nil without one.
-	applied *deploymentConfiguration
-}
-
-type deploymentConfiguration = appsv1ac.DeploymentApplyConfiguration
-
-// claim finds out whether the name is this Website's to use, and builds what it
-// will hold. The Deployment is what stakes the claim: while it belongs to
-// something else, nothing at all is written.
-func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren, p *problem.Problem) {
-	ctx, end := r.tracer.startStep(ctx, stepClaim)
-	defer func() { end(p) }()
-
-	name := resources.DeploymentName(website)
-	deployment, p := r.children.Deployments.Find(ctx, website, name)
-	if p != nil && p.Reason != v1beta1.WebsiteReasonNameTaken {
-		return nil, desired, p
-	}
-	found = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
-	if p != nil {
-		return found, desired, p
-	}
-	if older := r.olderClaimant(website); deployment == nil && older != nil &&
-		!r.children.ConfigMaps.HoldsAny(website) {
-		return found, desired, r.children.Deployments.Claimed(name, older)
-	}
-	found.Pods = r.pods.of(website)
-	desired, p = r.build(website, deployment, status.KeptCommit(found))
-	return found, desired, p
-}
-
-// build builds what the children are to be, on a commit unless that is empty. The
-// Deployment may exist already.
-func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment, commit string) (desired desiredChildren, p *problem.Problem) {
-	if commit != "" {
-		website = resources.KeptOn(website, commit)
-	}
-	nginxConfig, err := resources.NginxConfig(website)
-	if err != nil {
-		return desired, problem.InvalidSpec(err)
-	}
-	deployment, err := resources.Deployment(website, r.installation, nginxConfig)
-	if err != nil {
-		return desired, problem.InvalidSpec(err)
-	}
-	deployment.Spec.Selector.MatchLabels = workload.DeploymentSelector(website, existing)
-	return desiredChildren{website: website, commit: commit, configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
-}
-
 func (r *reconciler) ensureService(ctx context.Context, found *status.Input, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {
 	ctx, end := r.tracer.startStep(ctx, stepService)
 	defer func() { end(p) }()
 
 	services, website := r.children.Services, found.Website
-	current, p := services.Find(ctx, website, resources.ServiceName(website))
+	current, p := findChild(ctx, services, website, desired, resources.ServiceName(website))
 	if p != nil {
 		return nil, p
 	}
@@ -206,7 +152,10 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
 	metrics.RecordChildWrite(services, done)
-	r.events.ChildWritten(website, service, services, done)
+	// Its creation together with the Deployment needs no event of its own.
+	if done != children.Created || !desired.isNew {
+		r.events.ChildWritten(website, service, services, done)
+	}
 	return service, nil
 }
 
@@ -263,7 +212,7 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 		metrics.RecordChildWrite(budgets, done)
 		return p
 	}
-	current, p := budgets.Find(ctx, website, name)
+	current, p := findChild(ctx, budgets, website, desired, name)
 	if p != nil {
 		return p
 	}
@@ -284,22 +233,4 @@ func (r *reconciler) website(key cache.ObjectName) *v1beta1.Website {
 		return website
 	}
 	return nil
-}
-
-// olderClaimant returns the oldest other Website that claims the same name, if
-// it is older than this one. Of several, the oldest gets a name that no child has
-// yet; one that holds a child under it keeps it. Two that are reconciled before the
-// cache shows both try to create the same ConfigMap, and the API server rejects the
-// second.
-func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
-	oldest := website
-	for _, other := range claimants(r.websiteIndex, website.Namespace, resources.DeploymentName(website)) {
-		if other.DeletionTimestamp.IsZero() && api.IsOlder(other, oldest) {
-			oldest = other
-		}
-	}
-	if oldest == website {
-		return nil
-	}
-	return oldest
 }

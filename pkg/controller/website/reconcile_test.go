@@ -47,7 +47,14 @@ func TestReconcile(t *testing.T) {
 	}{
 		"everything is created, the configuration before its pods": {
 			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
-			wantEvents: []string{createdDeployment, createdService},
+			wantEvents: []string{createdDeployment},
+			then: func(f *fixture) {
+				// Of what cannot exist yet, only the name that is claimed is looked up.
+				want := []string{"get deployments", "patch configmaps", "patch configmaps", "patch deployments", "patch services"}
+				if got := f.requests(); !slices.Equal(got, want) {
+					f.Errorf("requests %q, want %q", got, want)
+				}
+			},
 		},
 		"nothing to do": {
 			converged: true,
@@ -298,12 +305,15 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"service name taken": {
-			given:      func(f *fixture) { f.store(foreignService()) },
-			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website"},
+			given: func(f *fixture) { f.store(foreignService()) },
+			// The API server refuses the last.
+			wantWrites: []string{"create ConfigMap " + testConfigMap, "create ConfigMap " + testAgentConfigMap, "create Deployment kubia-website", "create Service kubia-website-npsvc"},
 			wantEvents: []string{createdDeployment, `Warning NameTaken Service "kubia-website-npsvc" exists already and has no owner`},
 		},
 		"configuration name taken: no pods run with it": {
-			given:      func(f *fixture) { f.store(foreignConfigMap()) },
+			given: func(f *fixture) { f.store(foreignConfigMap()) },
+			// The API server refuses it.
+			wantWrites: []string{"create ConfigMap " + testConfigMap},
 			wantEvents: []string{`Warning NameTaken ConfigMap "` + testConfigMap + `" exists already and has no owner`},
 		},
 		"configuration name taken later: pods stay, their service is repaired": {

@@ -148,8 +148,8 @@ func TestCreatingCostsOneStatusWrite(t *testing.T) {
 	if got := f.writes()[len(want):]; len(got) != 0 {
 		t.Errorf("writes once it has settled: %q", got)
 	}
-	if got := f.events(); len(got) != 2 {
-		t.Errorf("events: %q, want two", got)
+	if got := f.events(); len(got) != 1 {
+		t.Errorf("events: %q, want one", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package website
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
@@ -20,24 +21,20 @@ func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren)
 	if deployment == nil {
 		return nil
 	}
+	if keepTakeover(found) {
+		desired.deployment.Spec.WithMinReadySeconds(takeoverReadySeconds)
+	}
 	applied, p := r.children.Deployments.Applied(deployment)
 	if p != nil {
 		return p
 	}
-	desired.applied = applied
-	if keepTakeover(found, applied) {
-		desired.deployment.Spec.WithMinReadySeconds(takeoverReadySeconds)
+	wanted, p := r.children.Deployments.Desired(desired.deployment)
+	if p != nil {
+		return p
 	}
-	before, err := children.TemplateHash(children.Template(applied))
-	if err != nil {
-		return problem.InvalidSpec(err)
-	}
-	after, err := children.TemplateHash(children.Template(desired.deployment))
-	if err != nil {
-		return problem.InvalidSpec(err)
-	}
-	if before == after {
-		desired.keepMark(applied)
+	after := wanted.Template
+	if applied.Template == after {
+		desired.keepMark(deployment)
 		return nil
 	}
 	requested := !children.IsFormer(deployment) && rollout.RequestedByUser(website, deployment, desired.commit) && !r.rollouts.Waits(cache.MetaObjectToName(website), after)
@@ -47,15 +44,14 @@ func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren)
 		desired.deployment.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: "true"})
 	default:
 		found.RolloutPending = true
-		desired.deployment.Spec.Template = children.Template(applied)
-		desired.keepMark(applied)
+		desired.keepMark(deployment)
 	}
 	return nil
 }
 
 // keepMark leaves the annotation of a limited rollout as it is.
-func (d *desiredChildren) keepMark(applied *deploymentConfiguration) {
-	if mark, ok := applied.Annotations[children.LimitedRolloutAnnotation]; ok {
+func (d *desiredChildren) keepMark(deployment *appsv1.Deployment) {
+	if mark, ok := deployment.Annotations[children.LimitedRolloutAnnotation]; ok {
 		d.deployment.WithAnnotations(map[string]string{children.LimitedRolloutAnnotation: mark})
 	}
 }

@@ -50,7 +50,7 @@ func newRoutes(config *RoutingConfig, handlers *eventHandlers, clock clock.WithT
 			Children: handlers.childHandler(resources.DeploymentNameOfRoute),
 			Gateways: handlers.gatewayHandler(),
 			Changed:  handlers.enqueueRouted,
-			Trim:     keepOwnManagedFields,
+			Trim:     trim,
 		}),
 		prober: routeprobe.New(routeprobe.Config{
 			Changed: func(key cache.ObjectName) { handlers.queue.Enqueue(key) },

@@ -80,19 +80,18 @@ func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *p
 }
 
 // prepareTakeover has the Deployment of the controller before this one ready for an apply.
-func (r *reconciler) prepareTakeover(ctx context.Context, found *status.Input, desired *desiredChildren) *problem.Problem {
+func (r *reconciler) prepareTakeover(ctx context.Context, found *status.Input) *problem.Problem {
 	deployment, p := r.children.Takeover.Prepare(ctx, found.Website, found.Deployment.Name, found.Now)
 	if p != nil {
 		return p
 	}
 	found.Deployment = deployment
-	desired.applied, p = r.children.Deployments.Applied(deployment)
-	return p
+	return nil
 }
 
 // keepTakeover reports whether a Deployment still has pods of the controller before this
 // one, or has just got its last.
-func keepTakeover(found *status.Input, applied *deploymentConfiguration) bool {
+func keepTakeover(found *status.Input) bool {
 	return children.IsFormer(found.Deployment) ||
-		applied != nil && applied.Spec != nil && applied.Spec.MinReadySeconds != nil && !workload.AvailabilityOf(found.Deployment).RolledOut
+		found.Deployment.Spec.MinReadySeconds == takeoverReadySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut
 }

@@ -1,11 +1,9 @@
 package children
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -24,7 +22,7 @@ import (
 type Children struct {
 	ConfigMaps           *ConfigMaps
 	AgentConfigMaps      *Kind[*corev1.ConfigMap, *corev1ac.ConfigMapApplyConfiguration]
-	Deployments          *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]
+	Deployments          *Deployments
 	Services             *Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]
 	PodDisruptionBudgets *Kind[*policyv1.PodDisruptionBudget, *policyv1ac.PodDisruptionBudgetApplyConfiguration]
 	HTTPRoutes           *Several[*gatewayv1.HTTPRoute, *gatewayv1ac.HTTPRouteApplyConfiguration]
@@ -47,7 +45,7 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 	if err != nil {
 		return nil, err
 	}
-	deployments := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(), kube.AppsV1().Deployments, appsv1ac.ExtractDeployment)
+	deployments := newDeployments(kube, informers, owners)
 	return &Children{
 		ConfigMaps: configMaps,
 		// They are small, and kept as they are.

@@ -2,11 +2,8 @@ package children
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
-	"regexp"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,77 +64,17 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 		return nil, fmt.Errorf("indexing ReplicaSets: %w", err)
 	}
 	kind := newKind("ConfigMap", owners, configMaps.GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
-	kind.trim = TrimConfigMap
-	kind.trimmed = func(desired *corev1ac.ConfigMapApplyConfiguration) *corev1ac.ConfigMapApplyConfiguration {
-		trimmed := *desired
-		trimmed.Data = digests(desired.Data)
-		return &trimmed
-	}
 	return &ConfigMaps{Kind: kind, kube: kube, index: configMaps.GetIndexer(), replicaSets: replicaSets.GetIndexer()}, nil
 }
 
-// digest matches what TrimConfigMap makes of a value, so that doing so twice is
-// harmless.
-var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
-// TrimConfigMap replaces the content of a ConfigMap by digests, for the cache: with
-// redirects, a configuration has hundreds of kilobytes, and each Website has several. What
-// agents read is small.
-func TrimConfigMap(configMap *corev1.ConfigMap) {
-	if resources.IsAgentConfigMap(configMap.Name) {
-		return
-	}
-	configMap.Data, configMap.BinaryData = digests(configMap.Data), nil
-}
-
-// TrimReplicaSet keeps of a ReplicaSet, for the cache, whose it is and which ConfigMaps
-// its pods mount.
-func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) {
-	trimmed := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
-		Labels: replicaSet.Labels,
-	}}
-	for _, name := range mountedConfigMaps(&replicaSet.Spec.Template.Spec) {
-		trimmed.Spec.Template.Spec.Volumes = append(trimmed.Spec.Template.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
-		}})
-	}
-	*replicaSet = trimmed
-}
-
-func digests(data map[string]string) map[string]string {
-	short := maps.Clone(data)
-	for key, value := range data {
-		if !digest.MatchString(value) {
-			sum := sha256.Sum256([]byte(value))
-			short[key] = "sha256:" + hex.EncodeToString(sum[:])
-		}
-	}
-	return short
-}
-
-func mountedConfigMaps(pod *corev1.PodSpec) []string {
-	var names []string
-	for _, volume := range pod.Volumes {
-		if volume.ConfigMap != nil {
-			names = append(names, volume.ConfigMap.Name)
-		}
-	}
-	return names
-}
-
-// Ensure creates or updates the ConfigMap of a configuration. An immutable one of
+// Apply creates or updates the ConfigMap of a configuration. An immutable one of
 // another content under its name was not made here.
-func (c *ConfigMaps) Ensure(ctx context.Context, website *v1beta1.Website, desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
-	child, p := c.Find(ctx, website, *desired.GetName())
-	if p != nil {
-		return child, Unchanged, p
-	}
+func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *corev1.ConfigMap, desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
 	if child != nil && ptr.Deref(child.Immutable, false) && !maps.Equal(child.Data, digests(desired.Data)) {
 		return child, Unchanged, problem.NameTaken(c.name+"/"+child.Name+"/"+string(child.UID), false,
 			"%s %q is immutable and its content is not that of this Website; delete it, then it is created again", c.name, child.Name)
 	}
-	return c.Apply(ctx, website, child, desired)
+	return c.Kind.Apply(ctx, website, child, desired)
 }
 
 // HoldsAny reports whether the cache shows a ConfigMap of the Website.

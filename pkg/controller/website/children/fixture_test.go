@@ -72,6 +72,8 @@ func newFixture(t *testing.T, websites ...*v1beta1.Website) *fixture {
 		extract: func(child *corev1.ConfigMap, _ string) (*corev1ac.ConfigMapApplyConfiguration, error) {
 			return f.applied[child.ResourceVersion], nil
 		},
+		digest: digestOf[*corev1ac.ConfigMapApplyConfiguration],
+		trim:   func(*corev1.ConfigMap) {},
 	}
 	return f
 }

@@ -1,9 +1,7 @@
 package children
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,12 +54,12 @@ type Kind[T Object, A ApplyConfiguration[A]] struct {
 	owners Owners
 	cache  cache.MutationCache
 	client func(namespace string) Client[T, A]
-	// extract returns the fields of an object that a field manager applied.
+	// extract returns the fields of an object that a field manager applied, and digest is of
+	// such fields.
 	extract func(child T, fieldManager string) (A, error)
-	// trim drops from a child what need not be in memory, as the informers do. It may be
-	// nil, as may trimmed, which returns what is wanted without that.
-	trim    func(child T)
-	trimmed func(desired A) A
+	digest  func(configuration A) (Digest, error)
+	// trim drops from a child what need not be in memory, as the informers do.
+	trim func(child T)
 	// otherwise is what a user can do, besides deleting the other object, if a name is taken.
 	otherwise string
 }
@@ -71,7 +69,8 @@ func newKind[T Object, A ApplyConfiguration[A], C Client[T, A]](
 	client func(namespace string) C, extract func(child T, fieldManager string) (A, error),
 ) *Kind[T, A] {
 	return &Kind[T, A]{
-		name: name, owners: owners, extract: extract, cache: NewCache(store),
+		name: name, owners: owners, cache: NewCache(store),
+		extract: extract, digest: digestOf[A], trim: func(child T) { Trim(child) },
 		otherwise: "create this Website again with another deploymentName",
 		client:    func(namespace string) Client[T, A] { return client(namespace) },
 	}
@@ -113,9 +112,7 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 		k.remember(child)
 		return child, nil
 	case isOrphanOf(website, child):
-		if k.trim != nil {
-			k.trim(child)
-		}
+		k.trim(child)
 		if p := k.mayOwn(ctx, website, name); p != nil {
 			return none, p
 		}
@@ -142,26 +139,8 @@ func (k *Kind[T, A]) Apply(ctx context.Context, website *v1beta1.Website, child 
 	if child == none {
 		return k.create(ctx, website, desired)
 	}
-	applied, p := k.Applied(child)
-	if p != nil {
+	if unchanged, p := k.isUnchanged(child, desired); p != nil || unchanged {
 		return child, Unchanged, p
-	}
-	return k.Update(ctx, website, child, applied, desired)
-}
-
-// Applied returns the fields of a child as the controller applied them.
-func (k *Kind[T, A]) Applied(child T) (A, *problem.Problem) {
-	applied, err := k.extract(child, FieldManager)
-	if err != nil {
-		return applied, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err))
-	}
-	return applied, nil
-}
-
-// Update is Apply for a child that exists, and of which is known what was applied.
-func (k *Kind[T, A]) Update(ctx context.Context, website *v1beta1.Website, child T, previous, desired A) (T, Operation, *problem.Problem) {
-	if unchanged, err := k.isUnchanged(child, previous, desired); err != nil || unchanged {
-		return child, Unchanged, problem.Classify(err)
 	}
 	if p := k.checkGeneration(ctx, website, child); p != nil {
 		return child, Unchanged, p
@@ -194,9 +173,7 @@ func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
 
 // remember keeps a child that the API server has returned.
 func (k *Kind[T, A]) remember(child T) {
-	if k.trim != nil {
-		k.trim(child)
-	}
+	k.trim(child)
 	k.cache.Mutation(child)
 }
 
@@ -211,6 +188,12 @@ func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desir
 	}
 	desired = withGeneration(desired, website.Generation)
 	child, err := k.client(website.Namespace).Apply(ctx, desired.WithResourceVersion(neverStored), metav1.ApplyOptions{FieldManager: FieldManager})
+	if apierrors.IsConflict(err) {
+		// There is one, which was not there, or was not looked for.
+		if _, p := k.Find(ctx, website, name); p != nil {
+			return none, Unchanged, p
+		}
+	}
 	if err != nil {
 		return none, Unchanged, problem.Classify(fmt.Errorf("creating %s %q: %w", k.name, name, err))
 	}
@@ -274,26 +257,14 @@ func (k *Kind[T, A]) cached(namespace, name string) T {
 // isUnchanged reports whether nothing is to be done to a child. One that is being
 // deleted is left to that; its deletion event has the Website reconciled again.
 // A generation of the Website that changes nothing of a child is not worth a write.
-func (k *Kind[T, A]) isUnchanged(child T, applied, desired A) (bool, error) {
+func (k *Kind[T, A]) isUnchanged(child T, desired A) (bool, *problem.Problem) {
 	if !child.GetDeletionTimestamp().IsZero() {
 		return true, nil
 	}
-	if k.trimmed != nil {
-		desired = k.trimmed(desired)
+	applied, p := k.Applied(child)
+	if p != nil {
+		return false, p
 	}
-	return sameJSON(withGeneration(applied, 0), withGeneration(desired, 0))
-}
-
-// sameJSON compares two values of one type by what would go over the wire. Both
-// are encoded from the same Go type, so fields and map keys come in one order.
-func sameJSON[A any](a, b A) (bool, error) {
-	left, err := json.Marshal(a)
-	if err != nil {
-		return false, fmt.Errorf("encoding an apply configuration: %w", err)
-	}
-	right, err := json.Marshal(b)
-	if err != nil {
-		return false, fmt.Errorf("encoding an apply configuration: %w", err)
-	}
-	return bytes.Equal(left, right), nil
+	wanted, p := k.Desired(desired)
+	return applied == wanted, p
 }

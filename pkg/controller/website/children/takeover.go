@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/csaupgrade"
 
@@ -30,7 +29,7 @@ const quietPeriod = 5 * time.Minute
 // that can be applied: server-side apply keeps what other clients have set, and rejects a
 // container that would be in two lists.
 type Takeover struct {
-	deployments *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]
+	deployments *Deployments
 	kube        kubernetes.Interface
 }
 
@@ -81,13 +80,6 @@ func (t *Takeover) Prepare(ctx context.Context, website *v1beta1.Website, name s
 	}
 	t.deployments.remember(deployment)
 	return deployment, nil
-}
-
-// WasApplied reports whether the controller has applied an object before.
-func WasApplied(object metav1.Object) bool {
-	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-	})
 }
 
 // templateManagers returns the other clients that have set something in the pods of a

@@ -1,0 +1,109 @@
+package children
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+// Digest tells whether two apply configurations of a child differ, whatever the
+// generation of the Website. The cache keeps that of what was applied: the fields
+// themselves, and the managed fields that say which they are, take more memory than all
+// else of a child, and more time to extract than a reconciliation takes.
+type Digest struct {
+	// Template is of the pod template of a Deployment, whose change replaces pods. It is
+	// empty for other kinds.
+	Template string
+	// Rest is of all other fields.
+	Rest string
+}
+
+// digestPrefix begins a Digest in place of managed fields, which are a JSON object.
+const digestPrefix = "sha256:"
+
+func (d Digest) encode() string { return digestPrefix + d.Template + ":" + d.Rest }
+
+func decodeDigest(encoded string) (Digest, bool) {
+	digests, ok := strings.CutPrefix(encoded, digestPrefix)
+	if !ok {
+		return Digest{}, false
+	}
+	template, rest, ok := strings.Cut(digests, ":")
+	return Digest{Template: template, Rest: rest}, ok
+}
+
+// digestOf returns the digest of an apply configuration, which has another generation
+// of the Website afterwards.
+func digestOf[A ApplyConfiguration[A]](configuration A) (Digest, error) {
+	rest, err := hash(withGeneration(configuration, 0))
+	return Digest{Rest: rest}, err
+}
+
+// digestOfDeployment is digestOf for a Deployment.
+func digestOfDeployment(configuration *appsv1ac.DeploymentApplyConfiguration) (digest Digest, err error) {
+	rest := *configuration
+	if configuration.Spec != nil {
+		spec := *configuration.Spec
+		if digest.Template, err = hash(spec.Template); err != nil {
+			return digest, err
+		}
+		spec.Template = nil
+		rest.Spec = &spec
+	}
+	// The annotations are those of the configuration.
+	digest.Rest, err = hash(withGeneration(&rest, 0))
+	return digest, err
+}
+
+// hash tells values of one type apart by what would go over the wire: fields and map keys
+// come in one order.
+func hash(value any) (string, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("encoding an apply configuration: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Applied returns the digest of what the controller applied of a child.
+func (k *Kind[T, A]) Applied(child T) (Digest, *problem.Problem) {
+	if entry := appliedEntry(child); entry != nil && entry.FieldsV1 != nil {
+		if digest, ok := decodeDigest(entry.FieldsV1.GetRawString()); ok {
+			return digest, nil
+		}
+	}
+	applied, err := k.extract(child, FieldManager)
+	if err != nil {
+		return Digest{}, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err))
+	}
+	digest, err := k.digest(applied)
+	return digest, problem.Classify(err)
+}
+
+// Desired returns the digest of what the controller is about to apply.
+func (k *Kind[T, A]) Desired(desired A) (Digest, *problem.Problem) {
+	digest, err := k.digest(desired)
+	return digest, problem.Classify(err)
+}
+
+// appliedEntry returns the managed fields that the controller has applied, or nil.
+func appliedEntry(object metav1.Object) *metav1.ManagedFieldsEntry {
+	entries := object.GetManagedFields()
+	for i := range entries {
+		if entry := &entries[i]; entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			return entry
+		}
+	}
+	return nil
+}
+
+// WasApplied reports whether the controller has applied an object before.
+func WasApplied(object metav1.Object) bool { return appliedEntry(object) != nil }

@@ -1,0 +1,172 @@
+package children
+
+import (
+	"reflect"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+// appliedFields are the managed fields of configured.
+const appliedFields = `{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation + `":{}},"f:labels":{"f:app":{}}},
+	"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`
+
+// configured is a Deployment as the controller applies it.
+func configured() *appsv1ac.DeploymentApplyConfiguration {
+	return appsv1ac.Deployment("site", "default").WithLabels(map[string]string{"app": "site"}).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2).
+		WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("nginx").WithImage("nginx:1")))))
+}
+
+// newDeployment is configured with what others have set.
+func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	entry := func(manager, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "site", Labels: map[string]string{"app": "site", "team": "a"}, Annotations: map[string]string{GenerationAnnotation: "7"},
+			ManagedFields: []metav1.ManagedFieldsEntry{entry("kubectl", `{"f:metadata":{"f:labels":{"f:team":{}}}}`), entry(FieldManager, appliedFields)},
+		},
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Paused: true, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: "git-sync", Args: []string{"--root=/site", "--ref=main"}}},
+			Containers:     []corev1.Container{{Name: "nginx", Image: "nginx:1", TerminationMessagePath: "/dev/termination-log"}},
+			Volumes: []corev1.Volume{{Name: "work"}, {Name: "config", VolumeSource: corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "site-nginx"}},
+			}}},
+			RestartPolicy: corev1.RestartPolicyAlways,
+		}}},
+	}
+	for _, tweak := range tweaks {
+		tweak(deployment)
+	}
+	return deployment
+}
+
+func deployments() *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration] {
+	return &Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]{name: "Deployment", extract: appsv1ac.ExtractDeployment, digest: digestOfDeployment}
+}
+
+func TestTrimDeployment(t *testing.T) {
+	deployment := newDeployment()
+	Trim(deployment)
+	pod := &deployment.Spec.Template.Spec
+	if want := []string{"--ref=main"}; !reflect.DeepEqual(pod.InitContainers, []corev1.Container{{Name: "git-sync", Args: want}}) || !reflect.DeepEqual(pod.Containers, []corev1.Container{{Name: "nginx"}}) {
+		t.Errorf("containers %+v, %+v", pod.InitContainers, pod.Containers)
+	}
+	if got := mountedConfigMaps(pod); !reflect.DeepEqual(got, []string{"site-nginx"}) || pod.RestartPolicy != "" {
+		t.Errorf("ConfigMaps %q, the rest %+v", got, pod)
+	}
+	if !deployment.Spec.Paused || *deployment.Spec.Replicas != 2 || !WasApplied(deployment) || len(deployment.ManagedFields) != 1 {
+		t.Errorf("the Deployment is %+v", deployment)
+	}
+	again := deployment.DeepCopy()
+	Trim(again) // An informer may transform an object more than once.
+	if !reflect.DeepEqual(again, deployment) {
+		t.Errorf("trimmed once more it is %+v", again)
+	}
+}
+
+// TestTrimmedDigest: a trimmed Deployment shows what was changed of it as one that is not.
+func TestTrimmedDigest(t *testing.T) {
+	wanted, p := deployments().Desired(configured())
+	if p != nil {
+		t.Fatal(p)
+	}
+	const same, template, rest = "", "template", "rest"
+	for name, test := range map[string]struct {
+		tweak func(*appsv1.Deployment)
+		want  string
+	}{
+		"as applied":               {func(*appsv1.Deployment) {}, same},
+		"of another generation":    {func(d *appsv1.Deployment) { d.Annotations[GenerationAnnotation] = "8" }, same},
+		"a label of another":       {func(d *appsv1.Deployment) { d.Labels["team"] = "b" }, same},
+		"a label":                  {func(d *appsv1.Deployment) { d.Labels["app"] = "other" }, rest},
+		"replicas":                 {func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }, rest},
+		"an image":                 {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:2" }, template},
+		"nothing that was applied": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[:1] }, template + rest},
+	} {
+		for _, trimmed := range []bool{false, true} {
+			deployment := newDeployment(test.tweak)
+			if trimmed {
+				Trim(deployment)
+			}
+			applied, p := deployments().Applied(deployment)
+			if p != nil {
+				t.Fatal(p)
+			}
+			got := ""
+			if applied.Template != wanted.Template {
+				got += template
+			}
+			if applied.Rest != wanted.Rest {
+				got += rest
+			}
+			if got != test.want {
+				t.Errorf("%s (trimmed: %t): different is %q, want %q", name, trimmed, got, test.want)
+			}
+		}
+	}
+}
+
+// TestTrimForged: what looks like a digest is one only in place of managed fields.
+func TestTrimForged(t *testing.T) {
+	forged := newDeployment(func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.Containers[0].Image = "nginx:2"
+		d.Annotations["digest"] = digestPrefix + "a:b"
+	})
+	Trim(forged)
+	wanted, _ := deployments().Desired(configured())
+	if applied, p := deployments().Applied(forged); p != nil || applied == wanted {
+		t.Errorf("digest %v, %v: the edit is not seen", applied, p)
+	}
+}
+
+// TestTrimWithoutSchema keeps what cannot be extracted, for the reconciliation to report.
+func TestTrimWithoutSchema(t *testing.T) {
+	broken := newDeployment(func(d *appsv1.Deployment) {
+		d.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":[]}`)
+	})
+	Trim(broken)
+	if len(broken.Spec.Template.Spec.Volumes) != 2 {
+		t.Errorf("it was trimmed: %+v", broken.Spec.Template)
+	}
+	if _, p := deployments().Applied(broken); problem.ResultOf(p) != problem.Failure {
+		t.Errorf("%v, want an error", p)
+	}
+}
+
+// TestTrimServices: what is trimmed differs when what was applied does.
+func TestTrimServices(t *testing.T) {
+	service := func(port int32) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default", ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:nodePort":{}}}}}`),
+			}}},
+			Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1", Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP, NodePort: port}}},
+		}
+	}
+	kind := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", extract: corev1ac.ExtractService, digest: digestOf[*corev1ac.ServiceApplyConfiguration]}
+	digest := func(service *corev1.Service) Digest {
+		t.Helper()
+		Trim(service)
+		applied, p := kind.Applied(service)
+		if p != nil {
+			t.Fatal(p)
+		}
+		return applied
+	}
+	if first, second := digest(service(30080)), digest(service(30080)); first != second || first.Rest == "" {
+		t.Errorf("the same Service has the digests %v and %v", first, second)
+	}
+	if digest(service(30080)) == digest(service(30081)) {
+		t.Error("another port has the same digest")
+	}
+}

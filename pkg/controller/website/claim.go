@@ -1,0 +1,115 @@
+package website
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+)
+
+// desiredChildren is what the children of a Website are to be.
+type desiredChildren struct {
+	// website is the Website itself or, while it is suspended, one that stays on a
+	// commit.
+	website *v1beta1.Website
+	// commit is the one on which a suspended Website stays.
+	commit string
+	// isNew is true at the first attempt to create the children of a Website that has no
+	// Deployment.
+	isNew      bool
+	configMap  *corev1ac.ConfigMapApplyConfiguration
+	deployment *appsv1ac.DeploymentApplyConfiguration
+}
+
+// claim finds out whether the name is this Website's to use, and builds what it
+// will hold. The Deployment is what stakes the claim: while it belongs to
+// something else, nothing at all is written.
+func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found *status.Input, desired desiredChildren, p *problem.Problem) {
+	ctx, end := r.tracer.startStep(ctx, stepClaim)
+	defer func() { end(p) }()
+
+	name := resources.DeploymentName(website)
+	deployment, p := r.children.Deployments.Find(ctx, website, name)
+	if p != nil && p.Reason != v1beta1.WebsiteReasonNameTaken {
+		return nil, desired, p
+	}
+	found = &status.Input{Website: website, Deployment: deployment, Probing: r.pods.prober != nil, Now: r.clock.Now()}
+	if p != nil {
+		return found, desired, p
+	}
+	if older := r.olderClaimant(website); deployment == nil && older != nil &&
+		!r.children.ConfigMaps.HoldsAny(website) {
+		return found, desired, r.children.Deployments.Claimed(name, older)
+	}
+	found.Pods = r.pods.of(website)
+	desired, p = r.build(website, deployment, status.KeptCommit(found))
+	desired.isNew = r.isFirstAttempt(website) && deployment == nil
+	return found, desired, p
+}
+
+// isFirstAttempt reports whether a Website has no status, and this process has not tried to
+// create its children before.
+func (r *reconciler) isFirstAttempt(website *v1beta1.Website) bool {
+	key := cache.MetaObjectToName(website)
+	if website.Status.ObservedGeneration != 0 {
+		r.attempted.Delete(key)
+		return false
+	}
+	before, known := r.attempted.Swap(key, website.UID)
+	return !known || before != website.UID
+}
+
+// findChild returns a child of a Website other than its Deployment, or nil. Of a new Website none is
+// expected, so the API server is not asked: it refuses to create one that exists.
+func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.Context, kind *children.Kind[T, A], website *v1beta1.Website, desired desiredChildren, name string) (T, *problem.Problem) {
+	if desired.isNew {
+		return kind.Held(website, name), nil
+	}
+	return kind.Find(ctx, website, name)
+}
+
+// build builds what the children are to be, on a commit unless that is empty. The
+// Deployment may exist already.
+func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment, commit string) (desired desiredChildren, p *problem.Problem) {
+	if commit != "" {
+		website = resources.KeptOn(website, commit)
+	}
+	nginxConfig, err := resources.NginxConfig(website)
+	if err != nil {
+		return desired, problem.InvalidSpec(err)
+	}
+	deployment, err := resources.Deployment(website, r.installation, nginxConfig)
+	if err != nil {
+		return desired, problem.InvalidSpec(err)
+	}
+	deployment.Spec.Selector.MatchLabels = workload.DeploymentSelector(website, existing)
+	return desiredChildren{website: website, commit: commit, configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
+}
+
+// olderClaimant returns the oldest other Website that claims the same name, if
+// it is older than this one. Of several, the oldest gets a name that no child has
+// yet; one that holds a child under it keeps it. Two that are reconciled before the
+// cache shows both try to create the same ConfigMap, and the API server rejects the
+// second.
+func (r *reconciler) olderClaimant(website *v1beta1.Website) *v1beta1.Website {
+	oldest := website
+	for _, other := range claimants(r.websiteIndex, website.Namespace, resources.DeploymentName(website)) {
+		if other.DeletionTimestamp.IsZero() && api.IsOlder(other, oldest) {
+			oldest = other
+		}
+	}
+	if oldest == website {
+		return nil
+	}
+	return oldest
+}
