@@ -71,7 +71,7 @@ func trim(obj any) (any, error) {
 	case *corev1.Pod:
 		stripPod(obj)
 	case *appsv1.ReplicaSet:
-		children.TrimReplicaSet(obj)
+		return children.TrimReplicaSet(obj), nil
 	default:
 		children.Trim(obj)
 	}
@@ -97,13 +97,15 @@ func stripPod(pod *corev1.Pod) {
 			})
 		}
 	}
+	// What a container does that runs is not read.
 	strip := func(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
 		var kept []corev1.ContainerStatus
 		for _, container := range containers {
-			kept = append(kept, corev1.ContainerStatus{
-				Name: container.Name, Image: container.Image, Ready: container.Ready, Started: container.Started,
-				State: container.State, LastTerminationState: container.LastTerminationState,
-			})
+			if container.State.Waiting != nil || container.State.Terminated != nil {
+				kept = append(kept, corev1.ContainerStatus{
+					Name: container.Name, Image: container.Image, State: container.State, LastTerminationState: container.LastTerminationState,
+				})
+			}
 		}
 		return kept
 	}

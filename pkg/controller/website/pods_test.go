@@ -27,7 +27,10 @@ func newPod(tweaks ...func(*corev1.Pod)) *corev1.Pod {
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastProbeTime: metav1.NewTime(testNow)},
 				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
 			},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "nginx", Image: "i", ImageID: "sha256:1", ContainerID: "containerd://1", Ready: true, Started: ptr.To(true)}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "nginx", Image: "i", ImageID: "sha256:1", ContainerID: "containerd://1", Ready: true, Started: ptr.To(true)},
+				{Name: "git-sync", Image: "g", ImageID: "sha256:2", RestartCount: 7, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}},
+			},
 		},
 	}
 	for _, tweak := range tweaks {
@@ -49,7 +52,7 @@ func TestTrimmedPods(t *testing.T) {
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
 			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "nginx", Image: "i", Ready: true, Started: ptr.To(true)}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "git-sync", Image: "g", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}},
 		},
 	}
 	if !apiequality.Semantic.DeepEqual(pod, want) {

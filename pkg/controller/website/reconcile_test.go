@@ -50,7 +50,7 @@ func TestReconcile(t *testing.T) {
 			wantEvents: []string{createdDeployment},
 			then: func(f *fixture) {
 				// Of what cannot exist yet, only the name that is claimed is looked up.
-				want := []string{"get deployments", "patch configmaps", "patch configmaps", "patch deployments", "patch services"}
+				want := []string{"get deployments", "patch configmaps", "patch configmaps", "patch deployments", "patch services", "update websites"}
 				if got := f.requests(); !slices.Equal(got, want) {
 					f.Errorf("requests %q, want %q", got, want)
 				}

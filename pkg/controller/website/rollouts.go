@@ -32,8 +32,8 @@ func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren)
 	if p != nil {
 		return p
 	}
-	after := wanted.Template
-	if applied.Template == after {
+	after := wanted.Content
+	if applied.Content == after {
 		desired.keepMark(deployment)
 		return nil
 	}

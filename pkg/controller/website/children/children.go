@@ -46,10 +46,11 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 		return nil, err
 	}
 	deployments := newDeployments(kube, informers, owners)
+	agentConfigMaps := newKind("ConfigMap", owners, core.ConfigMaps().Informer().GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
+	agentConfigMaps.digest = digestOfConfigMap
 	return &Children{
-		ConfigMaps: configMaps,
-		// They are small, and kept as they are.
-		AgentConfigMaps: newKind("ConfigMap", owners, core.ConfigMaps().Informer().GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap),
+		ConfigMaps:      configMaps,
+		AgentConfigMaps: agentConfigMaps,
 		Deployments:     deployments,
 		Takeover:        &Takeover{deployments: deployments, kube: kube},
 		Services:        newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services, corev1ac.ExtractService),

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -51,12 +50,12 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 		return nil, fmt.Errorf("indexing ConfigMaps: %w", err)
 	}
 	if err := replicaSets.AddIndexers(cache.Indexers{byConfigMap: func(obj any) ([]string, error) {
-		replicaSet, ok := obj.(*appsv1.ReplicaSet)
+		replicaSet, ok := obj.(*ReplicaSet)
 		if !ok {
 			return nil, nil
 		}
 		var keys []string
-		for _, name := range mountedConfigMaps(&replicaSet.Spec.Template.Spec) {
+		for _, name := range replicaSet.ConfigMaps {
 			keys = append(keys, cache.NewObjectName(replicaSet.Namespace, name).String())
 		}
 		return keys, nil
@@ -64,13 +63,32 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 		return nil, fmt.Errorf("indexing ReplicaSets: %w", err)
 	}
 	kind := newKind("ConfigMap", owners, configMaps.GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
+	kind.digest = digestOfConfigMap
 	return &ConfigMaps{Kind: kind, kube: kube, index: configMaps.GetIndexer(), replicaSets: replicaSets.GetIndexer()}, nil
 }
 
 // Apply creates or updates the ConfigMap of a configuration. An immutable one of
 // another content under its name was not made here.
 func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child *corev1.ConfigMap, desired *corev1ac.ConfigMapApplyConfiguration) (*corev1.ConfigMap, Operation, *problem.Problem) {
-	if child != nil && ptr.Deref(child.Immutable, false) && !maps.Equal(child.Data, digests(desired.Data)) {
+	if child == nil || !ptr.Deref(child.Immutable, false) {
+		return c.Kind.Apply(ctx, website, child, desired)
+	}
+	applied, p := c.Applied(child)
+	if p != nil {
+		return child, Unchanged, p
+	}
+	wanted, p := c.Desired(desired)
+	if p != nil {
+		return child, Unchanged, p
+	}
+	if applied.Content == wanted.Content {
+		return c.Kind.Apply(ctx, website, child, desired)
+	}
+	live, err := c.client(website.Namespace).Get(ctx, child.Name, metav1.GetOptions{})
+	if err != nil {
+		return child, Unchanged, problem.Classify(fmt.Errorf("reading %s %q: %w", c.name, child.Name, err))
+	}
+	if !maps.Equal(live.Data, desired.Data) {
 		return child, Unchanged, problem.NameTaken(c.name+"/"+child.Name+"/"+string(child.UID), false,
 			"%s %q is immutable and its content is not that of this Website; delete it, then it is created again", c.name, child.Name)
 	}

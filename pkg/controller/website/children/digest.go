@@ -2,13 +2,14 @@ package children
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
@@ -18,9 +19,9 @@ import (
 // themselves, and the managed fields that say which they are, take more memory than all
 // else of a child, and more time to extract than a reconciliation takes.
 type Digest struct {
-	// Template is of the pod template of a Deployment, whose change replaces pods. It is
-	// empty for other kinds.
-	Template string
+	// Content is of the pod template of a Deployment, whose change replaces pods, or of the
+	// data of a ConfigMap, which may be immutable. It is empty for other kinds.
+	Content string
 	// Rest is of all other fields.
 	Rest string
 }
@@ -28,15 +29,15 @@ type Digest struct {
 // digestPrefix begins a Digest in place of managed fields, which are a JSON object.
 const digestPrefix = "sha256:"
 
-func (d Digest) encode() string { return digestPrefix + d.Template + ":" + d.Rest }
+func (d Digest) encode() string { return digestPrefix + d.Content + ":" + d.Rest }
 
 func decodeDigest(encoded string) (Digest, bool) {
 	digests, ok := strings.CutPrefix(encoded, digestPrefix)
 	if !ok {
 		return Digest{}, false
 	}
-	template, rest, ok := strings.Cut(digests, ":")
-	return Digest{Template: template, Rest: rest}, ok
+	content, rest, ok := strings.Cut(digests, ":")
+	return Digest{Content: content, Rest: rest}, ok
 }
 
 // digestOf returns the digest of an apply configuration, which has another generation
@@ -51,13 +52,24 @@ func digestOfDeployment(configuration *appsv1ac.DeploymentApplyConfiguration) (d
 	rest := *configuration
 	if configuration.Spec != nil {
 		spec := *configuration.Spec
-		if digest.Template, err = hash(spec.Template); err != nil {
+		if digest.Content, err = hash(spec.Template); err != nil {
 			return digest, err
 		}
 		spec.Template = nil
 		rest.Spec = &spec
 	}
 	// The annotations are those of the configuration.
+	digest.Rest, err = hash(withGeneration(&rest, 0))
+	return digest, err
+}
+
+// digestOfConfigMap is digestOf for a ConfigMap.
+func digestOfConfigMap(configuration *corev1ac.ConfigMapApplyConfiguration) (digest Digest, err error) {
+	if digest.Content, err = hash(configuration.Data); err != nil {
+		return digest, err
+	}
+	rest := *configuration
+	rest.Data = nil
 	digest.Rest, err = hash(withGeneration(&rest, 0))
 	return digest, err
 }
@@ -70,7 +82,7 @@ func hash(value any) (string, error) {
 		return "", fmt.Errorf("encoding an apply configuration: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return base64.RawStdEncoding.EncodeToString(sum[:]), nil
 }
 
 // Applied returns the digest of what the controller applied of a child.

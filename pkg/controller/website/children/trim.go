@@ -1,11 +1,6 @@
 package children
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"maps"
-	"regexp"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,16 +27,22 @@ func Trim(child any) {
 	switch child := child.(type) {
 	case *appsv1.Deployment:
 		if keepDigest(child, appsv1ac.ExtractDeployment, digestOfDeployment) {
+			trimMetadata(child)
 			trimTemplate(&child.Spec.Template)
 		}
 	case *corev1.ConfigMap:
-		if keepDigest(child, corev1ac.ExtractConfigMap, digestOf) && !resources.IsAgentConfigMap(child.Name) {
-			child.Data, child.BinaryData = digests(child.Data), nil
+		if keepDigest(child, corev1ac.ExtractConfigMap, digestOfConfigMap) {
+			trimMetadata(child)
+			trimData(child)
 		}
 	case *corev1.Service:
-		keepDigest(child, corev1ac.ExtractService, digestOf)
+		if keepDigest(child, corev1ac.ExtractService, digestOf) {
+			trimMetadata(child)
+		}
 	case *policyv1.PodDisruptionBudget:
-		keepDigest(child, policyv1ac.ExtractPodDisruptionBudget, digestOf)
+		if keepDigest(child, policyv1ac.ExtractPodDisruptionBudget, digestOf) {
+			trimMetadata(child)
+		}
 	case *networkingv1.Ingress:
 		keepDigest(child, networkingv1ac.ExtractIngress, digestOf)
 	case *gatewayv1.HTTPRoute:
@@ -49,6 +50,7 @@ func Trim(child any) {
 	case *gatewayv1.ListenerSet:
 		keepDigest(child, gatewayv1ac.ExtractListenerSet, digestOf)
 	case *v1beta1.Website:
+		// A preview is also a Website of its own.
 		keepDigest(child, websitev1beta1ac.ExtractWebsite, digestOf)
 	}
 }
@@ -65,38 +67,42 @@ func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T
 			return true
 		}
 	}
-	applied, err := extract(child, FieldManager)
-	if err != nil {
-		return false
-	}
-	kept, err := digest(applied)
+	encoded, err := extractDigest(child, extract, digest)
 	if err != nil {
 		return false
 	}
 	child.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(kept.encode()),
+		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(encoded),
 	}})
 	return true
 }
 
-// trimTemplate keeps of a pod template the names of its containers, its ConfigMaps, and what
-// git-sync fetches.
+// trimTemplate keeps of a pod template its configuration, whether it is that of another
+// controller, and what git-sync fetches.
 func trimTemplate(template *corev1.PodTemplateSpec) {
-	pod := &template.Spec
+	pod := template.Spec
 	*template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		InitContainers: trimContainers(pod.InitContainers), Containers: trimContainers(pod.Containers), Volumes: trimVolumes(pod),
+		InitContainers: trimContainers(pod.InitContainers, true), Containers: trimContainers(pod.Containers, false), Volumes: trimVolumes(&pod),
 	}}
 }
 
-func trimContainers(containers []corev1.Container) []corev1.Container {
-	trimmed := make([]corev1.Container, len(containers))
-	for i, container := range containers {
-		trimmed[i].Name = container.Name
-		if container.Name == resources.GitSyncContainer {
-			trimmed[i].Args = slices.DeleteFunc(slices.Clone(container.Args), func(arg string) bool { return !strings.HasPrefix(arg, resources.RefFlag) })
+// trimContainers keeps git-sync, of another controller in any case.
+func trimContainers(containers []corev1.Container, own bool) []corev1.Container {
+	for _, container := range containers {
+		if container.Name != resources.GitSyncContainer {
+			continue
+		}
+		var kept []string
+		for _, arg := range container.Args {
+			if ref, found := strings.CutPrefix(arg, resources.RefFlag); found && resources.IsCommit(ref) {
+				kept = []string{arg}
+			}
+		}
+		if kept != nil || !own {
+			return []corev1.Container{{Name: container.Name, Args: kept}}
 		}
 	}
-	return trimmed
+	return nil
 }
 
 func trimVolumes(pod *corev1.PodSpec) []corev1.Volume {
@@ -109,40 +115,54 @@ func trimVolumes(pod *corev1.PodSpec) []corev1.Volume {
 	return trimmed
 }
 
-// TrimReplicaSet keeps of a ReplicaSet, for the cache, whose it is and which ConfigMaps
-// its pods mount.
-func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) {
-	trimmed := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
-		Labels: replicaSet.Labels,
-	}}
-	trimmed.Spec.Template.Spec.Volumes = trimVolumes(&replicaSet.Spec.Template.Spec)
-	*replicaSet = trimmed
+// trimMetadata keeps of the metadata of a child its owner and what the controller has noted.
+// Labels are read of orphans only.
+func trimMetadata(child metav1.Object) {
+	if _, _, owned := OwnerOf(child); owned {
+		child.SetLabels(nil)
+	}
+	noted := map[string]string{}
+	for _, key := range []string{GenerationAnnotation, LimitedRolloutAnnotation} {
+		if value, ok := child.GetAnnotations()[key]; ok {
+			noted[key] = value
+		}
+	}
+	child.SetAnnotations(noted)
 }
 
-// mountedConfigMaps returns the ConfigMaps that are volumes of a pod.
+// trimData drops an nginx configuration: with redirects it has hundreds of kilobytes, and each
+// Website has several. What agents read is small, and read here as well.
+func trimData(configMap *corev1.ConfigMap) {
+	if !resources.IsAgentConfigMap(configMap.Name) {
+		configMap.Data, configMap.BinaryData = nil, nil
+	}
+}
+
+// ReplicaSet is what the cache keeps of a ReplicaSet: whose it is, and which nginx
+// configurations its pods mount.
+type ReplicaSet struct {
+	metav1.ObjectMeta
+	ConfigMaps []string
+}
+
+// TrimReplicaSet returns what the cache keeps of a ReplicaSet.
+func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
+	return &ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
+			Labels: map[string]string{resources.LabelController: replicaSet.Labels[resources.LabelController]},
+		},
+		ConfigMaps: mountedConfigMaps(&replicaSet.Spec.Template.Spec),
+	}
+}
+
+// mountedConfigMaps returns the nginx configurations that are volumes of a pod.
 func mountedConfigMaps(pod *corev1.PodSpec) []string {
 	var names []string
 	for _, volume := range pod.Volumes {
-		if volume.ConfigMap != nil {
+		if volume.ConfigMap != nil && !resources.IsAgentConfigMap(volume.ConfigMap.Name) {
 			names = append(names, volume.ConfigMap.Name)
 		}
 	}
 	return names
-}
-
-// contentDigest matches what digests makes of a value.
-var contentDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
-// digests returns what is kept of the content of a ConfigMap: with redirects, a configuration
-// has hundreds of kilobytes, and each Website has several. What agents read is small.
-func digests(data map[string]string) map[string]string {
-	short := maps.Clone(data)
-	for key, value := range data {
-		if !contentDigest.MatchString(value) {
-			sum := sha256.Sum256([]byte(value))
-			short[key] = "sha256:" + hex.EncodeToString(sum[:])
-		}
-	}
-	return short
 }

@@ -7,12 +7,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
+
+const commit = "0123456789012345678901234567890123456789"
 
 // appliedFields are the managed fields of configured.
 const appliedFields = `{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation + `":{}},"f:labels":{"f:app":{}}},
@@ -35,7 +38,7 @@ func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
 			ManagedFields: []metav1.ManagedFieldsEntry{entry("kubectl", `{"f:metadata":{"f:labels":{"f:team":{}}}}`), entry(FieldManager, appliedFields)},
 		},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Paused: true, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{{Name: "git-sync", Args: []string{"--root=/site", "--ref=main"}}},
+			InitContainers: []corev1.Container{{Name: "git-sync", Args: []string{"--root=/site", "--ref=" + commit}}},
 			Containers:     []corev1.Container{{Name: "nginx", Image: "nginx:1", TerminationMessagePath: "/dev/termination-log"}},
 			Volumes: []corev1.Volume{{Name: "work"}, {Name: "config", VolumeSource: corev1.VolumeSource{
 				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "site-nginx"}},
@@ -57,7 +60,7 @@ func TestTrimDeployment(t *testing.T) {
 	deployment := newDeployment()
 	Trim(deployment)
 	pod := &deployment.Spec.Template.Spec
-	if want := []string{"--ref=main"}; !reflect.DeepEqual(pod.InitContainers, []corev1.Container{{Name: "git-sync", Args: want}}) || !reflect.DeepEqual(pod.Containers, []corev1.Container{{Name: "nginx"}}) {
+	if want := []string{"--ref=" + commit}; !reflect.DeepEqual(pod.InitContainers, []corev1.Container{{Name: "git-sync", Args: want}}) || pod.Containers != nil {
 		t.Errorf("containers %+v, %+v", pod.InitContainers, pod.Containers)
 	}
 	if got := mountedConfigMaps(pod); !reflect.DeepEqual(got, []string{"site-nginx"}) || pod.RestartPolicy != "" {
@@ -102,7 +105,7 @@ func TestTrimmedDigest(t *testing.T) {
 				t.Fatal(p)
 			}
 			got := ""
-			if applied.Template != wanted.Template {
+			if applied.Content != wanted.Content {
 				got += template
 			}
 			if applied.Rest != wanted.Rest {
@@ -111,6 +114,54 @@ func TestTrimmedDigest(t *testing.T) {
 			if got != test.want {
 				t.Errorf("%s (trimmed: %t): different is %q, want %q", name, trimmed, got, test.want)
 			}
+		}
+	}
+}
+
+// TestExtractedOnce: the status of a Deployment says nothing about what was applied, all else
+// may.
+func TestExtractedOnce(t *testing.T) {
+	calls := 0
+	extract := func(child *appsv1.Deployment, manager string) (*appsv1ac.DeploymentApplyConfiguration, error) {
+		calls++
+		return appsv1ac.ExtractDeployment(child, manager)
+	}
+	at := func(seconds int64) *metav1.Time { return ptr.To(metav1.Unix(seconds, 0)) }
+	given := func(d *appsv1.Deployment) {
+		d.UID, d.Generation = types.UID(t.Name()), 3
+		d.ManagedFields[1].Time = at(100)
+		d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{Manager: "deployment-controller", Subresource: "status", Time: at(100)})
+	}
+	for _, test := range []struct {
+		name  string
+		tweak func(*appsv1.Deployment)
+		want  int
+	}{
+		{"the first", func(*appsv1.Deployment) {}, 1},
+		{"the same", func(*appsv1.Deployment) {}, 0},
+		{"another status", func(d *appsv1.Deployment) { d.Status.Replicas, d.ManagedFields[2].Time = 2, at(101) }, 0},
+		{"another generation", func(d *appsv1.Deployment) { d.Generation = 4 }, 1},
+		{"another UID", func(d *appsv1.Deployment) { d.UID += "-2" }, 1},
+		{"a label", func(d *appsv1.Deployment) { d.Labels["app"] = "other" }, 1},
+		{"an annotation", func(d *appsv1.Deployment) { d.Annotations["a"] = "b" }, 1},
+		{"an owner", func(d *appsv1.Deployment) { d.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }, 1},
+		{"the generation once more, written by another", func(d *appsv1.Deployment) { d.ManagedFields[0].Time = at(102) }, 1},
+		{"without a generation", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
+		{"once more without", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
+	} {
+		deployment := newDeployment(given, test.tweak)
+		direct, err := appsv1ac.ExtractDeployment(deployment, FieldManager)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := digestOfDeployment(direct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = 0
+		got, err := extractDigest(deployment, extract, digestOfDeployment)
+		if err != nil || got != want.encode() || calls != test.want {
+			t.Errorf("%s: extracted %d times, want %d; digest %s, want %s (%v)", test.name, calls, test.want, got, want.encode(), err)
 		}
 	}
 }

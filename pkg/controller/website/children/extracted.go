@@ -1,0 +1,59 @@
+package children
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
+)
+
+// extracted has the encoded digests of children that were extracted before: the status of a
+// Deployment that rolls out is written many times, and to extract what was applied of it takes
+// longer than all else that is done about such an event. Digests follow from the keys, so all
+// controllers of a process share them.
+var extracted = lru.New(maxExtracted)
+
+// maxExtracted is more than roll out at the same time. One takes half a kilobyte.
+const maxExtracted = 2000
+
+// extractDigest returns the encoded digest of what the controller applied of a child.
+func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) (string, error) {
+	key, err := extractionKey(child)
+	if err != nil {
+		return "", err
+	}
+	if cached, known := extracted.Get(key); known && key != nil {
+		return cached.(string), nil
+	}
+	applied, err := extract(child, FieldManager)
+	if err != nil {
+		return "", err
+	}
+	kept, err := digest(applied)
+	if err == nil && key != nil {
+		extracted.Add(key, kept.encode())
+	}
+	return kept.encode(), err
+}
+
+// extractionKey stands for all that decides what is extracted of a child, or is nil for kinds
+// without a generation, which stands for the spec. The times at which others have written it tell
+// apart what has one generation because the store was restored to an older state.
+func extractionKey(child metav1.Object) (any, error) {
+	if child.GetGeneration() == 0 {
+		return nil, nil
+	}
+	identity := metav1.ObjectMeta{
+		UID: child.GetUID(), Generation: child.GetGeneration(),
+		Labels: child.GetLabels(), Annotations: child.GetAnnotations(), OwnerReferences: child.GetOwnerReferences(),
+		ManagedFields: slices.DeleteFunc(slices.Clone(child.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool { return entry.Subresource == "status" }),
+	}
+	data, err := json.Marshal(identity)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the metadata of a child: %w", err)
+	}
+	return sha256.Sum256(data), nil
+}
