@@ -143,8 +143,12 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 // may not be needed any more.
 func (h *eventHandlers) replicaSetHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if replicaSet, ok := withoutTombstone(obj); ok {
-			h.queue.Enqueue(workload.WebsiteOf(replicaSet))
+		object, ok := withoutTombstone(obj)
+		if !ok {
+			return
+		}
+		if replicaSet, ok := object.(*children.ReplicaSet); ok {
+			h.queue.Enqueue(replicaSet.Website)
 		}
 	}}
 }

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -61,6 +62,14 @@ func trimWebsite(obj any) (any, error) {
 		} else {
 			website.ManagedFields = nil
 		}
+		children.Intern(&website.Namespace)
+		for i := range website.Status.Conditions {
+			condition := &website.Status.Conditions[i]
+			children.Intern(&condition.Type)
+			children.Intern(&condition.Status)
+			children.Intern(&condition.Reason)
+			children.Intern(&condition.Message)
+		}
 	}
 	return obj, nil
 }
@@ -78,16 +87,28 @@ func trim(obj any) (any, error) {
 	return obj, nil
 }
 
+// keptPodConditions are those of a pod that runs.
+const keptPodConditions = 3
+
 // stripPod keeps of a pod what is read here: there are many, and most of each is
 // the same.
 func stripPod(pod *corev1.Pod) {
 	pod.ManagedFields, pod.Annotations, pod.Finalizers = nil, nil, nil
-	pod.Spec = corev1.PodSpec{InitContainers: portsOf(pod.Spec.InitContainers), Containers: portsOf(pod.Spec.Containers)}
+	pod.GenerateName = ""
+	children.Intern(&pod.Namespace)
+	pod.Labels = children.InternKeys(pod.Labels)
+	for i := range pod.OwnerReferences {
+		children.InternOwner(&pod.OwnerReferences[i])
+	}
+	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)...)}
 	status := corev1.PodStatus{
 		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, StartTime: pod.Status.StartTime,
 	}
+	status.Conditions = make([]corev1.PodCondition, 0, keptPodConditions)
 	for _, condition := range pod.Status.Conditions {
+		children.Intern(&condition.Type)
+		children.Intern(&condition.Status)
 		switch condition.Type {
 		case corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers:
 			// When it was last probed changes all the time and says nothing.
@@ -114,15 +135,16 @@ func stripPod(pod *corev1.Pod) {
 	pod.Status = status
 }
 
-// portsOf keeps the ports of containers, which Services name.
-func portsOf(containers []corev1.Container) []corev1.Container {
-	var kept []corev1.Container
+// portsOf returns one container with the ports of several, which Services name.
+func portsOf(containers ...corev1.Container) []corev1.Container {
+	var ports []corev1.ContainerPort
 	for _, container := range containers {
-		if len(container.Ports) > 0 {
-			kept = append(kept, corev1.Container{Name: container.Name, Ports: container.Ports, RestartPolicy: container.RestartPolicy})
-		}
+		ports = append(ports, container.Ports...)
 	}
-	return kept
+	if len(ports) == 0 {
+		return nil
+	}
+	return []corev1.Container{{Ports: ports}}
 }
 
 // websiteIndexers are those of the Website informer.

@@ -12,9 +12,11 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
@@ -29,6 +31,10 @@ func Trim(child any) {
 		if keepDigest(child, appsv1ac.ExtractDeployment, digestOfDeployment) {
 			trimMetadata(child)
 			trimTemplate(&child.Spec.Template)
+			trimConditions(child.Status.Conditions)
+			if selector := child.Spec.Selector; selector != nil {
+				selector.MatchLabels = InternKeys(selector.MatchLabels)
+			}
 		}
 	case *corev1.ConfigMap:
 		if keepDigest(child, corev1ac.ExtractConfigMap, digestOfConfigMap) {
@@ -38,6 +44,7 @@ func Trim(child any) {
 	case *corev1.Service:
 		if keepDigest(child, corev1ac.ExtractService, digestOf) {
 			trimMetadata(child)
+			child.Spec.Selector = InternKeys(child.Spec.Selector)
 		}
 	case *policyv1.PodDisruptionBudget:
 		if keepDigest(child, policyv1ac.ExtractPodDisruptionBudget, digestOf) {
@@ -86,6 +93,19 @@ func trimTemplate(template *corev1.PodTemplateSpec) {
 	}}
 }
 
+// trimConditions drops the messages of conditions that say that all is well.
+func trimConditions(conditions []appsv1.DeploymentCondition) {
+	for i := range conditions {
+		condition := &conditions[i]
+		Intern(&condition.Type)
+		Intern(&condition.Status)
+		Intern(&condition.Reason)
+		if condition.Status == corev1.ConditionTrue && condition.Type != appsv1.DeploymentReplicaFailure {
+			condition.Message = ""
+		}
+	}
+}
+
 // trimContainers keeps git-sync, of another controller in any case.
 func trimContainers(containers []corev1.Container, own bool) []corev1.Container {
 	for _, container := range containers {
@@ -115,26 +135,17 @@ func trimVolumes(pod *corev1.PodSpec) []corev1.Volume {
 	return trimmed
 }
 
-// trimMetadata keeps of the metadata of a child its owner and what the controller has noted.
-// Labels are read of orphans only.
-func trimMetadata(child metav1.Object) {
-	if _, _, owned := OwnerOf(child); owned {
-		child.SetLabels(nil)
-	}
-	noted := map[string]string{}
-	for _, key := range []string{GenerationAnnotation, LimitedRolloutAnnotation} {
-		if value, ok := child.GetAnnotations()[key]; ok {
-			noted[key] = value
-		}
-	}
-	child.SetAnnotations(noted)
-}
-
 // trimData drops an nginx configuration: with redirects it has hundreds of kilobytes, and each
 // Website has several. What agents read is small, and read here as well.
 func trimData(configMap *corev1.ConfigMap) {
 	if !resources.IsAgentConfigMap(configMap.Name) {
 		configMap.Data, configMap.BinaryData = nil, nil
+		return
+	}
+	configMap.Data = InternKeys(configMap.Data)
+	if keys, ok := configMap.Data[requests.KeysFile]; ok {
+		Intern(&keys) // Those of the installation.
+		configMap.Data[requests.KeysFile] = keys
 	}
 }
 
@@ -142,6 +153,7 @@ func trimData(configMap *corev1.ConfigMap) {
 // configurations its pods mount.
 type ReplicaSet struct {
 	metav1.ObjectMeta
+	Website    cache.ObjectName
 	ConfigMaps []string
 }
 
@@ -150,8 +162,8 @@ func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
 	return &ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
-			Labels: map[string]string{resources.LabelController: replicaSet.Labels[resources.LabelController]},
 		},
+		Website:    cache.NewObjectName(replicaSet.Namespace, replicaSet.Labels[resources.LabelController]),
 		ConfigMaps: mountedConfigMaps(&replicaSet.Spec.Template.Spec),
 	}
 }
