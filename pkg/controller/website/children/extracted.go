@@ -39,11 +39,11 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 	return kept.encode(), err
 }
 
-// extractionKey stands for all that decides what is extracted of a child, or is nil for kinds
-// without a generation, which stands for the spec. The times at which others have written it tell
-// apart what has one generation because the store was restored to an older state.
+// extractionKey stands for all that decides what is extracted of a child. The generation stands for
+// the spec: the key is nil for kinds without one. The times at which it was written tell apart what has
+// one generation because the store was restored to an older state.
 func extractionKey(child metav1.Object) (any, error) {
-	if child.GetGeneration() == 0 {
+	if entry := appliedEntry(child); child.GetGeneration() == 0 || entry == nil || entry.Time == nil {
 		return nil, nil
 	}
 	identity := metav1.ObjectMeta{

@@ -146,8 +146,10 @@ func TestExtractedOnce(t *testing.T) {
 		{"an annotation", func(d *appsv1.Deployment) { d.Annotations["a"] = "b" }, 1},
 		{"an owner", func(d *appsv1.Deployment) { d.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }, 1},
 		{"the generation once more, written by another", func(d *appsv1.Deployment) { d.ManagedFields[0].Time = at(102) }, 1},
+		{"without a time", func(d *appsv1.Deployment) { d.ManagedFields[1].Time = nil }, 1},
+		{"once more without a time", func(d *appsv1.Deployment) { d.ManagedFields[1].Time = nil }, 1},
 		{"without a generation", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
-		{"once more without", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
+		{"once more without a generation", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
 	} {
 		deployment := newDeployment(given, test.tweak)
 		direct, err := appsv1ac.ExtractDeployment(deployment, FieldManager)
