@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
@@ -18,6 +20,9 @@ var extracted = lru.New(maxExtracted)
 
 // maxExtracted is more than roll out at the same time. One takes half a kilobyte.
 const maxExtracted = 2000
+
+// revisionAnnotation is that of the Deployment controller.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
 
 // extractDigest returns the encoded digest of what the controller applied of a child.
 func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) (string, error) {
@@ -40,16 +45,21 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 }
 
 // extractionKey stands for all that decides what is extracted of a child. The generation stands for
-// the spec: the key is nil for kinds without one. The times at which it was written tell apart what has
-// one generation because the store was restored to an older state.
+// the spec: the key is nil for kinds without one. The times at which the spec was written tell apart
+// what has one generation because the store was restored to an older state. The
+// Deployment controller notes on a Deployment which revision it has.
 func extractionKey(child metav1.Object) (any, error) {
 	if entry := appliedEntry(child); child.GetGeneration() == 0 || entry == nil || entry.Time == nil {
 		return nil, nil
 	}
+	annotations := maps.Clone(child.GetAnnotations())
+	delete(annotations, revisionAnnotation)
 	identity := metav1.ObjectMeta{
 		UID: child.GetUID(), Generation: child.GetGeneration(),
-		Labels: child.GetLabels(), Annotations: child.GetAnnotations(), OwnerReferences: child.GetOwnerReferences(),
-		ManagedFields: slices.DeleteFunc(slices.Clone(child.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool { return entry.Subresource == "status" }),
+		Labels: child.GetLabels(), Annotations: annotations, OwnerReferences: child.GetOwnerReferences(),
+		ManagedFields: slices.DeleteFunc(slices.Clone(child.GetManagedFields()), func(entry metav1.ManagedFieldsEntry) bool {
+			return entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:spec"`)
+		}),
 	}
 	data, err := json.Marshal(identity)
 	if err != nil {

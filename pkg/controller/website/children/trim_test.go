@@ -143,9 +143,16 @@ func TestExtractedOnce(t *testing.T) {
 		{"another generation", func(d *appsv1.Deployment) { d.Generation = 4 }, 1},
 		{"another UID", func(d *appsv1.Deployment) { d.UID += "-2" }, 1},
 		{"a label", func(d *appsv1.Deployment) { d.Labels["app"] = "other" }, 1},
-		{"an annotation", func(d *appsv1.Deployment) { d.Annotations["a"] = "b" }, 1},
+		{"an annotation", func(d *appsv1.Deployment) { d.Annotations[GenerationAnnotation] = "8" }, 1},
+		{"the revision", func(d *appsv1.Deployment) { d.Annotations["deployment.kubernetes.io/revision"] = "2" }, 0},
+		{"fields of its own", func(d *appsv1.Deployment) {
+			d.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)
+		}, 1},
 		{"an owner", func(d *appsv1.Deployment) { d.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }, 1},
-		{"the generation once more, written by another", func(d *appsv1.Deployment) { d.ManagedFields[0].Time = at(102) }, 1},
+		{"the generation once more, written by another", func(d *appsv1.Deployment) {
+			d.ManagedFields[0].FieldsV1, d.ManagedFields[0].Time = metav1.NewFieldsV1(`{"f:spec":{"f:paused":{}}}`), at(102)
+		}, 1},
+		{"a label of another, which has its own time", func(d *appsv1.Deployment) { d.ManagedFields[0].Time = at(103) }, 0},
 		{"without a time", func(d *appsv1.Deployment) { d.ManagedFields[1].Time = nil }, 1},
 		{"once more without a time", func(d *appsv1.Deployment) { d.ManagedFields[1].Time = nil }, 1},
 		{"without a generation", func(d *appsv1.Deployment) { d.Generation = 0 }, 1},
