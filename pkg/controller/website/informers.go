@@ -1,7 +1,6 @@
 package website
 
 import (
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -78,73 +77,13 @@ func trimWebsite(obj any) (any, error) {
 func trim(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
-		stripPod(obj)
+		trimPod(obj)
 	case *appsv1.ReplicaSet:
 		return children.TrimReplicaSet(obj), nil
 	default:
 		children.Trim(obj)
 	}
 	return obj, nil
-}
-
-// keptPodConditions are those of a pod that runs.
-const keptPodConditions = 3
-
-// stripPod keeps of a pod what is read here: there are many, and most of each is
-// the same.
-func stripPod(pod *corev1.Pod) {
-	pod.ManagedFields, pod.Annotations, pod.Finalizers = nil, nil, nil
-	pod.GenerateName = ""
-	children.Intern(&pod.Namespace)
-	pod.Labels = children.InternKeys(pod.Labels)
-	for i := range pod.OwnerReferences {
-		children.InternOwner(&pod.OwnerReferences[i])
-	}
-	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)...)}
-	status := corev1.PodStatus{
-		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
-		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, StartTime: pod.Status.StartTime,
-	}
-	status.Conditions = make([]corev1.PodCondition, 0, keptPodConditions)
-	for _, condition := range pod.Status.Conditions {
-		children.Intern(&condition.Type)
-		children.Intern(&condition.Status)
-		switch condition.Type {
-		case corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers:
-			// When it was last probed changes all the time and says nothing.
-			status.Conditions = append(status.Conditions, corev1.PodCondition{
-				Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
-				Message: condition.Message, LastTransitionTime: condition.LastTransitionTime,
-			})
-		}
-	}
-	// What a container does that runs is not read.
-	strip := func(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
-		var kept []corev1.ContainerStatus
-		for _, container := range containers {
-			if container.State.Waiting != nil || container.State.Terminated != nil {
-				kept = append(kept, corev1.ContainerStatus{
-					Name: container.Name, Image: container.Image, State: container.State, LastTerminationState: container.LastTerminationState,
-				})
-			}
-		}
-		return kept
-	}
-	status.InitContainerStatuses = strip(pod.Status.InitContainerStatuses)
-	status.ContainerStatuses = strip(pod.Status.ContainerStatuses)
-	pod.Status = status
-}
-
-// portsOf returns one container with the ports of several, which Services name.
-func portsOf(containers ...corev1.Container) []corev1.Container {
-	var ports []corev1.ContainerPort
-	for _, container := range containers {
-		ports = append(ports, container.Ports...)
-	}
-	if len(ports) == 0 {
-		return nil
-	}
-	return []corev1.Container{{Ports: ports}}
 }
 
 // websiteIndexers are those of the Website informer.
