@@ -236,6 +236,17 @@ func (f *fixture) changeWebsite(website *v1beta1.Website) {
 	f.cacheWebsite(website)
 }
 
+// observeWebsite makes the status of the Website that of its first generation.
+func (f *fixture) observeWebsite() {
+	f.Helper()
+	website := f.website(testName).DeepCopy()
+	website.Generation, website.Status.ObservedGeneration = 1, 1
+	if err := f.websites.Tracker().Update(v1beta1.SchemeGroupVersion.WithResource("websites"), website, website.Namespace); err != nil {
+		f.Fatal(err)
+	}
+	f.cacheWebsite(website)
+}
+
 // website returns a Website as it is on the API server.
 func (f *fixture) website(name string) *v1beta1.Website {
 	f.Helper()

@@ -152,8 +152,8 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
 	metrics.RecordChildWrite(services, done)
-	// Its creation together with the Deployment needs no event of its own.
-	if done != children.Created || !desired.isNew {
+	// Its first creation needs no event: it is created together with the Deployment.
+	if done != children.Created || website.Status.ObservedGeneration != 0 {
 		r.events.ChildWritten(website, service, services, done)
 	}
 	return service, nil

@@ -169,8 +169,11 @@ func TestReconcile(t *testing.T) {
 			wantQuiet: true,
 		},
 		"service deleted by hand": {
-			converged:  true,
-			given:      func(f *fixture) { f.remove(f.service()) },
+			converged: true,
+			given: func(f *fixture) {
+				f.observeWebsite()
+				f.remove(f.service())
+			},
 			wantWrites: []string{"create Service kubia-website-npsvc"},
 			wantEvents: []string{createdService},
 		},
@@ -319,6 +322,7 @@ func TestReconcile(t *testing.T) {
 		"configuration name taken later: pods stay, their service is repaired": {
 			converged: true,
 			given: func(f *fixture) {
+				f.observeWebsite()
 				f.remove(f.configMap())
 				f.store(foreignConfigMap())
 				f.remove(f.service())

@@ -59,8 +59,10 @@ func TestOneNamespace(t *testing.T) {
 	site := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(2)))
 	framework.WaitSettled(t, namespace, "kubia")
 	waitEvent(t, site, "Created")
-	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=1")
-	framework.WaitSettled(t, namespace, "kubia")
+	for _, replicas := range []string{"1", "2"} {
+		framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas="+replicas)
+		framework.WaitSettled(t, namespace, "kubia")
+	}
 	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"path":"public"}}}`)
 	framework.WaitSettled(t, namespace, "kubia")
 	before, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
