@@ -15,12 +15,12 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// What the controller may write until a new Website is Ready. The events are that
-// the Deployment and the Service were created.
+// What the controller may write until a new Website is Ready. The event is that the Deployment
+// was created.
 const (
 	maxChildWrites  = 5
 	maxStatusWrites = 2
-	wantEvents      = 2
+	wantEvents      = 1
 )
 
 // TestWritesOfACreation counts what it takes until a new Website is Ready.
@@ -32,22 +32,22 @@ func TestWritesOfACreation(t *testing.T) {
 			kubeAudit, websiteAudit := framework.AuditLength(t, "kube-apiserver"), framework.AuditLength(t, "website-apiserver")
 			created := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia", framework.V1alpha1Replicas(replicas)))
 			statuses := changesUntilReady(t, created)
-			// Events are written in the background. When those of a Website that was
-			// created later are there, there are no more to come of this one.
-			waitEvents := func(namespace string) {
+			// Events are written in the background. When that of a Website that was created
+			// later is there, there are no more to come of this one.
+			waitForEvent := func(namespace string) {
 				t.Helper()
-				framework.WaitFor(t, "the events of the Website in "+namespace+" are written", func(context.Context) error {
+				framework.WaitFor(t, "the event of the Website in "+namespace+" is written", func(context.Context) error {
 					if _, events := writesIn(t, namespace, kubeAudit, websiteAudit); events < wantEvents {
 						return fmt.Errorf("there are %d", events)
 					}
 					return nil
 				})
 			}
-			waitEvents(namespace)
+			waitForEvent(namespace)
 			later := framework.NewNamespace(t)
 			framework.MustCreate(t, framework.NewV1alpha1(later, "later"))
 			framework.WaitReady(t, later, "later")
-			waitEvents(later)
+			waitForEvent(later)
 
 			children, events := writesIn(t, namespace, kubeAudit, websiteAudit)
 			t.Logf("%d writes of children, %d of the status, %d events", children, statuses, events)
