@@ -194,7 +194,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "children deleted", again: true, before: servedKubia,
+		name: "children deleted", before: servedKubia,
 		do: func(ctx context.Context, w world) error {
 			configMap, err := w.configMap(ctx)
 			if err != nil {
