@@ -106,7 +106,7 @@ func (p *proxy) Watch(stream etcdserverpb.Watch_WatchServer) error {
 // client.
 func read(t *testing.T, client *clientv3.Client) (int, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	response, err := client.Get(ctx, "/registry/mycontroller.nevermosby.io/websites/", clientv3.WithPrefix())
 	if err != nil {
