@@ -31,8 +31,13 @@ const digestPrefix = "sha256:"
 
 func (d Digest) encode() string { return digestPrefix + d.Content + ":" + d.Rest }
 
-func decodeDigest(encoded string) (Digest, bool) {
-	digests, ok := strings.CutPrefix(encoded, digestPrefix)
+// keptDigest returns the Digest that is in place of the managed fields of a child, if there is one.
+func keptDigest(child metav1.Object) (Digest, bool) {
+	entry := appliedEntry(child)
+	if entry == nil || entry.FieldsV1 == nil {
+		return Digest{}, false
+	}
+	digests, ok := strings.CutPrefix(entry.FieldsV1.GetRawString(), digestPrefix)
 	if !ok {
 		return Digest{}, false
 	}
@@ -87,17 +92,14 @@ func hash(value any) (string, error) {
 
 // Applied returns the digest of what the controller applied of a child.
 func (k *Kind[T, A]) Applied(child T) (Digest, *problem.Problem) {
-	if entry := appliedEntry(child); entry != nil && entry.FieldsV1 != nil {
-		if digest, ok := decodeDigest(entry.FieldsV1.GetRawString()); ok {
-			return digest, nil
-		}
+	if kept, ok := keptDigest(child); ok {
+		return kept, nil
 	}
-	applied, err := k.extract(child, FieldManager)
+	digest, err := extractDigest(child, k.extract, k.digest)
 	if err != nil {
 		return Digest{}, problem.Classify(fmt.Errorf("extracting the applied fields of %s %q: %w", k.name, child.GetName(), err))
 	}
-	digest, err := k.digest(applied)
-	return digest, problem.Classify(err)
+	return digest, nil
 }
 
 // Desired returns the digest of what the controller is about to apply.

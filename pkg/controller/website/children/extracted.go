@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// extracted has the encoded digests of children that were extracted before: the status of a
+// extracted has the digests of children that were extracted before: the status of a
 // Deployment that rolls out is written many times, and to extract what was applied of it takes
 // longer than all else that is done about such an event. Digests follow from the keys, so all
 // controllers of a process share them.
@@ -24,24 +24,24 @@ const maxExtracted = 2000
 // revisionAnnotation is that of the Deployment controller.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// extractDigest returns the encoded digest of what the controller applied of a child.
-func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) (string, error) {
+// extractDigest returns the digest of what the controller applied of a child.
+func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) (Digest, error) {
 	key, err := extractionKey(child)
 	if err != nil {
-		return "", err
+		return Digest{}, err
 	}
-	if cached, known := extracted.Get(key); known && key != nil {
-		return cached.(string), nil
+	if cached, known := extracted.Get(key); known {
+		return cached.(Digest), nil
 	}
 	applied, err := extract(child, FieldManager)
 	if err != nil {
-		return "", err
+		return Digest{}, err
 	}
-	kept, err := digest(applied)
+	digested, err := digest(applied)
 	if err == nil && key != nil {
-		extracted.Add(key, kept.encode())
+		extracted.Add(key, digested)
 	}
-	return kept.encode(), err
+	return digested, err
 }
 
 // extractionKey stands for all that decides what is extracted of a child. The generation stands for

@@ -64,22 +64,19 @@ func Trim(child any) {
 
 // keepDigest replaces the managed fields of a child. It reports false when they are needed.
 func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) bool {
-	entry := appliedEntry(child)
-	if entry == nil {
-		child.SetManagedFields(nil) // The controller has not applied it.
+	if !WasApplied(child) {
+		child.SetManagedFields(nil)
 		return true
 	}
-	if entry.FieldsV1 != nil {
-		if _, ok := decodeDigest(entry.FieldsV1.GetRawString()); ok {
-			return true
-		}
+	if _, ok := keptDigest(child); ok {
+		return true
 	}
-	encoded, err := extractDigest(child, extract, digest)
+	kept, err := extractDigest(child, extract, digest)
 	if err != nil {
 		return false
 	}
 	child.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(encoded),
+		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(kept.encode()),
 	}})
 	return true
 }

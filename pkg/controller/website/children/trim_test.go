@@ -169,8 +169,8 @@ func TestExtractedOnce(t *testing.T) {
 		}
 		calls = 0
 		got, err := extractDigest(deployment, extract, digestOfDeployment)
-		if err != nil || got != want.encode() || calls != test.want {
-			t.Errorf("%s: extracted %d times, want %d; digest %s, want %s (%v)", test.name, calls, test.want, got, want.encode(), err)
+		if err != nil || got != want || calls != test.want {
+			t.Errorf("%s: extracted %d times, want %d; digest %s, want %s (%v)", test.name, calls, test.want, got, want, err)
 		}
 	}
 }
