@@ -107,7 +107,7 @@ func TestPodDisruptionBudgetComesAndGoes(t *testing.T) {
 // probes no pods in a simulated cluster.
 func TestSuspendKeepsTheCommit(t *testing.T) {
 	t.Parallel()
-	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t)
+	namespace, client := framework.NewNamespace(t), framework.Admin(t)
 	commit := strings.Repeat("0a", 20)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
@@ -143,18 +143,7 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=2")
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	isRef(commit)
-	before, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	framework.Kubectl(t, "delete", "deployment/kubia-website", "-n", namespace)
-	framework.WaitFor(t, "there is another Deployment", func(ctx context.Context) error {
-		d, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
-		if err == nil && d.UID == before.UID {
-			err = fmt.Errorf("it is the same")
-		}
-		return err
-	})
+	deleteAndWaitRecreated(t, namespace, "deployment/kubia-website")
 	isRef(commit)
 
 	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)

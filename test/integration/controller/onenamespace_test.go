@@ -65,19 +65,11 @@ func TestOneNamespace(t *testing.T) {
 	}
 	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"path":"public"}}}`)
 	framework.WaitSettled(t, namespace, "kubia")
-	before, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	// What is not in the cache is read before it is created, unless its Website is new.
+	for _, child := range []string{"service/kubia-website-npsvc", "deployment/kubia-website"} {
+		deleteAndWaitRecreated(t, namespace, child)
+		framework.WaitSettled(t, namespace, "kubia")
 	}
-	framework.Kubectl(t, "delete", "deployment/kubia-website", "-n", namespace)
-	framework.WaitFor(t, "the deleted Deployment is back", func(ctx context.Context) error {
-		now, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
-		if err == nil && now.UID == before.UID {
-			err = errors.New("it is the one that was deleted")
-		}
-		return err
-	})
-	framework.WaitSettled(t, namespace, "kubia")
 	framework.WaitFor(t, "the configuration that went with the Deployment is deleted", func(ctx context.Context) error {
 		configMaps, err := framework.NginxConfigMaps(ctx, client.Kubernetes, namespace, "kubia")
 		if err == nil && len(configMaps) != 1 {
@@ -126,6 +118,30 @@ func TestOneNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.WaitAvailable(t, untouched, 1)
+}
+
+// deleteAndWaitRecreated deletes a child, given as kubectl takes it, and waits for another.
+func deleteAndWaitRecreated(t *testing.T, namespace, child string) {
+	t.Helper()
+	uid := func(ctx context.Context) (string, error) {
+		out, stderr, err := framework.Cluster.Kubectl(ctx, "get", child, "-n", namespace, "--output=jsonpath={.metadata.uid}")
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, stderr)
+		}
+		return out, err
+	}
+	before, err := uid(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	framework.Kubectl(t, "delete", child, "-n", namespace)
+	framework.WaitFor(t, "there is another "+child, func(ctx context.Context) error {
+		now, err := uid(ctx)
+		if err == nil && now == before {
+			err = errors.New("it is the one that was deleted")
+		}
+		return err
+	})
 }
 
 // useRoutePermissions has every kind of routes written for a Website, and removed.
