@@ -26,7 +26,7 @@ type Deployments struct {
 }
 
 func newDeployments(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactory, owners Owners) *Deployments {
-	kind := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(), kube.AppsV1().Deployments, appsv1ac.ExtractDeployment)
+	kind := newKind("Deployment", owners, informers.Apps().V1().Deployments().Informer().GetStore(), kube.AppsV1().Deployments, extractDeployment)
 	kind.digest = digestOfDeployment
 	return &Deployments{kind}
 }

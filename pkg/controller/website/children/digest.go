@@ -33,7 +33,7 @@ func (d Digest) encode() string { return digestPrefix + d.Content + ":" + d.Rest
 
 // keptDigest returns the Digest that is in place of the managed fields of a child, if there is one.
 func keptDigest(child metav1.Object) (Digest, bool) {
-	entry := appliedEntry(child)
+	entry := appliedEntry(child, FieldManager)
 	if entry == nil || entry.FieldsV1 == nil {
 		return Digest{}, false
 	}
@@ -108,11 +108,11 @@ func (k *Kind[T, A]) Desired(desired A) (Digest, *problem.Problem) {
 	return digest, problem.Classify(err)
 }
 
-// appliedEntry returns the managed fields that the controller has applied, or nil.
-func appliedEntry(object metav1.Object) *metav1.ManagedFieldsEntry {
+// appliedEntry returns the managed fields that a field manager has applied, or nil.
+func appliedEntry(object metav1.Object, fieldManager string) *metav1.ManagedFieldsEntry {
 	entries := object.GetManagedFields()
 	for i := range entries {
-		if entry := &entries[i]; entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if entry := &entries[i]; entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
 			return entry
 		}
 	}
@@ -120,4 +120,4 @@ func appliedEntry(object metav1.Object) *metav1.ManagedFieldsEntry {
 }
 
 // WasApplied reports whether the controller has applied an object before.
-func WasApplied(object metav1.Object) bool { return appliedEntry(object) != nil }
+func WasApplied(object metav1.Object) bool { return appliedEntry(object, FieldManager) != nil }

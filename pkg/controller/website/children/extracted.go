@@ -49,7 +49,7 @@ func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(chil
 // what has one generation because the store was restored to an older state. The
 // Deployment controller notes on a Deployment which revision it has.
 func extractionKey(child metav1.Object) (any, error) {
-	if entry := appliedEntry(child); child.GetGeneration() == 0 || entry == nil || entry.Time == nil {
+	if entry := appliedEntry(child, FieldManager); child.GetGeneration() == 0 || entry == nil || entry.Time == nil {
 		return nil, nil
 	}
 	annotations := maps.Clone(child.GetAnnotations())

@@ -8,7 +8,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -28,7 +27,7 @@ import (
 func Trim(child any) {
 	switch child := child.(type) {
 	case *appsv1.Deployment:
-		if keepDigest(child, appsv1ac.ExtractDeployment, digestOfDeployment) {
+		if keepDigest(child, extractDeployment, digestOfDeployment) {
 			trimMetadata(child)
 			trimTemplate(&child.Spec.Template)
 			trimConditions(child.Status.Conditions)

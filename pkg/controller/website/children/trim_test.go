@@ -53,7 +53,7 @@ func newDeployment(tweaks ...func(*appsv1.Deployment)) *appsv1.Deployment {
 }
 
 func deployments() *Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration] {
-	return &Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]{name: "Deployment", extract: appsv1ac.ExtractDeployment, digest: digestOfDeployment}
+	return &Kind[*appsv1.Deployment, *appsv1ac.DeploymentApplyConfiguration]{name: "Deployment", extract: extractDeployment, digest: digestOfDeployment}
 }
 
 func TestTrimDeployment(t *testing.T) {
@@ -94,6 +94,17 @@ func TestTrimmedDigest(t *testing.T) {
 		"replicas":                 {func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }, rest},
 		"an image":                 {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:2" }, template},
 		"nothing that was applied": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[:1] }, template + rest},
+		"nothing that was applied, of a pod with several configurations": {func(d *appsv1.Deployment) {
+			d.ManagedFields = nil
+			d.Spec.Template.Spec.Volumes = append(d.Spec.Template.Spec.Volumes, corev1.Volume{Name: "more", VolumeSource: d.Spec.Template.Spec.Volumes[1].VolumeSource})
+		}, template + rest},
+		"a container twice": {func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.Containers[0])
+		}, template},
+		"a variable twice, in a container of another": {func(d *appsv1.Deployment) {
+			twice := []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
+			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Env: twice})
+		}, same},
 	} {
 		for _, trimmed := range []bool{false, true} {
 			deployment := newDeployment(test.tweak)
