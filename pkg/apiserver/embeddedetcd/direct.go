@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/component-base/tracing"
@@ -28,9 +30,9 @@ func (s *Supervisor) Direct(ctx context.Context, method string, request, reply a
 	}
 	switch r := request.(type) {
 	case *etcdserverpb.RangeRequest:
-		return answer(ctx, method, to, local(r), server.kv.Range)
+		return answer(ctx, method, to, server, local(r), server.kv.Range)
 	case *etcdserverpb.TxnRequest:
-		return answer(ctx, method, to, r, server.kv.Txn)
+		return answer(ctx, method, to, server, r, server.kv.Txn)
 	default:
 		return invoke(ctx, method, request, reply, cc, options...)
 	}
@@ -45,17 +47,44 @@ func local(r *etcdserverpb.RangeRequest) *etcdserverpb.RangeRequest {
 }
 
 // answer calls etcd, with the span that a request over a connection has.
-func answer[Request any, Response proto.Message](ctx context.Context, method string, to proto.Message, request Request, call func(context.Context, Request) (Response, error)) error {
+func answer[Request any, Response proto.Message](ctx context.Context, method string, to proto.Message, server *Server, request Request, call func(context.Context, Request) (Response, error)) error {
 	ctx, span := tracing.Start(ctx, strings.TrimPrefix(method, "/"))
 	defer span.End(longRequest)
-	response, err := call(ctx, request)
+	response, err := bounded(ctx, server, request, call)
 	if err != nil {
-		return err //nolint:wrapcheck // It has the code that a client gets.
+		return err
 	}
+	// A second attempt has the message of the first.
+	proto.Reset(to)
 	// The messages in it are not copied: it is not used for anything else.
 	response.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		to.ProtoReflect().Set(field, value)
 		return true
 	})
 	return nil
+}
+
+// bounded has a call end with its context. In etcd it waits for a commit or a defragmentation,
+// however long the disk takes. etcd waits for calls before it closes its database.
+func bounded[Request, Response any](ctx context.Context, server *Server, request Request, call func(context.Context, Request) (Response, error)) (response Response, err error) {
+	if err := ctx.Err(); err != nil {
+		return response, status.FromContextError(err).Err() //nolint:wrapcheck // It has the code that a client gets.
+	}
+	type result struct {
+		response Response
+		err      error
+	}
+	answered := make(chan result, 1)
+	server.etcd.Server.GoAttach(func() {
+		response, err := call(ctx, request)
+		answered <- result{response, err}
+	})
+	select {
+	case r := <-answered:
+		return r.response, r.err
+	case <-ctx.Done():
+		return response, status.FromContextError(ctx.Err()).Err() //nolint:wrapcheck // It has the code that a client gets.
+	case <-server.etcd.Server.StoppingNotify():
+		return response, rpctypes.ErrGRPCStopped
+	}
 }

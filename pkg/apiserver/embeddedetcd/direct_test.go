@@ -109,6 +109,49 @@ func TestDirectErrors(t *testing.T) {
 	if _, err := client.Txn(ended).Then(clientv3.OpPut("key", "value")).Commit(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a write whose client has gone: %v", err)
 	}
+	if _, err := client.Get(ended, "key"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a read whose client has gone: %v", err)
+	}
+}
+
+// TestDirectReadEndsWithItsContext: a commit that waits for the disk holds up reads, but not what
+// asked for them.
+func TestDirectReadEndsWithItsContext(t *testing.T) {
+	s := startSupervisor(t)
+	client := directClient(t, s)
+	// The next commit waits for this reader, and other readers and writers wait for the commit.
+	reader := s.server.Load().etcd.Server.Backend().ReadTx()
+	reader.RLock()
+	defer reader.RUnlock()
+
+	bounded := func(request func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		return request(ctx)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			_ = bounded(func(ctx context.Context) error {
+				_, err := client.Txn(ctx).Then(clientv3.OpPut("key", "value")).Commit()
+				return err
+			})
+			err = bounded(func(ctx context.Context) error {
+				_, err := client.Get(ctx, "key")
+				return err
+			})
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the read ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the read does not end")
+	}
 }
 
 // TestDirectReadsAreLinearizable: what was written is read by all, at once, although no read asks

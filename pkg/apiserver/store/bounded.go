@@ -22,9 +22,20 @@ type boundedKV struct {
 	guard *Guard
 }
 
+// operation is what a request does.
+type operation bool
+
+const (
+	readOperation  operation = false
+	writeOperation operation = true
+)
+
+// operationOf returns what an operation of etcd's client does.
+func operationOf(op clientv3.Op) operation { return operation(!op.IsGet()) }
+
 // bound returns a context for a request, and a function for its end, which returns
 // the error for the client.
-func (k boundedKV) bound(parent context.Context, timeout time.Duration) (context.Context, func(error) error) {
+func (k boundedKV) bound(parent context.Context, timeout time.Duration, does operation) (context.Context, func(error) error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	if outage := k.guard.Outage(); outage != nil {
 		cancel(&unavailableError{outage.Message})
@@ -49,7 +60,10 @@ func (k boundedKV) bound(parent context.Context, timeout time.Duration) (context
 		release()
 		defer cancel(nil)
 		if err == nil {
-			k.guard.reach.answers.Add(1)
+			// The etcd of this process answers reads even if it cannot write.
+			if does == writeOperation || k.guard.config.Direct == nil {
+				k.guard.reach.answers.Add(1)
+			}
 			return nil
 		}
 		var unavailable *unavailableError
@@ -69,25 +83,25 @@ func timeoutOf(op clientv3.Op) time.Duration {
 }
 
 func (k boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	ctx, end := k.bound(ctx, timeoutOf(clientv3.OpGet(key, opts...)))
+	ctx, end := k.bound(ctx, timeoutOf(clientv3.OpGet(key, opts...)), readOperation)
 	response, err := k.KV.Get(ctx, key, opts...)
 	return response, end(err)
 }
 
 func (k boundedKV) Put(ctx context.Context, key, value string, opts ...clientv3.OpOption) (*clientv3.PutResponse, error) {
-	ctx, end := k.bound(ctx, requestTimeout)
+	ctx, end := k.bound(ctx, requestTimeout, writeOperation)
 	response, err := k.KV.Put(ctx, key, value, opts...)
 	return response, end(err)
 }
 
 func (k boundedKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	ctx, end := k.bound(ctx, requestTimeout)
+	ctx, end := k.bound(ctx, requestTimeout, writeOperation)
 	response, err := k.KV.Delete(ctx, key, opts...)
 	return response, end(err)
 }
 
 func (k boundedKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
-	ctx, end := k.bound(ctx, timeoutOf(op))
+	ctx, end := k.bound(ctx, timeoutOf(op), operationOf(op))
 	response, err := k.KV.Do(ctx, op)
 	return response, end(err)
 }
@@ -96,7 +110,7 @@ func (k boundedKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse,
 // passed on here: a list without the last one, which has the error, looks complete.
 func (k boundedKV) GetStream(ctx context.Context, key string, opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	parent := ctx
-	ctx, end := k.bound(parent, 0)
+	ctx, end := k.bound(parent, 0, readOperation)
 	stream, err := k.KV.GetStream(ctx, key, opts...)
 	if err != nil {
 		return nil, end(err)
@@ -106,7 +120,7 @@ func (k boundedKV) GetStream(ctx context.Context, key string, opts ...clientv3.O
 }
 
 func (k boundedKV) Txn(ctx context.Context) clientv3.Txn {
-	ctx, end := k.bound(ctx, requestTimeout)
+	ctx, end := k.bound(ctx, requestTimeout, writeOperation)
 	return &boundedTxn{k.KV.Txn(ctx), end}
 }
 

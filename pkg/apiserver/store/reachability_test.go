@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -237,6 +240,54 @@ func TestHangingEtcd(t *testing.T) {
 	case <-ended:
 	case <-time.After(lastRecordTimeout + requestTimeout):
 		t.Error("a guard whose etcd hangs does not end")
+	}
+}
+
+// TestReadsOfAnEtcdThatCannotWrite: the etcd of this process answers reads while its disk hangs. It
+// is found not to answer all the same.
+func TestReadsOfAnEtcdThatCannotWrite(t *testing.T) {
+	etcd := newEtcd(t)
+	proxy, endpoint := newFreezer(t, etcd)
+	reader, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reader.Close() })
+	reported := make(outages, 10)
+	g := newGuard(t, newConfig(endpoint, &configMaps{}, func(c *Config) {
+		c.Reached = func(o *Outage) { reported <- o }
+		c.Direct = func(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			if _, isRead := request.(*etcdserverpb.RangeRequest); isRead {
+				cc = reader.ActiveConnection()
+			}
+			return cc.Invoke(ctx, method, request, reply, options...)
+		}
+	}))
+	g.Start(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { g.Run(ctx, clock.RealClock{}) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	client, err := g.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	kv := boundedKV{client.KV, g}
+	if _, err := kv.Get(ctx, "/a"); err != nil {
+		t.Fatal(err)
+	}
+
+	proxy.set(true)
+	t.Cleanup(func() { proxy.set(false) })
+	running.Go(func() {
+		// Until the outage is known.
+		for ctx.Err() == nil && g.Outage() == nil {
+			_, _ = kv.Get(ctx, "/a")
+		}
+	})
+	if outage := reported.next(t); outage == nil {
+		t.Error("reported the end of an outage that has not begun")
 	}
 }
 
