@@ -89,11 +89,11 @@ func (c *cache) hasRoom(size int) bool {
 	return c.bytes+overhead+size <= c.limit
 }
 
-// add keeps a copy of the encoded Website, if there is space and the Website is not known.
-func (c *cache) add(w *website.Website, format format, e *encodedWebsite) {
+// add keeps a copy of the encoded Website, if there is space, and reports whether it is there.
+func (c *cache) add(w *website.Website, format format, e *encodedWebsite) bool {
 	key, ok := keyOf(w, format)
 	if !ok {
-		return
+		return false
 	}
 	size := overhead + len(e.rest)
 	for _, set := range e.sets {
@@ -103,8 +103,11 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries[key] != nil || c.bytes+size > c.limit {
-		return
+	if c.entries[key] != nil {
+		return true
+	}
+	if c.bytes+size > c.limit {
+		return false
 	}
 	c.entries[key] = &cacheEntry{
 		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: slices.Clone(e.sets), offsets: slices.Clone(e.offsets)},
@@ -113,6 +116,7 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) {
 	}
 	c.bytes += size
 	runtime.AddCleanup(&w.ManagedFields[0], c.remove, key)
+	return true
 }
 
 // belongsTo reports whether the decoded Website has this set in memory.

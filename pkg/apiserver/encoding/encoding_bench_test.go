@@ -74,8 +74,7 @@ func newServedList(n int) *website.WebsiteList {
 // while the cache is full, and a single Website.
 func BenchmarkEncode(b *testing.B) {
 	stock, ours := newSerializers(b)
-	full := NewNegotiatedSerializer(stock)
-	full.(*negotiated).cache.limit = 0
+	full := newFullSerializer(stock)
 	single, list := newServed(0), newServedList(1000)
 	for name, object := range map[string]runtime.Object{"list": list, "single": &single} {
 		for _, version := range []schema.GroupVersion{v1beta1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion} {

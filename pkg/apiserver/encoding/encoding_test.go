@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +108,7 @@ func encoded(encoder runtime.Encoder, object runtime.Object) outcome {
 // version and media type.
 func TestSameBytes(t *testing.T) {
 	stock, ours := newSerializers(t)
+	full := newFullSerializer(stock)
 	next := newFuzzed(t)
 	for range 100 {
 		single := next()
@@ -123,9 +125,12 @@ func TestSameBytes(t *testing.T) {
 			for _, version := range versions {
 				for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf} {
 					want := encoded(encoderFor(t, stock, mediaType, version), object)
-					for _, from := range []string{"the object", "the cache"} {
-						if got := encoded(encoderFor(t, ours, mediaType, version), object); got != want {
-							t.Fatalf("%s in %s as %s from %s is\n%q, want\n%q", name, version, mediaType, from, got, want)
+					for _, from := range []struct {
+						name   string
+						codecs runtime.NegotiatedSerializer
+					}{{"the object", ours}, {"the cache", ours}, {"the object, with a full cache", full}} {
+						if got := encoded(encoderFor(t, from.codecs, mediaType, version), object); got != want {
+							t.Fatalf("%s in %s as %s from %s is\n%q, want\n%q", name, version, mediaType, from.name, got, want)
 						}
 					}
 				}
@@ -135,6 +140,52 @@ func TestSameBytes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// newFullSerializer returns one whose cache has no room.
+func newFullSerializer(stock runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
+	full := NewNegotiatedSerializer(stock)
+	full.(*negotiated).cache.limit = 0
+	return full
+}
+
+// heapAt notes the heap at the first large write.
+type heapAt struct{ bytes uint64 }
+
+func (h *heapAt) Write(p []byte) (int, error) {
+	if h.bytes == 0 && len(p) > 1<<10 {
+		h.bytes = heapInUse()
+	}
+	return len(p), nil
+}
+
+func heapInUse() uint64 {
+	goruntime.GC()
+	var stats goruntime.MemStats
+	goruntime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// TestLargeListIsNotInMemory: what the cache does not keep is encoded object by object.
+func TestLargeListIsNotInMemory(t *testing.T) {
+	stock, _ := newSerializers(t)
+	const objects, size = 256, 256 << 10
+	list := newServedList(objects)
+	large := strings.Repeat("x", size)
+	for i := range list.Items {
+		list.Items[i].Annotations = map[string]string{"example.com/large": large}
+	}
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		encoder := encoderFor(t, newFullSerializer(stock), mediaType, v1beta1.SchemeGroupVersion)
+		before, during := heapInUse(), &heapAt{}
+		if err := encoder.Encode(list, during); err != nil {
+			t.Fatal(err)
+		}
+		if grown := int64(during.bytes) - int64(before); during.bytes == 0 || grown > objects*size/4 {
+			t.Errorf("%s: %d MiB of heap more when the first of %d MiB is written", mediaType, grown>>20, objects*size>>20)
+		}
+	}
+	goruntime.KeepAlive(list)
 }
 
 func TestPrettyIsPretty(t *testing.T) {

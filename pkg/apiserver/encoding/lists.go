@@ -41,8 +41,9 @@ func (e *encodedWebsite) size() int {
 
 // versioned is a Website of a served version.
 type versioned interface {
-	// Marshal encodes it as protobuf.
+	// Marshal encodes it as protobuf, and Size is how many bytes that takes.
 	Marshal() ([]byte, error)
+	Size() int
 }
 
 // converter returns a Website in another version, and its managed fields. It is valid until the

@@ -42,23 +42,23 @@ func (e protobufListEncoder) EncodeWithAllocator(object runtime.Object, w io.Wri
 	return e.encodeList(list, version, convert, w)
 }
 
-// encodeList writes a list that is not empty. Its size precedes it, so all objects are encoded
-// before the first is written.
+// encodeList writes a list that is not empty. Its size precedes it, so each object is measured
+// before the first is written. One that the cache does not keep is encoded only when it is written: together
+// they may be as large as the store.
 func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter, w io.Writer) error {
 	meta, err := list.ListMeta.Marshal()
 	if err != nil {
 		return err
 	}
 	head := append(appendHeader(nil, metadataTag, len(meta)), meta...)
-	size, encoded := len(head), make([]*encodedWebsite, len(list.Items))
-	var header []byte
+	total, sizes, kept := len(head), make([]int, len(list.Items)), make([]*encodedWebsite, len(list.Items))
+	var buffer []byte
 	for i := range list.Items {
-		if encoded[i], err = e.website(&list.Items[i], format{version, runtime.ContentTypeProtobuf}, convert, e.encode); err != nil {
+		if kept[i], sizes[i], err = e.measure(&list.Items[i], format{version, runtime.ContentTypeProtobuf}, convert); err != nil {
 			return err
 		}
-		n := encoded[i].size()
-		header = appendHeader(header[:0], itemsTag, n)
-		size += len(header) + n
+		buffer = appendHeader(buffer[:0], itemsTag, sizes[i])
+		total += len(buffer) + sizes[i]
 	}
 
 	if _, err := w.Write(magic); err != nil {
@@ -66,12 +66,17 @@ func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schem
 	}
 	apiVersion, kind := version.WithKind("WebsiteList").ToAPIVersionAndKind()
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}}
-	_, err = unknown.MarshalToWriter(w, size, func(w io.Writer) (int, error) {
+	_, err = unknown.MarshalToWriter(w, total, func(w io.Writer) (int, error) {
 		written, err := w.Write(head)
-		for i := 0; i < len(encoded) && err == nil; i++ {
+		for i := 0; i < len(kept) && err == nil; i++ {
+			buffer = appendHeader(buffer[:0], itemsTag, sizes[i])
+			if kept[i] != nil {
+				buffer = kept[i].appendTo(buffer)
+			} else if buffer, err = appendEncoded(buffer, &list.Items[i], convert); err != nil {
+				return written, err
+			}
 			var n int
-			header = encoded[i].appendTo(appendHeader(header[:0], itemsTag, encoded[i].size()))
-			n, err = w.Write(header)
+			n, err = w.Write(buffer)
 			written += n
 		}
 		return written, err
@@ -79,18 +84,41 @@ func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schem
 	return err
 }
 
+// measure returns the size of an encoded Website, and the Website itself if the cache keeps it.
+func (e protobufListEncoder) measure(w *website.Website, format format, convert converter) (kept *encodedWebsite, size int, err error) {
+	if kept = e.cache.get(w, format); kept != nil {
+		return kept, kept.size(), nil
+	}
+	converted, managed, err := convert(w)
+	if err != nil {
+		return nil, 0, err
+	}
+	if size = converted.Size(); !e.cache.hasRoom(size) {
+		return nil, size, nil
+	}
+	raw, err := converted.Marshal()
+	if err != nil {
+		return nil, 0, err
+	}
+	if kept = separate(raw, *managed); !e.cache.add(w, format, kept) {
+		kept = nil
+	}
+	return kept, size, nil
+}
+
+// appendEncoded appends an encoded Website.
+func appendEncoded(b []byte, w *website.Website, convert converter) ([]byte, error) {
+	converted, _, err := convert(w)
+	if err != nil {
+		return b, err
+	}
+	raw, err := converted.Marshal()
+	return append(b, raw...), err
+}
+
 // appendHeader appends what precedes a member of a list.
 func appendHeader(b []byte, tag byte, size int) []byte {
 	return binary.AppendUvarint(append(b, tag), uint64(size))
-}
-
-// encode encodes a Website, and separates its sets of fields if the cache may keep the rest.
-func (e protobufListEncoder) encode(w versioned, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
-	raw, err := w.Marshal()
-	if err != nil || !e.cache.hasRoom(len(raw)) {
-		return &encodedWebsite{rest: raw}, err
-	}
-	return separate(raw, *managed), nil
 }
 
 // separate moves all but the sets of fields to the front. If the same bytes precede a set, they are
