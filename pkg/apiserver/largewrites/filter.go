@@ -37,6 +37,7 @@ type Limiter struct {
 	Size func(ctx context.Context, namespace, name string) int64
 
 	budget   *budget
+	bodies   *bodies
 	inFlight *semaphore.Weighted
 	patience time.Duration
 }
@@ -46,13 +47,14 @@ func NewLimiter() *Limiter {
 	return &Limiter{
 		Size:     func(context.Context, string, string) int64 { return 0 },
 		budget:   newBudget(clock.RealClock{}),
+		bodies:   newBodies(),
 		inFlight: semaphore.NewWeighted(inFlightBytes),
 		patience: defaultPatience,
 	}
 }
 
 // WithLimit answers large writes beyond the budget with 429 and Retry-After, before
-// their body is read.
+// they are processed.
 func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -61,51 +63,85 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 			handler.ServeHTTP(w, r)
 			return
 		}
-		bytes := l.bytes(r, info)
-		if bytes < minBytes {
-			handler.ServeHTTP(w, r)
-			return
+		release := func() {}
+		r, bytes, err := l.measure(r, info)
+		if err == nil && bytes >= minBytes {
+			r, release, err = l.admit(r, info.Namespace, bytes)
 		}
-		release, retryAfter := l.admit(r.Context(), info.Namespace, bytes)
-		if release == nil {
-			rejected()
+		if err != nil {
 			version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-			responsewriters.ErrorNegotiated(newRejection(info.Namespace, retryAfter), serializer, version, w, r)
+			responsewriters.ErrorNegotiated(err, serializer, version, w, r)
 			return
 		}
 		defer release()
-		admitted()
 		handler.ServeHTTP(w, r)
 	})
 }
 
-// bytes returns how large the write is: the request, or the Website that it changes. A
-// request that does not say how long it is may be as large as a Website.
-func (l *Limiter) bytes(r *http.Request, info *request.RequestInfo) int64 {
+// measure returns how large the write is: the request, or the Website that it changes. A
+// request that does not say how long it is may be as large as a Website, and so may what a JSON
+// patch makes. A short one is read to find out.
+func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Request, int64, error) {
 	bytes := r.ContentLength
 	if bytes < 0 {
 		bytes = validation.MaxBytes
 	}
+	if info.Verb == "patch" && isJSONPatch(r) {
+		isLarge := bytes >= minBytes
+		if !isLarge {
+			read, patch, err := withBody(r)
+			if err != nil {
+				return r, 0, err
+			}
+			r, isLarge = read, copies(patch)
+		}
+		if isLarge {
+			bytes = validation.MaxBytes
+		}
+	}
 	if info.Name != "" {
 		bytes = max(bytes, l.Size(r.Context(), info.Namespace, info.Name))
 	}
-	return min(bytes, validation.MaxBytes)
+	return r, min(bytes, validation.MaxBytes), nil
 }
 
-// admit waits for its turn. It returns nil if the write is rejected, and when it may be
-// tried again.
-func (l *Limiter) admit(ctx context.Context, namespace string, bytes int64) (release func(), retryAfter time.Duration) {
+// admit reads the body of a write, waits for its turn, and returns what to call at its end. It
+// returns an error for the client if the write is rejected. The body comes first: all others would
+// wait for a client that sends it slowly.
+func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (read *http.Request, release func(), err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), l.patience)
+	defer cancel()
+	releaseBody, err := l.bodies.acquire(ctx, namespace, bytes)
+	if err != nil {
+		rejected()
+		return r, nil, newRejection(namespace, l.patience)
+	}
+	if read, _, err = withBody(r); err != nil {
+		releaseBody()
+		return r, nil, err
+	}
+	retryAfter := l.enter(r.Context(), namespace, bytes)
+	if retryAfter > 0 {
+		releaseBody()
+		rejected()
+		return r, nil, newRejection(namespace, retryAfter)
+	}
+	admitted()
+	return read, func() { l.inFlight.Release(bytes); releaseBody() }, nil
+}
+
+// enter has a write processed, or returns when it may be tried again.
+func (l *Limiter) enter(ctx context.Context, namespace string, bytes int64) (retryAfter time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
 	if err := l.inFlight.Acquire(ctx, bytes); err != nil {
-		return nil, l.patience
+		return l.patience
 	}
-	if retryAfter := l.budget.take(namespace, bytes); retryAfter > 0 {
+	if retryAfter = l.budget.take(namespace, bytes); retryAfter > 0 {
 		l.inFlight.Release(bytes)
 		<-ctx.Done()
-		return nil, retryAfter
 	}
-	return func() { l.inFlight.Release(bytes) }, 0
+	return retryAfter
 }
 
 func newRejection(namespace string, retryAfter time.Duration) error {

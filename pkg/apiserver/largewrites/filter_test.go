@@ -2,6 +2,8 @@ package largewrites
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +21,21 @@ import (
 // write sends a write through a limiter whose namespace "full" has used its budget.
 func write(t *testing.T, verb, namespace, name, subresource string, length int64) *httptest.ResponseRecorder {
 	t.Helper()
+	l := newTestLimiter()
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+	r.ContentLength = length
+	recorder := serve(l, r, request.RequestInfo{Verb: verb, Namespace: namespace, Name: name, Subresource: subresource}, func(*http.Request) {})
+	if free := l.inFlight.TryAcquire(inFlightBytes); !free {
+		t.Error("the write is still counted as in flight")
+	}
+	if len(l.bodies.byNamespace) > 0 {
+		t.Error("the body is still counted")
+	}
+	return recorder
+}
+
+// newTestLimiter returns one whose namespace "full" has used its budget.
+func newTestLimiter() *Limiter {
 	l := NewLimiter()
 	l.patience = 10 * time.Millisecond
 	l.Size = func(_ context.Context, _, name string) int64 {
@@ -28,17 +45,15 @@ func write(t *testing.T, verb, namespace, name, subresource string, length int64
 		return minBytes - 1
 	}
 	exhaust(l.budget, "full")
-	handler := l.WithLimit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
-	r.ContentLength = length
-	ctx := request.WithRequestInfo(r.Context(), &request.RequestInfo{
-		IsResourceRequest: true, Verb: verb, APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites", Namespace: namespace, Name: name, Subresource: subresource,
-	})
+	return l
+}
+
+// serve sends a request through a limiter.
+func serve(l *Limiter, r *http.Request, info request.RequestInfo, handle func(*http.Request)) *httptest.ResponseRecorder {
+	handler := l.WithLimit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { handle(r) }), serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
+	info.IsResourceRequest, info.APIGroup, info.APIVersion, info.Resource = true, website.GroupName, "v1beta1", "websites"
 	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, r.WithContext(ctx))
-	if free := l.inFlight.TryAcquire(inFlightBytes); !free {
-		t.Error("the write is still counted as in flight")
-	}
+	handler.ServeHTTP(recorder, r.WithContext(request.WithRequestInfo(r.Context(), &info)))
 	return recorder
 }
 
@@ -74,5 +89,75 @@ func TestWithLimit(t *testing.T) {
 				t.Errorf("code %d with Retry-After %q", got.Code, got.Header().Get("Retry-After"))
 			}
 		})
+	}
+}
+
+// TestJSONPatches: one that copies makes a Website of any size, so it counts as the largest.
+func TestJSONPatches(t *testing.T) {
+	add := `{"op":"add","path":"/metadata/annotations/a","value":"copy"}`
+	tests := map[string]struct {
+		contentType, body string
+		want              int
+	}{
+		"without a copy":                 {"application/json-patch+json", `[` + add + `]`, http.StatusOK},
+		"with a copy":                    {"application/json-patch+json", `[` + add + `,{"op":"copy","from":"/metadata/annotations/a","path":"/metadata/annotations/b"}]`, http.StatusTooManyRequests},
+		"with a copy, escaped":           {"application/json-patch+json; charset=utf-8", `[{"op":"\u0063opy","from":"/spec","path":"/metadata"}]`, http.StatusTooManyRequests},
+		"with a copy and another \"OP\"": {"application/json-patch+json", `[{"op":"copy","OP":"add","from":"/spec","path":"/metadata"}]`, http.StatusTooManyRequests},
+		"large":                          {"application/json-patch+json", `[` + strings.Repeat(" ", minBytes) + add + `]`, http.StatusTooManyRequests},
+		"broken":                         {"application/json-patch+json", `[{"op":"copy"`, http.StatusOK},
+		"of another kind":                {"application/merge-patch+json", `{"op":"copy"}`, http.StatusOK},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(http.MethodPatch, "/", strings.NewReader(test.body))
+			r.Header.Set("Content-Type", test.contentType)
+			passed := ""
+			got := serve(newTestLimiter(), r, request.RequestInfo{Verb: "patch", Namespace: "full", Name: "small"}, func(r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				passed = string(body)
+			})
+			if got.Code != test.want {
+				t.Errorf("code = %d %s, want %d", got.Code, got.Body, test.want)
+			}
+			if got.Code == http.StatusOK && passed != test.body {
+				t.Errorf("the body is %q", passed)
+			}
+		})
+	}
+}
+
+// TestSlowBody: a client that does not send its body holds up its own namespace only.
+func TestSlowBody(t *testing.T) {
+	l := newTestLimiter()
+	slow, send := io.Pipe()
+	update := func(namespace string, body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPut, "/", body)
+		r.ContentLength = validation.MaxBytes
+		return serve(l, r, request.RequestInfo{Verb: "update", Namespace: namespace, Name: "large"}, func(*http.Request) {})
+	}
+	ended := make(chan int)
+	go func() { ended <- update("slow", slow).Code }()
+	if _, err := send.Write([]byte("{")); err != nil { // It is being read.
+		t.Fatal(err)
+	}
+	if got := update("other", strings.NewReader("{}")); got.Code != http.StatusOK {
+		t.Errorf("a write in another namespace: %d %s", got.Code, got.Body)
+	}
+	if got := update("slow", strings.NewReader("{}")); got.Code != http.StatusTooManyRequests {
+		t.Errorf("a write in the same namespace: %d %s", got.Code, got.Body)
+	}
+	send.CloseWithError(errors.New("the client is gone"))
+	if code := <-ended; code != http.StatusBadRequest {
+		t.Errorf("the slow write: %d", code)
+	}
+	if got := update("slow", strings.NewReader("{}")); got.Code != http.StatusOK {
+		t.Errorf("afterwards: %d %s", got.Code, got.Body)
+	}
+	if got := update("other", strings.NewReader(strings.Repeat(" ", maxBodyBytes+1))); got.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body that is too long: %d %s", got.Code, got.Body)
 	}
 }

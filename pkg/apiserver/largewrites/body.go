@@ -1,0 +1,90 @@
+package largewrites
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxBodyBytes is the longest body that API servers read.
+const maxBodyBytes = 3 << 20
+
+// withBody returns a request whose body is in memory. It returns an error for the client if there
+// is none, or a longer one than API servers read.
+func withBody(r *http.Request) (*http.Request, []byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
+	if err != nil {
+		return r, nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body of the request: %v", err))
+	}
+	if len(body) > maxBodyBytes {
+		return r, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
+	}
+	read := r.WithContext(r.Context())
+	read.Body = io.NopCloser(bytes.NewReader(body))
+	return read, body, nil
+}
+
+// isJSONPatch reports whether the body of a request is a JSON patch.
+func isJSONPatch(r *http.Request) bool {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && mediaType == string(types.JSONPatchType)
+}
+
+// copies reports whether a JSON patch repeats parts of the object, which makes it as large as
+// may be, however short the patch is. What cannot be read is rejected later.
+func copies(patch []byte) bool {
+	operations, err := jsonpatch.DecodePatch(patch)
+	return err == nil && slices.ContainsFunc(operations, func(operation jsonpatch.Operation) bool { return operation.Kind() == "copy" })
+}
+
+// bodies bounds how much of bodies is in memory for each namespace: a client that sends slowly
+// holds up only the namespace that it writes to.
+type bodies struct {
+	mu          sync.Mutex
+	byNamespace map[string]*namespaceBodies
+}
+
+// namespaceBodies are those of the writes of a namespace.
+type namespaceBodies struct {
+	bytes *semaphore.Weighted
+	// writes is how many use this one.
+	writes int
+}
+
+func newBodies() *bodies { return &bodies{byNamespace: map[string]*namespaceBodies{}} }
+
+// acquire waits until the body of a write may be read, and returns what to call once it is no
+// longer needed.
+func (b *bodies) acquire(ctx context.Context, namespace string, bytes int64) (release func(), err error) {
+	b.mu.Lock()
+	of := b.byNamespace[namespace]
+	if of == nil {
+		of = &namespaceBodies{bytes: semaphore.NewWeighted(inFlightBytes)}
+		b.byNamespace[namespace] = of
+	}
+	of.writes++
+	b.mu.Unlock()
+
+	leave := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if of.writes--; of.writes == 0 {
+			delete(b.byNamespace, namespace)
+		}
+	}
+	if err := of.bytes.Acquire(ctx, bytes); err != nil {
+		leave()
+		return nil, fmt.Errorf("waiting for other writes of namespace %s: %w", namespace, err)
+	}
+	return func() { of.bytes.Release(bytes); leave() }, nil
+}
