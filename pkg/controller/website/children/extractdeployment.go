@@ -21,10 +21,9 @@ var emptyDeployment = sync.OnceValues(func() (*typed.TypedValue, error) {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(&appsv1.Deployment{TypeMeta: typeMeta})
 })
 
-// extractDeployment is ExtractDeployment of client-go without its validation. That refuses a list
-// with two entries of one key, such as an environment variable that another client has set twice:
-// kube-apiserver accepts it, with a warning, and an apply mends it. What kube-apiserver
-// has accepted need not be validated again either, which takes a third of the time.
+// extractDeployment is ExtractDeployment of client-go for Deployments that kube-apiserver accepts, with
+// a warning, and that one does not: lists with two entries of one key, such as an environment variable that
+// another client has set twice. An apply mends them.
 func extractDeployment(deployment *appsv1.Deployment, fieldManager string) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	applied := &appsv1ac.DeploymentApplyConfiguration{}
 	if entry := appliedEntry(deployment, fieldManager); entry != nil && entry.FieldsV1 != nil {
@@ -54,8 +53,11 @@ func extractFields(deployment *appsv1.Deployment, fields *metav1.FieldsV1) (map[
 	if err != nil {
 		return nil, fmt.Errorf("reading a Deployment: %w", err)
 	}
-	extracted := typed.AsTypedUnvalidated(reflected, empty.Schema(), empty.TypeRef()).ExtractItems(set.Leaves())
+	typedDeployment, err := typed.AsTyped(reflected, empty.Schema(), empty.TypeRef(), typed.AllowDuplicates)
+	if err != nil {
+		return nil, fmt.Errorf("reading a Deployment by its schema: %w", err)
+	}
 	// None is nil, which is not a map.
-	members, _ := extracted.AsValue().Unstructured().(map[string]any)
+	members, _ := typedDeployment.ExtractItems(set.Leaves()).AsValue().Unstructured().(map[string]any)
 	return members, nil
 }
