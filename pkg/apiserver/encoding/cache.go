@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -28,8 +29,9 @@ const overhead = 256
 // and resourceVersion are not enough, as they repeat after a restore of etcd. What is no longer
 // in memory is removed from the cache, so it does not outlive the object in the watch cache.
 //
-// While the cache is full, nothing is added: lists read all Websites in turn, so the least
-// recently used is the next to be used.
+// The last version of a Website that was listed replaces another one: the watch cache has former versions
+// in memory until enough events have followed. While the cache is full, nothing else is added:
+// lists read all Websites in turn, so the least recently used is the next to be used.
 type cache struct {
 	limit int
 
@@ -45,12 +47,16 @@ type format struct {
 }
 
 type cacheKey struct {
-	decoded weak.Pointer[metav1.ManagedFieldsEntry]
-	format  format
+	uid    types.UID
+	format format
 }
+
+// identity tells a decoded Website apart.
+type identity = weak.Pointer[metav1.ManagedFieldsEntry]
 
 type cacheEntry struct {
 	encodedWebsite
+	decoded         identity
 	resourceVersion string
 	bytes           int
 }
@@ -59,43 +65,51 @@ func newCache(limit int) *cache {
 	return &cache{limit: limit, entries: map[cacheKey]*cacheEntry{}}
 }
 
-// keyOf returns false for a Website that cannot be identified.
-func keyOf(w *website.Website, format format) (cacheKey, bool) {
+// identify returns false for a Website that cannot be identified.
+func identify(w *website.Website) (identity, bool) {
 	if len(w.ManagedFields) == 0 {
-		return cacheKey{}, false
+		return identity{}, false
 	}
-	return cacheKey{weak.Make(&w.ManagedFields[0]), format}, true
+	return weak.Make(&w.ManagedFields[0]), true
 }
 
 // get returns the encoded Website, or nil.
 func (c *cache) get(w *website.Website, format format) *encodedWebsite {
-	key, ok := keyOf(w, format)
+	decoded, ok := identify(w)
 	if !ok {
 		return nil
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	entry := c.entries[key]
-	if entry == nil || entry.resourceVersion != w.ResourceVersion {
+	entry := c.entries[cacheKey{w.UID, format}]
+	if entry == nil || entry.decoded != decoded || entry.resourceVersion != w.ResourceVersion {
 		return nil
 	}
 	return &entry.encodedWebsite
 }
 
 // hasRoom reports whether an encoded Website of a size may be kept.
-func (c *cache) hasRoom(size int) bool {
+func (c *cache) hasRoom(w *website.Website, format format, size int) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.bytes+overhead+size <= c.limit
+	return c.bytesWithout(cacheKey{w.UID, format})+overhead+size <= c.limit
+}
+
+// bytesWithout returns the size of the cache without one entry.
+func (c *cache) bytesWithout(key cacheKey) int {
+	if entry := c.entries[key]; entry != nil {
+		return c.bytes - entry.bytes
+	}
+	return c.bytes
 }
 
 // add keeps a copy of the encoded Website, if there is space, and reports whether it is there.
 func (c *cache) add(w *website.Website, format format, e *encodedWebsite) bool {
-	key, ok := keyOf(w, format)
+	decoded, ok := identify(w)
 	if !ok {
 		return false
 	}
-	size := overhead + len(e.rest)
+	key, size := cacheKey{w.UID, format}, overhead+len(e.rest)
 	for _, set := range e.sets {
 		if !belongsTo(set, w) {
 			size += len(set)
@@ -103,19 +117,21 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries[key] != nil {
+	if entry := c.entries[key]; entry != nil && entry.decoded == decoded {
 		return true
 	}
-	if c.bytes+size > c.limit {
+	bytesThen := c.bytesWithout(key) + size
+	if bytesThen > c.limit {
 		return false
 	}
 	c.entries[key] = &cacheEntry{
 		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: slices.Clone(e.sets), offsets: slices.Clone(e.offsets)},
+		decoded:         decoded,
 		resourceVersion: w.ResourceVersion,
 		bytes:           size,
 	}
-	c.bytes += size
-	runtime.AddCleanup(&w.ManagedFields[0], c.remove, key)
+	c.bytes = bytesThen
+	runtime.AddCleanup(&w.ManagedFields[0], func(key cacheKey) { c.remove(key, decoded) }, key)
 	return true
 }
 
@@ -127,10 +143,11 @@ func belongsTo(set []byte, w *website.Website) bool {
 	})
 }
 
-func (c *cache) remove(key cacheKey) {
+// remove removes a Website that is no longer in memory, unless another version has replaced it.
+func (c *cache) remove(key cacheKey, decoded identity) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry := c.entries[key]; entry != nil {
+	if entry := c.entries[key]; entry != nil && entry.decoded == decoded {
 		c.bytes -= entry.bytes
 		delete(c.entries, key)
 	}

@@ -69,6 +69,27 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
+// TestCacheReplacesFormerVersions: what the watch cache keeps of the past takes no space.
+func TestCacheReplacesFormerVersions(t *testing.T) {
+	const size = 1000
+	c := newCache(size + overhead)
+	former, now, other := newServed(0), newServed(0), newServed(1)
+	now.ResourceVersion = "6000"
+	c.add(&former, formats[0], encodedAs(size))
+	if c.add(&other, formats[0], encodedAs(size)) || !c.hasRoom(&now, formats[0], size) {
+		t.Error("there is room for another Website, or none for another version of the same")
+	}
+	if !c.add(&now, formats[0], encodedAs(size-1)) || c.get(&now, formats[0]) == nil || c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead {
+		t.Errorf("the former version stays: %v, of %d bytes", c.entries, c.bytes)
+	}
+	// The former one leaves memory later.
+	decoded, _ := identify(&former)
+	c.remove(cacheKey{former.UID, formats[0]}, decoded)
+	if c.get(&now, formats[0]) == nil {
+		t.Error("with the former version, the last one was removed")
+	}
+}
+
 // TestCacheCountsItsOwnBytes: sets that the Website has in memory take no more space.
 func TestCacheCountsItsOwnBytes(t *testing.T) {
 	c := newCache(maxCached)
@@ -84,8 +105,9 @@ func TestCacheCountsItsOwnBytes(t *testing.T) {
 func TestCacheForgets(t *testing.T) {
 	_, ours := newSerializers(t)
 	c := ours.(*negotiated).cache
-	kept := newServedList(5)
-	for _, list := range []*website.WebsiteList{kept, newServedList(20)} {
+	kept, others := newServedList(5), newServedList(25)
+	others.Items = others.Items[len(kept.Items):]
+	for _, list := range []*website.WebsiteList{kept, others} {
 		for _, format := range formats {
 			encoded(encoderFor(t, ours, format.mediaType, format.version), list)
 		}

@@ -93,7 +93,7 @@ func (e protobufListEncoder) measure(w *website.Website, format format, convert 
 	if err != nil {
 		return nil, 0, err
 	}
-	if size = converted.Size(); !e.cache.hasRoom(size) {
+	if size = converted.Size(); !e.cache.hasRoom(w, format, size) {
 		return nil, size, nil
 	}
 	raw, err := converted.Marshal()
