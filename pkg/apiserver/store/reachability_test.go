@@ -286,8 +286,13 @@ func TestReadsOfAnEtcdThatCannotWrite(t *testing.T) {
 			_, _ = kv.Get(ctx, "/a")
 		}
 	})
+	frozen := time.Now()
 	if outage := reported.next(t); outage == nil {
 		t.Error("reported the end of an outage that has not begun")
+	}
+	// It takes three seconds, and 20 to 40 if reads count as answers.
+	if took := time.Since(frozen); took > 12*time.Second {
+		t.Errorf("the outage was found after %s", took)
 	}
 }
 
