@@ -2,7 +2,6 @@ package children
 
 import (
 	"fmt"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,14 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
-
-// emptyDeployment has the schema of Deployments.
-var emptyDeployment = sync.OnceValues(func() (*typed.TypedValue, error) {
-	typeMeta := metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"}
-	return applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(&appsv1.Deployment{TypeMeta: typeMeta})
-})
 
 // extractDeployment is ExtractDeployment of client-go for Deployments that kube-apiserver accepts, with
 // a warning, and that one does not: lists with two entries of one key, such as an environment variable that
@@ -41,19 +33,13 @@ func extractDeployment(deployment *appsv1.Deployment, fieldManager string) (*app
 
 // extractFields returns the fields of a Deployment that are in a set.
 func extractFields(deployment *appsv1.Deployment, fields *metav1.FieldsV1) (map[string]any, error) {
-	empty, err := emptyDeployment()
-	if err != nil {
-		return nil, fmt.Errorf("finding the schema of Deployments: %w", err)
-	}
 	set := &fieldpath.Set{}
 	if err := set.FromJSON(fields.GetRawReader()); err != nil {
 		return nil, fmt.Errorf("reading managed fields: %w", err)
 	}
-	reflected, err := value.NewValueReflect(deployment)
-	if err != nil {
-		return nil, fmt.Errorf("reading a Deployment: %w", err)
-	}
-	typedDeployment, err := typed.AsTyped(reflected, empty.Schema(), empty.TypeRef(), typed.AllowDuplicates)
+	withKind := *deployment
+	withKind.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	typedDeployment, err := applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(&withKind, typed.AllowDuplicates)
 	if err != nil {
 		return nil, fmt.Errorf("reading a Deployment by its schema: %w", err)
 	}
