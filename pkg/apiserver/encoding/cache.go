@@ -103,11 +103,11 @@ func (c *cache) bytesWithout(key cacheKey) int {
 	return c.bytes
 }
 
-// add keeps a copy of the encoded Website, if there is space, and reports whether it is there.
-func (c *cache) add(w *website.Website, format format, e *encodedWebsite) bool {
+// add keeps a copy of the encoded Website, and returns it, or nil if it is not kept.
+func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encodedWebsite {
 	decoded, ok := identify(w)
 	if !ok {
-		return false
+		return nil
 	}
 	key, size := cacheKey{w.UID, format}, overhead+len(e.rest)
 	for _, set := range e.sets {
@@ -118,21 +118,24 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if entry := c.entries[key]; entry != nil && entry.decoded == decoded {
-		return true
+		if entry.resourceVersion != w.ResourceVersion {
+			return nil // A copy that was changed is not what the watch cache has.
+		}
+		return &entry.encodedWebsite
 	}
 	bytesThen := c.bytesWithout(key) + size
 	if bytesThen > c.limit {
-		return false
+		return nil
 	}
-	c.entries[key] = &cacheEntry{
+	entry := &cacheEntry{
 		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: slices.Clone(e.sets), offsets: slices.Clone(e.offsets)},
 		decoded:         decoded,
 		resourceVersion: w.ResourceVersion,
 		bytes:           size,
 	}
-	c.bytes = bytesThen
+	c.entries[key], c.bytes = entry, bytesThen
 	runtime.AddCleanup(&w.ManagedFields[0], func(key cacheKey) { c.remove(key, decoded) }, key)
-	return true
+	return &entry.encodedWebsite
 }
 
 // belongsTo reports whether the decoded Website has this set in memory.

@@ -45,6 +45,9 @@ func TestCacheKnowsDecodedWebsites(t *testing.T) {
 			}
 		})
 	}
+	if got := c.add(&changed, formats[0], encodedAs(2)); got != nil {
+		t.Errorf("a changed copy is kept as %v", got)
+	}
 	c.add(&unmanaged, formats[0], encodedAs(1))
 	if len(c.entries) != 1 {
 		t.Errorf("%d entries, want 1: a Website without managed fields is not identified", len(c.entries))
@@ -76,10 +79,10 @@ func TestCacheReplacesFormerVersions(t *testing.T) {
 	former, now, other := newServed(0), newServed(0), newServed(1)
 	now.ResourceVersion = "6000"
 	c.add(&former, formats[0], encodedAs(size))
-	if c.add(&other, formats[0], encodedAs(size)) || !c.hasRoom(&now, formats[0], size) {
+	if c.add(&other, formats[0], encodedAs(size)) != nil || !c.hasRoom(&now, formats[0], size) {
 		t.Error("there is room for another Website, or none for another version of the same")
 	}
-	if !c.add(&now, formats[0], encodedAs(size-1)) || c.get(&now, formats[0]) == nil || c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead {
+	if c.add(&now, formats[0], encodedAs(size-1)) == nil || c.get(&now, formats[0]) == nil || c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead {
 		t.Errorf("the former version stays: %v, of %d bytes", c.entries, c.bytes)
 	}
 	// The former one leaves memory later.

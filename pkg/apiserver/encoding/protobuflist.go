@@ -100,10 +100,7 @@ func (e protobufListEncoder) measure(w *website.Website, format format, convert 
 	if err != nil {
 		return nil, 0, err
 	}
-	if kept = separate(raw, *managed); !e.cache.add(w, format, kept) {
-		kept = nil
-	}
-	return kept, size, nil
+	return e.cache.add(w, format, separate(raw, *managed)), size, nil
 }
 
 // appendEncoded appends an encoded Website.
