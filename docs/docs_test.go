@@ -90,6 +90,22 @@ func TestClaimsNameTheirTests(t *testing.T) {
 	}
 }
 
+// TestTablesHaveValues: a row of which only the name is left was meant to have numbers.
+func TestTablesHaveValues(t *testing.T) {
+	documents, err := filepath.Glob("*.md")
+	if err != nil || len(documents) == 0 {
+		t.Fatalf("documents = %v (%v), want some", documents, err)
+	}
+	for _, document := range append(documents, filepath.Join("..", "README.md")) {
+		for line := range strings.Lines(read(t, document)) {
+			_, values, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+			if strings.Contains(values, "–") && strings.Trim(values, "|– \n") == "" {
+				t.Errorf("%s: this row has no value: %s", document, line)
+			}
+		}
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -104,10 +104,28 @@ func (r *Report) markdown(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nCompare numbers of this run with each other, never with those of another run. See docs/performance.md.\n")
 	r.comparisonTable(w)
+	r.overviewTable(w)
 	for _, operation := range r.operations() {
 		r.operationTable(w, operation)
 	}
 	r.sizeTables(w)
+}
+
+// overviewTable has all that was measured on one page. docs/performance.md shows some of its
+// columns.
+func (r *Report) overviewTable(w io.Writer) {
+	fmt.Fprintf(w, "\n## CPU time of all servers for each operation, and the median time in brackets, in ms\n\n| | %s |\n|---|%s\n", strings.Join(r.Targets, " | "), strings.Repeat("--:|", len(r.Targets)))
+	for _, operation := range r.operations() {
+		fmt.Fprintf(w, "| %s |", operation)
+		for _, target := range r.Targets {
+			cell := "–"
+			if m := r.find(operation, target); m != nil {
+				cell = fmt.Sprintf("%s (%s)", measure.Number(m.CPUMillis), measure.Number(m.MedianMillis))
+			}
+			fmt.Fprintf(w, " %s |", cell)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 func (r *Report) operationTable(w io.Writer, operation string) {

@@ -52,6 +52,7 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"**The machine was busy**: its load average was 3.0",
 		"| v1beta1 <proxied> JSON | 0.00 | 5.00 | 0.00 | 1.00 | 6.00 | etcd 1.00 | 0 | 0.50 | 0.25 |",
+		"| list 10 | 6.00 (5.00) | 24.0 (10.0) |\n| create | 0.00 (1.00) | – |",
 		"| v1beta1 <proxied> JSON | 3000 |",
 		"| websites | 10 | 1234 | website-apiserver 5 MiB |",
 		"| 1 | 1 MiB (2 MiB) |",
