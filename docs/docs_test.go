@@ -19,11 +19,7 @@ var (
 
 // TestLinks follows the links of every document to files, headings and tests.
 func TestLinks(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	if err != nil || len(documents) == 0 {
-		t.Fatalf("documents = %v (%v), want some", documents, err)
-	}
-	for _, document := range append(documents, filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md"), filepath.Join("..", "SECURITY.md"), filepath.Join("..", "CHANGELOG.md")) {
+	for _, document := range documents(t) {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			text := read(t, document)
 			for _, match := range link.FindAllStringSubmatch(text, -1) {
@@ -92,11 +88,7 @@ func TestClaimsNameTheirTests(t *testing.T) {
 
 // TestTablesHaveValues: a row of which only the name is left was meant to have numbers.
 func TestTablesHaveValues(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	if err != nil || len(documents) == 0 {
-		t.Fatalf("documents = %v (%v), want some", documents, err)
-	}
-	for _, document := range append(documents, filepath.Join("..", "README.md")) {
+	for _, document := range documents(t) {
 		for line := range strings.Lines(read(t, document)) {
 			_, values, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
 			if strings.Contains(values, "–") && strings.Trim(values, "|– \n") == "" {
@@ -104,6 +96,16 @@ func TestTablesHaveValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// documents returns the files of the documents here and of those at the root.
+func documents(t *testing.T) []string {
+	t.Helper()
+	here, err := filepath.Glob("*.md")
+	if err != nil || len(here) == 0 {
+		t.Fatalf("documents = %v (%v), want some", here, err)
+	}
+	return append(here, filepath.Join("..", "README.md"), filepath.Join("..", "CONTRIBUTING.md"), filepath.Join("..", "SECURITY.md"), filepath.Join("..", "CHANGELOG.md"))
 }
 
 func read(t *testing.T, file string) string {
