@@ -46,31 +46,31 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 		return nil, err
 	}
 	deployments := newDeployments(kube, informers, owners)
-	agentConfigMaps := newKind("ConfigMap", owners, core.ConfigMaps().Informer().GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
+	agentConfigMaps := newKind("ConfigMap", owners, core.ConfigMaps().Informer().GetStore(), kube.CoreV1().ConfigMaps, extractConfigMap)
 	agentConfigMaps.digest = digestOfConfigMap
 	return &Children{
 		ConfigMaps:      configMaps,
 		AgentConfigMaps: agentConfigMaps,
 		Deployments:     deployments,
 		Takeover:        &Takeover{deployments: deployments, kube: kube},
-		Services:        newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services, corev1ac.ExtractService),
+		Services:        newKind("Service", owners, core.Services().Informer().GetStore(), kube.CoreV1().Services, extractService),
 		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer().GetStore(),
-			kube.PolicyV1().PodDisruptionBudgets, policyv1ac.ExtractPodDisruptionBudget),
+			kube.PolicyV1().PodDisruptionBudgets, extractPodDisruptionBudget),
 	}, nil
 }
 
 // AddRoutes adds the children that route hosts. Without it there are none.
 func (c *Children) AddRoutes(kube kubernetes.Interface, gateway gatewayclient.Interface, stores RouteStores, owners Owners) {
 	api := gateway.GatewayV1()
-	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, gatewayv1ac.ExtractHTTPRoute), stores.HTTPRoutes)
-	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, gatewayv1ac.ExtractListenerSet), stores.ListenerSets)
-	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, networkingv1ac.ExtractIngress), stores.Ingresses)
+	c.HTTPRoutes = newSeveral(newKind("HTTPRoute", owners, stores.HTTPRoutes, api.HTTPRoutes, extractHTTPRoute), stores.HTTPRoutes)
+	c.ListenerSets = newSeveral(newKind("ListenerSet", owners, stores.ListenerSets, api.ListenerSets, extractListenerSet), stores.ListenerSets)
+	c.Ingresses = newSeveral(newKind("Ingress", owners, stores.Ingresses, kube.NetworkingV1().Ingresses, extractIngress), stores.Ingresses)
 }
 
 // AddPreviews adds the Websites that are previews. Their cache is that of all Websites, and
 // its indexer has ByOwner.
 func (c *Children) AddPreviews(written cache.MutationCache, indexer cache.Indexer, owners Owners) {
-	previews := newKind("Website", owners, indexer, owners.Live.Websites, websitev1beta1ac.ExtractWebsite)
+	previews := newKind("Website", owners, indexer, owners.Live.Websites, extractWebsite)
 	// What is written of their status counts as well.
 	previews.cache = written
 	previews.otherwise = "rename the branch"

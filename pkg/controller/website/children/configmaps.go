@@ -62,7 +62,7 @@ func newConfigMaps(kube kubernetes.Interface, informers kubeinformers.SharedInfo
 	}}); err != nil {
 		return nil, fmt.Errorf("indexing ReplicaSets: %w", err)
 	}
-	kind := newKind("ConfigMap", owners, configMaps.GetStore(), kube.CoreV1().ConfigMaps, corev1ac.ExtractConfigMap)
+	kind := newKind("ConfigMap", owners, configMaps.GetStore(), kube.CoreV1().ConfigMaps, extractConfigMap)
 	kind.digest = digestOfConfigMap
 	return &ConfigMaps{Kind: kind, kube: kube, index: configMaps.GetIndexer(), replicaSets: replicaSets.GetIndexer()}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,9 +72,7 @@ func digestOfDeployment(configuration *appsv1ac.DeploymentApplyConfiguration) (d
 
 // digestOfConfigMap is digestOf for a ConfigMap.
 func digestOfConfigMap(configuration *corev1ac.ConfigMapApplyConfiguration) (digest Digest, err error) {
-	if digest.Content, err = hash(configuration.Data); err != nil {
-		return digest, err
-	}
+	digest.Content = hashData(configuration.Data)
 	rest := *configuration
 	rest.Data = nil
 	digest.Rest, err = hash(withGeneration(&rest, 0))
@@ -88,6 +88,17 @@ func hash(value any) (string, error) {
 	}
 	sum := sha256.Sum256(data)
 	return base64.RawStdEncoding.EncodeToString(sum[:]), nil
+}
+
+// hashData is hash for the data of a ConfigMap, which may be large and have many quotes.
+func hashData(data map[string]string) string {
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		for _, part := range []string{key, data[key]} {
+			fmt.Fprintf(sum, "%d:%s", len(part), part)
+		}
+	}
+	return base64.RawStdEncoding.EncodeToString(sum.Sum(nil))
 }
 
 // Applied returns the digest of what the controller applied of a child.

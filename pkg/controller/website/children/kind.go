@@ -35,7 +35,13 @@ type Object interface {
 
 // ApplyConfiguration is a child as the controller wants it.
 type ApplyConfiguration[A any] interface {
+	GetKind() *string
+	GetAPIVersion() *string
 	GetName() *string
+	WithKind(string) A
+	WithAPIVersion(string) A
+	WithName(string) A
+	WithNamespace(string) A
 	WithUID(types.UID) A
 	WithResourceVersion(string) A
 	WithAnnotations(map[string]string) A

@@ -8,17 +8,12 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
-	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
 // Trim keeps of a child, for the cache, what is read of it. Of managed fields that is only
@@ -36,28 +31,28 @@ func Trim(child any) {
 			}
 		}
 	case *corev1.ConfigMap:
-		if keepDigest(child, corev1ac.ExtractConfigMap, digestOfConfigMap) {
+		if keepDigest(child, extractConfigMap, digestOfConfigMap) {
 			trimMetadata(child)
 			trimData(child)
 		}
 	case *corev1.Service:
-		if keepDigest(child, corev1ac.ExtractService, digestOf) {
+		if keepDigest(child, extractService, digestOf) {
 			trimMetadata(child)
 			child.Spec.Selector = InternKeys(child.Spec.Selector)
 		}
 	case *policyv1.PodDisruptionBudget:
-		if keepDigest(child, policyv1ac.ExtractPodDisruptionBudget, digestOf) {
+		if keepDigest(child, extractPodDisruptionBudget, digestOf) {
 			trimMetadata(child)
 		}
 	case *networkingv1.Ingress:
-		keepDigest(child, networkingv1ac.ExtractIngress, digestOf)
+		keepDigest(child, extractIngress, digestOf)
 	case *gatewayv1.HTTPRoute:
-		keepDigest(child, gatewayv1ac.ExtractHTTPRoute, digestOf)
+		keepDigest(child, extractHTTPRoute, digestOf)
 	case *gatewayv1.ListenerSet:
-		keepDigest(child, gatewayv1ac.ExtractListenerSet, digestOf)
+		keepDigest(child, extractListenerSet, digestOf)
 	case *v1beta1.Website:
 		// A preview is also a Website of its own.
-		keepDigest(child, websitev1beta1ac.ExtractWebsite, digestOf)
+		keepDigest(child, extractWebsite, digestOf)
 	}
 }
 

@@ -199,8 +199,8 @@ func TestTrimForged(t *testing.T) {
 	}
 }
 
-// TestTrimWithoutSchema keeps what cannot be extracted, for the reconciliation to report.
-func TestTrimWithoutSchema(t *testing.T) {
+// TestTrimUnreadable keeps what cannot be extracted, for the reconciliation to report.
+func TestTrimUnreadable(t *testing.T) {
 	broken := newDeployment(func(d *appsv1.Deployment) {
 		d.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":[]}`)
 	})
@@ -224,7 +224,7 @@ func TestTrimServices(t *testing.T) {
 			Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1", Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP, NodePort: port}}},
 		}
 	}
-	kind := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", extract: corev1ac.ExtractService, digest: digestOf[*corev1ac.ServiceApplyConfiguration]}
+	kind := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", extract: extractService, digest: digestOf[*corev1ac.ServiceApplyConfiguration]}
 	digest := func(service *corev1.Service) Digest {
 		t.Helper()
 		Trim(service)

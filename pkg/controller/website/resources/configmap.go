@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/lru"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -41,9 +42,22 @@ func configFiles(nginxConfig string) map[string]string {
 	}
 }
 
+// configHashes are those of the last configurations, by what is quicker to compute. Sites of
+// one spec have one configuration.
+var configHashes = lru.New(1000)
+
 // configHash names configFiles.
 func configHash(nginxConfig string) string {
-	files := configFiles(nginxConfig)
+	key := sha256.Sum256([]byte(nginxConfig))
+	if known, ok := configHashes.Get(key); ok {
+		return known.(string)
+	}
+	hash := hashFiles(configFiles(nginxConfig))
+	configHashes.Add(key, hash)
+	return hash
+}
+
+func hashFiles(files map[string]string) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(sum, "%q %q\n", name, files[name])
