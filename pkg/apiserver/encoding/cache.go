@@ -14,9 +14,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// maxCached is the size of the cache in bytes: 10,000 Websites with most fields and a status in
-// both versions.
-const maxCached = 48 << 20
+// maxCached is the size of the cache in bytes: 10,000 Websites with most fields and a status, as JSON
+// and as protobuf in both versions.
+const maxCached = 80 << 20
 
 // overhead is about what an entry takes beside the encoded Website.
 const overhead = 256
