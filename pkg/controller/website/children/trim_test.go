@@ -12,7 +12,9 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	websitev1beta1ac "github.com/kubesites/website-apiserver/pkg/generated/applyconfiguration/website/v1beta1"
 )
 
 const commit = "0123456789012345678901234567890123456789"
@@ -210,6 +212,37 @@ func TestTrimUnreadable(t *testing.T) {
 	}
 	if _, p := deployments().Applied(broken); problem.ResultOf(p) != problem.Failure {
 		t.Errorf("%v, want an error", p)
+	}
+}
+
+// TestTrimPreview: the path of a header is part of its key, and is stored only if it was set.
+func TestTrimPreview(t *testing.T) {
+	header := func(name string) *websitev1beta1ac.ResponseHeaderApplyConfiguration {
+		return websitev1beta1ac.ResponseHeader().WithName(name).WithValue("1")
+	}
+	wanted := func(headers ...*websitev1beta1ac.ResponseHeaderApplyConfiguration) Digest {
+		t.Helper()
+		digest, err := digestOf(websitev1beta1ac.Website("site", "default").WithSpec(websitev1beta1ac.WebsiteSpec().WithServing(websitev1beta1ac.WebsiteServing().WithHeaders(headers...))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	preview := &v1beta1.Website{
+		ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default", Annotations: map[string]string{GenerationAnnotation: "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation + `":{}}},"f:spec":{"f:serving":{"f:headers":{
+				"k:{\"name\":\"A\",\"path\":\"/\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"B\",\"path\":\"/b\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}}}}}`),
+		}}},
+		Spec: v1beta1.WebsiteSpec{Serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "A", Value: "1"}, {Name: "B", Path: "/b", Value: "1"}, {Name: "C", Value: "of another"}}}},
+	}
+	Trim(preview)
+	applied, ok := keptDigest(preview)
+	if want := wanted(header("A"), header("B").WithPath("/b")); !ok || applied != want {
+		t.Errorf("applied is %+v (%t), want %+v", applied, ok, want)
+	}
+	if applied == wanted(header("B").WithPath("/b")) {
+		t.Error("a header that is no longer wanted is not seen")
 	}
 }
 
