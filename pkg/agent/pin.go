@@ -49,6 +49,8 @@ type pinFetch struct {
 	// notBefore is when a fetch that has failed may be tried again, after a back-off.
 	notBefore time.Time
 	backoff   time.Duration
+	// unpublishedAt is when the release of a commit could not be published.
+	unpublishedAt time.Time
 }
 
 type fetchedCommit struct {
@@ -166,7 +168,13 @@ func (a *Agent) followPin(ctx context.Context, commit string) {
 	case a.Releases.Current() == commit:
 		a.notePin(ctx, commit, nil)
 	case a.Releases.Has(commit):
-		a.notePin(ctx, commit, a.publish(ctx, commit, ""))
+		if now := a.Clock.Now(); now.Sub(a.fetch.unpublishedAt) >= retryInterval {
+			err := a.publish(ctx, commit, "")
+			if err != nil {
+				a.fetch.unpublishedAt = now
+			}
+			a.notePin(ctx, commit, err)
+		}
 	case a.fetch.commit == "" && !a.Clock.Now().Before(a.fetch.notBefore):
 		a.startFetch(ctx, commit)
 	}
@@ -189,7 +197,7 @@ func (a *Agent) startFetch(ctx context.Context, commit string) {
 func (a *Agent) takeFetched(ctx context.Context, pin string) {
 	if a.fetch.pin != pin {
 		// What has failed before was of another commit.
-		a.fetch.pin, a.fetch.notBefore, a.fetch.backoff = pin, time.Time{}, 0
+		a.fetch.pin, a.fetch.notBefore, a.fetch.backoff, a.fetch.unpublishedAt = pin, time.Time{}, 0, time.Time{}
 	}
 	commit := a.fetch.commit
 	if commit == "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -21,6 +22,8 @@ const (
 	aboutTimeout = 5 * time.Second
 	// maxSubject and maxAuthor are the most bytes of it that are kept.
 	maxSubject, maxAuthor = 200, 100
+	// maxSaid is the most that is read of it: not all can be shown.
+	maxSaid = 4096
 )
 
 // About is what a commit says about itself.
@@ -47,12 +50,22 @@ func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit
 func (s *Store) keepAbout(ctx context.Context, repository, commit string) error {
 	ctx, cancel := context.WithTimeout(ctx, aboutTimeout)
 	defer cancel()
-	output, err := exec.CommandContext(ctx, "git", "-C", repository, "log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8",
-		"--format=%s%x00%an", commit, "--").Output()
+	command := exec.CommandContext(ctx, "git", "-C", repository, "log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8",
+		"--format=%an%x00%s", commit, "--")
+	output, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
 	if err != nil {
 		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
 	}
-	subject, author, _ := strings.Cut(strings.TrimSuffix(string(output), "\n"), "\x00")
+	// Anyone who may push can write a line of any length.
+	said, readErr := io.ReadAll(io.LimitReader(output, maxSaid))
+	_, _ = io.Copy(io.Discard, output)
+	if err := errors.Join(command.Wait(), readErr); err != nil {
+		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
+	}
+	author, subject, _ := strings.Cut(strings.TrimSuffix(string(said), "\n"), "\x00")
 	data, err := json.Marshal(About{Subject: printable(subject, maxSubject), Author: printable(author, maxAuthor)})
 	if err != nil {
 		return fmt.Errorf("encoding the message of commit %s: %w", commit, err)

@@ -88,6 +88,9 @@ func (t *tree) resolve(link string) (string, error) {
 		}
 		path := filepath.Join(append(slices.Clone(done), name)...)
 		info, err := os.Lstat(filepath.Join(t.source, path))
+		if errors.Is(err, fs.ErrNotExist) {
+			t.nowhere = append(t.nowhere, path)
+		}
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(rest) > 0 && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
 			return "", errRefused
 		}

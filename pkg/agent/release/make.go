@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // ErrPathNotFound is a commit without the published directory.
@@ -76,6 +78,8 @@ type tree struct {
 	made           Made
 	// viaLinks is the number of files and directories that are there because of a link.
 	viaLinks int
+	// links are those of the worktree, and nowhere is where they lead to if nothing is there.
+	links, nowhere []string
 }
 
 func (t *tree) copy(ctx context.Context) error {
@@ -121,7 +125,13 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 				err = t.directory(ctx, source, target, active)
 			}
 		case fs.ModeSymlink:
+			t.links = append(t.links, source)
 			err = t.link(ctx, source, target, active)
+		}
+		if viaLink := len(active) > 0 || entry.Type() == fs.ModeSymlink; viaLink && errors.Is(err, syscall.ENAMETOOLONG) {
+			// No file of the repository has such a name, but what a link says may be any text.
+			t.made.RefusedLinks++
+			continue
 		}
 		if err != nil {
 			return err
@@ -176,8 +186,10 @@ func (t *tree) verify(ctx context.Context, repository, commit string) error {
 	return missing
 }
 
-// missing returns an error if a file that git lists is not in the release.
+// missing returns an error if a file that git lists is not in the release, or a link or that to which
+// one leads was not in the worktree.
 func (t *tree) missing(listed io.Reader) error {
+	links, nowhere := sets.New(t.links...), sets.New(t.nowhere...)
 	entries := bufio.NewReader(listed)
 	for {
 		entry, err := entries.ReadString(0)
@@ -188,11 +200,19 @@ func (t *tree) missing(listed io.Reader) error {
 			return fmt.Errorf("listing the files of the commit: %w", err)
 		}
 		attributes, name, _ := strings.Cut(strings.TrimSuffix(entry, "\x00"), "\t")
-		// Links may be refused, and submodules be off.
-		if !strings.HasPrefix(attributes, "100") {
-			continue
+		lacking := false
+		switch mode, _, _ := strings.Cut(attributes, " "); {
+		case strings.HasPrefix(mode, "100"):
+			info, err := os.Lstat(filepath.Join(t.target, name))
+			lacking = err != nil || !info.Mode().IsRegular()
+		case mode == "120000":
+			lacking = !links.Has(name)
 		}
-		if info, err := os.Lstat(filepath.Join(t.target, name)); err != nil || !info.Mode().IsRegular() {
+		// Links may be refused, and submodules be off.
+		for path := name; !lacking && len(nowhere) > 0 && path != "."; path = filepath.Dir(path) {
+			lacking = nowhere.Has(path)
+		}
+		if lacking {
 			return fmt.Errorf("the worktree is incomplete: it lacks %q", name)
 		}
 	}
