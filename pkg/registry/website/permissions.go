@@ -58,7 +58,7 @@ func (p permission) String() string {
 // empty on creation. Unchanged values require nothing.
 func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules FieldRules) []permission {
 	var required []permission
-	for _, r := range changedReferences(&w.Spec, before) {
+	for _, r := range changedReferences(w, before) {
 		required = append(required, permission{path: r.path, verb: "get", resource: r.resource, name: r.name})
 	}
 	onWebsite := func(verb string, path ...string) {

@@ -28,6 +28,14 @@ func TestRequiredPermissions(t *testing.T) {
 		}
 	}
 	private := func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "key"} }
+	pinned := func(commit string) tweak {
+		return func(w *website.Website) {
+			private(w)
+			w.Spec.Pin = commit
+			w.Status.Commit, w.Status.History = "a", []website.WebsiteRelease{{Commit: "a"}, {Commit: "b"}}
+		}
+	}
+	tls := func(w *website.Website) { w.Spec.TLS.SecretRef = &website.SecretReference{Name: "tls"} }
 	certified := func(r website.CAReference) tweak {
 		return func(w *website.Website) { w.Spec.Source.CARef = &r }
 	}
@@ -58,7 +66,17 @@ func TestRequiredPermissions(t *testing.T) {
 			certified(website.CAReference{SecretName: "ca", Key: "k"})(w)
 			w.Spec.Source.Repository = "https://other/x"
 		}},
-		"CA removed":                   {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(*website.Website) {}},
+		"CA removed":                       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(*website.Website) {}},
+		"a pin, of what was not published": {old: private, updated: pinned("c"), want: []string{get}},
+		"a pin, of the history":            {old: private, updated: pinned("b")},
+		"a pin, of what is served":         {old: private, updated: pinned("a")},
+		"a pin removed":                    {old: pinned("c"), updated: private},
+		"a pin unchanged":                  {old: pinned("c"), updated: pinned("c")},
+		"a pin without credentials":        {updated: func(w *website.Website) { w.Spec.Pin = "c" }},
+		"previews in another domain": {old: tls, updated: func(w *website.Website) {
+			tls(w)
+			w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, Domain: "example.com"}
+		}, want: []string{"get secrets tls for spec.tls.secretRef", "create websites  for spec.previews"}, anyHost: true},
 		"unchanged":                    {old: all, updated: all},
 		"content changed":              {old: all, updated: func(w *website.Website) { all(w); w.Spec.Source.Path = "docs"; w.Spec.Replicas = ptr.To[int32](5) }},
 		"becomes LoadBalancer":         {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},

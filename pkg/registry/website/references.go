@@ -1,6 +1,8 @@
 package website
 
 import (
+	"slices"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,6 +42,8 @@ type gitRecipients struct {
 type certificateRecipients struct {
 	Hosts   []string
 	Routing website.WebsiteRouting
+	// Previews is the domain of the hosts of previews, or nil without previews.
+	Previews *string
 }
 
 // referencesOf lists the objects that a spec refers to. Every field that has others use
@@ -66,11 +70,15 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 		references = append(references, reference)
 	}
 	if spec.TLS.SecretRef != nil {
+		recipients := certificateRecipients{Hosts: spec.Hosts, Routing: spec.Routing}
+		if spec.Previews != nil {
+			recipients.Previews = &spec.Previews.Domain
+		}
 		references = append(references, objectReference{
 			resource:   secrets,
 			name:       spec.TLS.SecretRef.Name,
 			path:       field.NewPath("spec", "tls", "secretRef"),
-			recipients: certificateRecipients{Hosts: spec.Hosts, Routing: spec.Routing},
+			recipients: recipients,
 		})
 	}
 	references = appendUsers(references, spec.Access.BasicAuthRef, field.NewPath("spec", "access", "basicAuthRef"))
@@ -90,9 +98,10 @@ func appendUsers(references []objectReference, secret *website.SecretReference, 
 	return append(references, objectReference{resource: secrets, name: secret.Name, path: path})
 }
 
-// changedReferences lists the references of spec that old, which is empty on
+// changedReferences lists the references of a Website that old, which is empty on
 // creation, does not have with the same recipients.
-func changedReferences(spec, old *website.WebsiteSpec) []objectReference {
+func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectReference {
+	spec := &w.Spec
 	known := map[string]objectReference{}
 	for _, r := range referencesOf(old) {
 		known[r.path.String()] = r
@@ -100,9 +109,17 @@ func changedReferences(spec, old *website.WebsiteSpec) []objectReference {
 	var changed []objectReference
 	for _, r := range referencesOf(spec) {
 		before, found := known[r.path.String()]
-		if !found || before.resource != r.resource || before.name != r.name || !apiequality.Semantic.DeepEqual(before.recipients, r.recipients) {
+		_, isGit := r.recipients.(gitRecipients)
+		if !found || isGit && fetchesPin(w, old) || before.resource != r.resource || before.name != r.name || !apiequality.Semantic.DeepEqual(before.recipients, r.recipients) {
 			changed = append(changed, r)
 		}
 	}
 	return changed
+}
+
+// fetchesPin reports whether a commit is pinned that was not published before: it is fetched as a
+// reference is, and so are its submodules.
+func fetchesPin(w *website.Website, old *website.WebsiteSpec) bool {
+	wasPublished := func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.Pin }
+	return w.Spec.Pin != "" && w.Spec.Pin != old.Pin && w.Spec.Pin != w.Status.Commit && !slices.ContainsFunc(w.Status.History, wasPublished)
 }

@@ -106,6 +106,12 @@ var carriedFields = []struct {
 	{"spec.service", func(s *website.WebsiteSpec) any { return s.Service }},
 	{"spec.resources", func(s *website.WebsiteSpec) any { return s.Resources }},
 	{"spec.scheduling", func(s *website.WebsiteSpec) any { return s.Scheduling }},
+	{"spec.hosts", func(s *website.WebsiteSpec) any { return s.Hosts }},
+	{"spec.redirectToCanonical", func(s *website.WebsiteSpec) any { return s.RedirectToCanonical }},
+	{"spec.routing", func(s *website.WebsiteSpec) any { return s.Routing }},
+	{"spec.tls", func(s *website.WebsiteSpec) any { return s.TLS }},
+	{"spec.access", func(s *website.WebsiteSpec) any { return s.Access }},
+	{"spec.previews", func(s *website.WebsiteSpec) any { return s.Previews }},
 }
 
 // annotationWarnings warns of an annotation that changes stored fields, because a

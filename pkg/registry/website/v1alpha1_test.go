@@ -2,16 +2,20 @@ package website
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // withBetaFields sets fields that v1alpha1 lacks, and their managers.
@@ -157,5 +161,29 @@ func TestUpdateWithoutDeploymentName(t *testing.T) {
 				t.Errorf("error = %v, want %s", err, want)
 			}
 		})
+	}
+}
+
+// TestCarriedFields: a warning names each field of the spec that v1alpha1 lacks.
+func TestCarriedFields(t *testing.T) {
+	known := sets.New[string]()
+	for _, f := range carriedFields {
+		known.Insert(f.path)
+	}
+	names := func(of reflect.Type) (names []string) {
+		for field := range of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+		return names
+	}
+	alpha := names(reflect.TypeFor[v1alpha1.WebsiteSpec]())
+	for prefix, of := range map[string]reflect.Type{"spec.": reflect.TypeFor[v1beta1.WebsiteSpec](), "spec.source.": reflect.TypeFor[v1beta1.WebsiteSource]()} {
+		for _, name := range names(of) {
+			// The repository has another name in v1alpha1.
+			if isOurs := name == "source" || name == "repository" || prefix == "spec." && slices.Contains(alpha, name); isOurs == known.Has(prefix+name) {
+				t.Errorf("%s%s: listed %t", prefix, name, !isOurs)
+			}
+		}
 	}
 }

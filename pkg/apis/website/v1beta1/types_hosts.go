@@ -52,8 +52,8 @@ type GatewayReference struct {
 // issuerRef. With either, requests by http are redirected to https.
 type WebsiteTLS struct {
 	// secretRef names the Secret of type kubernetes.io/tls with the certificate of
-	// all hosts. Setting it, or changing hosts or routing while it is set, requires
-	// get on the Secret. Defaults to none.
+	// all hosts. Setting it, or changing hosts, routing or the domain of previews
+	// while it is set, requires get on the Secret. Defaults to none.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -63,11 +65,35 @@ func syncCommit(name string, body []byte) (string, error) {
 	return commit, nil
 }
 
-// rollbackCommit returns the commit that a body asks for; empty for the default. It
-// rejects what it does not know, since a misspelt commit would roll back to another one.
-func rollbackCommit(name string, body []byte) (string, error) {
+// rollbackRequest is what a body asks for.
+type rollbackRequest struct {
+	// commit is empty for the default.
+	commit string
+	// uid and resourceVersion are those that the Website must have, or empty.
+	uid             types.UID
+	resourceVersion string
+}
+
+// check returns a conflict if a Website is not the one that the request is about.
+func (r rollbackRequest) check(w *website.Website) error {
+	for _, wanted := range []struct{ what, given, stored string }{
+		{"UID", string(r.uid), string(w.UID)}, {"resourceVersion", r.resourceVersion, w.ResourceVersion},
+	} {
+		if wanted.given != "" && wanted.given != wanted.stored {
+			return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the %s in the body is %s, and that of the Website is %s: read it again", wanted.what, wanted.given, wanted.stored))
+		}
+	}
+	return nil
+}
+
+// readRollback reads a body. It rejects what it does not know, since a misspelt commit would roll
+// back to another one.
+func readRollback(namespace, name string, body []byte) (rollbackRequest, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return "", nil
+		return rollbackRequest{}, nil
+	}
+	refuse := func(message string) (rollbackRequest, error) {
+		return rollbackRequest{}, apierrors.NewBadRequest(message)
 	}
 	var request struct {
 		metav1.TypeMeta
@@ -84,18 +110,23 @@ func rollbackCommit(name string, body []byte) (string, error) {
 	wanted := v1beta1.SchemeGroupVersion.WithKind("WebsiteRollback")
 	switch {
 	case err != nil:
-		return "", apierrors.NewBadRequest("the body must be empty or a WebsiteRollback as JSON: " + err.Error())
+		return refuse("the body must be empty or a WebsiteRollback as JSON: " + err.Error())
 	case request.Kind != "" && request.Kind != wanted.Kind || request.APIVersion != "" && request.APIVersion != wanted.GroupVersion().String():
-		return "", apierrors.NewBadRequest("the body must be a WebsiteRollback of " + wanted.GroupVersion().String() + ", without kind and apiVersion or with these")
+		return refuse("the body must be a WebsiteRollback of " + wanted.GroupVersion().String() + ", without kind and apiVersion or with these")
 	case request.Metadata.Name != "" && request.Metadata.Name != name:
-		return "", apierrors.NewBadRequest("metadata.name in the body is not the name in the URL")
-	case request.Commit == nil:
-		return "", nil
+		return refuse("metadata.name in the body is not the name in the URL")
+	case request.Metadata.Namespace != "" && request.Metadata.Namespace != namespace:
+		return refuse("metadata.namespace in the body is not the namespace in the URL")
+	}
+	wants := rollbackRequest{uid: request.Metadata.UID, resourceVersion: request.Metadata.ResourceVersion}
+	if request.Commit == nil {
+		return wants, nil
 	}
 	if errs := validation.ValidateCommit(*request.Commit, field.NewPath("commit")); len(errs) > 0 {
-		return "", apierrors.NewInvalid(website.Kind("WebsiteRollback"), name, errs)
+		return wants, apierrors.NewInvalid(website.Kind("WebsiteRollback"), name, errs)
 	}
-	return *request.Commit, nil
+	wants.commit = *request.Commit
+	return wants, nil
 }
 
 // validateDryRun checks the query parameter dryRun.

@@ -177,6 +177,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"another branch":       {tweak: at(&website.GitReference{Branch: "evil"}), want: refused},
 		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
 		"no branch":            {tweak: at(nil), want: refused},
+		"a pin":                {tweak: func(w *website.Website) { w.Spec.Pin = strings.Repeat("a", 40) }, want: refused},
 		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesRecursive }, want: refused},
 		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.secretRef", "spec.access.basicAuthRef", 1)},
 		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.secretRef", "spec.previews.basicAuthRef", 1)},

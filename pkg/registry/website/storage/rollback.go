@@ -10,6 +10,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
@@ -21,8 +22,9 @@ import (
 
 // RollbackREST sets spec.pin of a Website: by default to the release before.
 type RollbackREST struct {
-	store *genericregistry.Store
-	clock clock.PassiveClock
+	store  *genericregistry.Store
+	fields *registry.FieldAuthorizer
+	clock  clock.PassiveClock
 }
 
 var (
@@ -79,7 +81,7 @@ func (r *RollbackREST) serve(ctx context.Context, name string, opts *website.Web
 	if err != nil {
 		return nil, err
 	}
-	commit, err := rollbackCommit(name, body)
+	wants, err := readRollback(genericapirequest.NamespaceValue(ctx), name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +96,13 @@ func (r *RollbackREST) serve(ctx context.Context, name string, opts *website.Web
 		if w.ResourceVersion == "" {
 			return nil, apierrors.NewNotFound(website.Resource("websites"), name)
 		}
+		if err := wants.check(w); err != nil {
+			return nil, err
+		}
 		replaced = w.Status.Commit
-		return w, registry.RollBack(w, commit, manager, r.clock.Now())
+		return w, registry.RollBack(w, wants.commit, manager, r.clock.Now())
 	})
-	obj, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: dryRun})
+	obj, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: dryRun})
 	if err != nil {
 		return nil, err
 	}

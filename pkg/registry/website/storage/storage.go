@@ -114,7 +114,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
 		Sync:     newSyncREST(&syncStore, clock.RealClock{}),
-		Rollback: &RollbackREST{store: store, clock: clock.RealClock{}},
+		Rollback: &RollbackREST{store: store, fields: fields, clock: clock.RealClock{}},
 	}, nil
 }
 
