@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// workers is how many Websites are probed at the same time.
-	workers = 4
+	// workers is how many Websites are probed at the same time, and hostsAtOnce how many hosts of each:
+	// whoever has hosts that do not answer takes little of the time of others.
+	workers, hostsAtOnce = 16, 8
 	// healthyPeriod is the interval of probes of a Website whose hosts are all found.
 	healthyPeriod = time.Minute
 	// failingPeriod is the interval while one is not.
@@ -140,12 +141,9 @@ func (p *Prober) probe(ctx context.Context, key cache.ObjectName) {
 	if !found || ctx.Err() != nil {
 		return
 	}
-	results, period := map[string]Result{}, healthyPeriod
-	for _, host := range target.Hosts {
-		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
-		results[host.Name] = p.requester.probe(bounded, target.Addresses, host)
-		cancel()
-		if results[host.Name].Failure != "" {
+	results, period := p.probeHosts(ctx, target), healthyPeriod
+	for _, result := range results {
+		if result.Failure != "" {
 			period = failingPeriod
 		}
 	}
@@ -163,4 +161,18 @@ func (p *Prober) probe(ctx context.Context, key cache.ObjectName) {
 	if isNews {
 		p.changed(key)
 	}
+}
+
+func (p *Prober) probeHosts(ctx context.Context, target Target) map[string]Result {
+	probed := make([]Result, len(target.Hosts))
+	workqueue.ParallelizeUntil(ctx, hostsAtOnce, len(target.Hosts), func(i int) {
+		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		probed[i] = p.requester.probe(bounded, target.Addresses, target.Hosts[i])
+	})
+	results := map[string]Result{}
+	for i, host := range target.Hosts {
+		results[host.Name] = probed[i]
+	}
+	return results
 }

@@ -116,11 +116,11 @@ func (m *deployMemory) started(website *v1beta1.Website) {
 	m.of(website).starts.AllowN(m.clock.Now(), 1)
 }
 
-// untilStart returns how long the next request to sync of a Website has to wait.
-func (m *deployMemory) untilStart(website *v1beta1.Website) time.Duration {
+// untilStart returns how long after a time the next request to sync of a Website has to wait.
+func (m *deployMemory) untilStart(website *v1beta1.Website, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	missing := 1 - m.of(website).starts.TokensAt(m.clock.Now())
+	missing := 1 - m.of(website).starts.TokensAt(now)
 	return max(0, time.Duration(missing*float64(syncInterval)))
 }
 
@@ -138,7 +138,8 @@ func (r *reconciler) prepareDeploys(found *status.Input) {
 	}
 	r.pods.wantPin(website, status.PinOf(found))
 	if status.IsSyncPending(website.Status.Sync) {
-		if wait := r.deploys.untilStart(website); wait > 0 {
+		// At the time by which it could not start: a moment later it may, and nothing else would tell.
+		if wait := r.deploys.untilStart(website, found.Now); wait > 0 {
 			r.statuses.queue.AddAfter(cache.MetaObjectToName(website), wait)
 		}
 	}

@@ -231,7 +231,7 @@ func TestDeployMemory(t *testing.T) {
 		t.Errorf("%d requests were started in 20 s, want %d", started, want)
 	}
 	m.started(website)
-	if wait := m.untilStart(website); wait <= 0 || wait > syncInterval {
+	if wait := m.untilStart(website, clock.Now()); wait <= 0 || wait > syncInterval {
 		t.Errorf("the next request waits for %v", wait)
 	}
 

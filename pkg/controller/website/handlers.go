@@ -58,6 +58,9 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			isChange := before.Generation != website.Generation || before.UID != website.UID ||
 				!before.DeletionTimestamp.Equal(website.DeletionTimestamp) ||
 				status.IsSyncPending(website.Status.Sync) && !status.IsSyncPending(before.Status.Sync)
+			if website.Generation < before.Generation {
+				h.pods.unwant(before) // The store was restored to an older state.
+			}
 			// Before it is reconciled: its pods need not wait for that.
 			h.deploys.see(website)
 			h.pods.want(website)
@@ -70,7 +73,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.enqueueOwner(before, queue.Changed)
 				h.enqueueOwner(website, queue.Changed)
 			}
-			if !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) || !before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
+			if before.UID != website.UID || !slices.Equal(before.Spec.Hosts, website.Spec.Hosts) || !before.DeletionTimestamp.Equal(website.DeletionTimestamp) {
 				h.enqueueRivals(before, website)
 			}
 			if !website.DeletionTimestamp.IsZero() {

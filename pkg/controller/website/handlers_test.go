@@ -98,3 +98,25 @@ func TestAFloodDoesNotDelayAvailability(t *testing.T) {
 		t.Errorf("%v comes before the Website that became available", got)
 	}
 }
+
+// TestReplacedUnseen: a Website that was deleted and created again while nothing was watched is an update with
+// another UID. It may have to leave its hosts to another Website now.
+func TestReplacedUnseen(t *testing.T) {
+	hosts := func(w *v1beta1.Website) { w.Spec.Hosts = []string{"www.example.com"} }
+	again := newWebsite(withName("first"), hosts)
+	f := newFixture(t, again, newWebsite(withName("second"), hosts))
+	queue := f.controller.queue
+	queue.Running.Store(true)
+	before := again.DeepCopy()
+	before.UID = "of-before"
+	f.controller.handlers.websiteHandler().OnUpdate(before, again)
+	queued := map[string]bool{}
+	for queue.Len() > 0 {
+		key, _ := queue.Get()
+		queue.Done(key)
+		queued[key.Name] = true
+	}
+	if !queued["first"] || !queued["second"] {
+		t.Errorf("queued are %v, want both", queued)
+	}
+}

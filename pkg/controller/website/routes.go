@@ -86,7 +86,7 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 		if p.Reason != "" {
 			found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: p.Message}
 		}
-		return p.Unreported()
+		return retried(p)
 	}
 	found.Routing.Obstacle = written.obstacle(way)
 	key := cache.MetaObjectToName(website)
@@ -162,7 +162,7 @@ func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website,
 			metrics.RecordChildWrite(kind, children.Deleted)
 		}
 		if p != nil {
-			return p.Unreported()
+			return retried(p)
 		}
 	}
 	return nil

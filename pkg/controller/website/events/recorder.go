@@ -18,6 +18,7 @@ import (
 	recordutil "k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -51,7 +52,7 @@ var _ clientevents.EventRecorder = &Recorder{}
 // logger; its end does not stop the recorder, Shutdown does.
 func NewRecorder(ctx context.Context, sink clientevents.EventSink) (*Recorder, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, v1beta1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{kubescheme.AddToScheme, gatewayv1.Install, v1beta1.Install} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering the types that events refer to: %w", err)
 		}

@@ -7,13 +7,18 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // slowSink takes events only once it is released.
@@ -89,6 +94,31 @@ func TestRecorderFlushes(t *testing.T) {
 		event.Reason != "Created" || event.Action != "Create" || event.Note != "Created it" ||
 		event.Type != corev1.EventTypeNormal || event.EventTime.IsZero() {
 		t.Errorf("the event is %v", event)
+	}
+}
+
+// TestRecorderKnowsChildren: clients return children without their kind.
+func TestRecorderKnowsChildren(t *testing.T) {
+	release := make(chan struct{})
+	close(release)
+	sink := &slowSink{release: release}
+	recorder := newTestRecorder(t, sink)
+	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "s", UID: "uid-of-s"}
+	want := sets.New[string]()
+	for kind, child := range map[string]runtime.Object{
+		"Deployment": &appsv1.Deployment{ObjectMeta: meta}, "Ingress": &networkingv1.Ingress{ObjectMeta: meta},
+		"HTTPRoute": &gatewayv1.HTTPRoute{ObjectMeta: meta}, "ListenerSet": &gatewayv1.ListenerSet{ObjectMeta: meta}, "Website": newWebsite(),
+	} {
+		want.Insert(kind)
+		recorder.Eventf(newWebsite(), child, corev1.EventTypeNormal, reasonCreated, actionCreate, "Created it")
+	}
+	recorder.Shutdown(t.Context())
+	got := sets.New[string]()
+	for _, event := range sink.taken {
+		got.Insert(event.Related.Kind)
+	}
+	if !got.Equal(want) {
+		t.Errorf("events are about %v, want %v", sets.List(got), sets.List(want))
 	}
 }
 
