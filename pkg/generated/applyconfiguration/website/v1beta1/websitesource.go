@@ -33,7 +33,7 @@ type WebsiteSourceApplyConfiguration struct {
 	// username and password for https://, ssh-privatekey and known_hosts for
 	// ssh. It must not be set for http://. Setting it, or changing repository,
 	// ref, submodules or credentialScope while it is set, requires get on the
-	// Secret. Running pods use a changed password, key or known_hosts when the
+	// Secret, and so does a pin that is not in status.history. Running pods use a changed password, key or known_hosts when the
 	// kubelet has updated the volume, by default within 90 seconds; a changed
 	// username requires new pods.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`

@@ -9,8 +9,8 @@ package v1beta1
 // issuerRef. With either, requests by http are redirected to https.
 type WebsiteTLSApplyConfiguration struct {
 	// secretRef names the Secret of type kubernetes.io/tls with the certificate of
-	// all hosts. Setting it, or changing hosts or routing while it is set, requires
-	// get on the Secret. Defaults to none.
+	// all hosts. Setting it, or changing hosts, routing or the domain of previews
+	// while it is set, requires get on the Secret. Defaults to none.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// issuerRef names the issuer of cert-manager that issues a certificate for each
 	// host. Defaults to none.
