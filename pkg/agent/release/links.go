@@ -90,8 +90,9 @@ func (t *tree) resolve(link string) (string, error) {
 		info, err := os.Lstat(filepath.Join(t.source, path))
 		if errors.Is(err, fs.ErrNotExist) {
 			t.nowhere = append(t.nowhere, path)
+			return "", errRefused
 		}
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(rest) > 0 && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+		if err == nil && len(rest) > 0 && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
 			return "", errRefused
 		}
 		if err != nil {
