@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -69,21 +68,8 @@ func syncCommit(name string, body []byte) (string, error) {
 type rollbackRequest struct {
 	// commit is empty for the default.
 	commit string
-	// uid and resourceVersion are those that the Website must have, or empty.
-	uid             types.UID
-	resourceVersion string
-}
-
-// check returns a conflict if a Website is not the one that the request is about.
-func (r rollbackRequest) check(w *website.Website) error {
-	for _, wanted := range []struct{ what, given, stored string }{
-		{"UID", string(r.uid), string(w.UID)}, {"resourceVersion", r.resourceVersion, w.ResourceVersion},
-	} {
-		if wanted.given != "" && wanted.given != wanted.stored {
-			return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the %s in the body is %s, and that of the Website is %s: read it again", wanted.what, wanted.given, wanted.stored))
-		}
-	}
-	return nil
+	// preconditions are the UID and the resourceVersion that the Website must have, if they are given.
+	preconditions storage.Preconditions
 }
 
 // readRollback reads a body. It rejects what it does not know, since a misspelt commit would roll
@@ -118,7 +104,13 @@ func readRollback(namespace, name string, body []byte) (rollbackRequest, error) 
 	case request.Metadata.Namespace != "" && request.Metadata.Namespace != namespace:
 		return refuse("metadata.namespace in the body is not the namespace in the URL")
 	}
-	wants := rollbackRequest{uid: request.Metadata.UID, resourceVersion: request.Metadata.ResourceVersion}
+	var wants rollbackRequest
+	if uid := request.Metadata.UID; uid != "" {
+		wants.preconditions.UID = &uid
+	}
+	if version := request.Metadata.ResourceVersion; version != "" {
+		wants.preconditions.ResourceVersion = &version
+	}
 	if request.Commit == nil {
 		return wants, nil
 	}

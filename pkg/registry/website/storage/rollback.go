@@ -96,7 +96,7 @@ func (r *RollbackREST) serve(ctx context.Context, name string, opts *website.Web
 		if w.ResourceVersion == "" {
 			return nil, apierrors.NewNotFound(website.Resource("websites"), name)
 		}
-		if err := wants.check(w); err != nil {
+		if err := wants.preconditions.Check(name, w); err != nil {
 			return nil, err
 		}
 		replaced = w.Status.Commit
