@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,9 @@ import (
 type gateway struct {
 	*Prober
 	start time.Time
+
+	// mu guards requests: hosts are requested at the same time.
+	mu sync.Mutex
 	// requests are the seconds after the start at which requests came.
 	requests []int
 	changes  int
@@ -41,7 +45,9 @@ func newGateway() (*gateway, func()) {
 	g.Prober = New(Config{
 		Changed: func(cache.ObjectName) { g.changes++ }, Clock: clock.RealClock{}, Resolver: names{"a.example.com": {"192.0.2.1"}, "b.example.com": {"192.0.2.1"}},
 		Dial: func(context.Context, string, string) (net.Conn, error) {
+			g.mu.Lock()
 			g.requests = append(g.requests, int(time.Since(g.start).Seconds()))
+			g.mu.Unlock()
 			client, server := net.Pipe()
 			go func() {
 				defer func() { _ = server.Close() }()
@@ -69,6 +75,8 @@ func newGateway() (*gateway, func()) {
 func (g *gateway) after(t time.Duration) []int {
 	time.Sleep(t)
 	synctest.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	requests := g.requests
 	g.requests = nil
 	return requests
@@ -138,6 +146,35 @@ func TestEarlierTarget(t *testing.T) {
 		check(t, "each target is requested", g.after(2*time.Second), 1, 2)
 		if known := g.Want(shop, targetOf("b.example.com"), false); known["b.example.com"].Commit != testCommit {
 			t.Errorf("%+v is known, want the commit", known)
+		}
+	})
+}
+
+// TestHostsWithoutAnswer: Websites with many hosts that do not answer do not keep others waiting.
+func TestHostsWithoutAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		dial := g.requester.dial
+		g.requester.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "198.51.100.") {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return dial(ctx, network, address)
+		}
+		for _, name := range []string{"one", "two", "three", "four"} {
+			target := targetOf("a.silent.example", "b.silent.example", "c.silent.example", "d.silent.example")
+			target.Addresses = []string{"198.51.100.1"}
+			g.Want(cache.NewObjectName("default", name), target, false)
+		}
+		synctest.Wait()
+		g.Want(shop, targetOf("a.example.com"), false)
+		check(t, "beside four Websites without an answer", g.after(time.Second), 0)
+		time.Sleep(requestTimeout)
+		synctest.Wait()
+		if results := g.Want(cache.NewObjectName("default", "one"), targetOf(), false); len(results) != 4 {
+			t.Errorf("%d hosts are known after one timeout, want all 4", len(results))
 		}
 	})
 }
