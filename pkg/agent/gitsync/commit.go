@@ -47,6 +47,9 @@ func (s *Supervisor) FetchCommit(ctx context.Context, root, link, commit string)
 	}
 	command := exec.Command(s.Command[0], arguments...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	if command.Env, err = environmentOf(root); err != nil {
+		return "", err
+	}
 	klog.FromContext(ctx).Info("Fetching a commit with a second git-sync", "commit", commit)
 	if err := s.runBeside(ctx, command); err != nil {
 		if ctx.Err() != nil {

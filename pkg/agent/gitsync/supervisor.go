@@ -131,13 +131,16 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	}
 	command := exec.Command(s.Command[0], arguments...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	if command.Env, err = environmentOf(s.Root); err != nil {
+		return err
+	}
 	// A process group of its own, so that no process escapes its end.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 
 	s.mu.Lock()
 	s.username = username
 	if s.format != "" {
-		command.Env = append(os.Environ(), formatVariable+"="+s.format)
+		command.Env = append(command.Env, formatVariable+"="+s.format)
 	}
 	if err := command.Start(); err != nil {
 		s.mu.Unlock()

@@ -157,7 +157,11 @@ func (s *Store) Switch(commit string, now time.Time) error {
 		assets = s.keepAssets(commit)
 	}
 	s.prepared = ""
-	// The time of its last change is how a release says when it was published.
+	// The time of its last change is how a release says when it was published. It is the
+	// latest even if the clock has gone back: the one before is collected last.
+	if latest := s.latestBesides(commit); !now.After(latest) {
+		now = latest.Add(time.Nanosecond)
+	}
 	if err := os.Chtimes(s.Path(commit), now, now); err != nil {
 		return fmt.Errorf("noting when a release was published: %w", err)
 	}
@@ -172,6 +176,20 @@ func (s *Store) Switch(commit string, now time.Time) error {
 		return fmt.Errorf("publishing commit %s: %w", commit, err)
 	}
 	return assets
+}
+
+// latestBesides returns when the last of the other releases was published.
+func (s *Store) latestBesides(commit string) (latest time.Time) {
+	entries, err := os.ReadDir(s.path(releasesDir))
+	if err != nil {
+		return latest // Whoever needs the releases reports it.
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && IsCommit(entry.Name()) && entry.Name() != commit && info.ModTime().After(latest) {
+			latest = info.ModTime()
+		}
+	}
+	return latest
 }
 
 // hasPublished reports whether a release has the published directory. Releases have no

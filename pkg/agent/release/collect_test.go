@@ -1,0 +1,111 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCollect(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Keep = 2
+	var commits []string
+	for _, content := range []string{"one", "two", "three"} {
+		commit, _ := s.publish(t, r, map[string]string{"index.html": content, "app.3f2a91bc.js": content})
+		commits = append(commits, commit)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) {
+		t.Errorf("releases %q, %v, want the last two", releases, err)
+	}
+	if assets, err := os.ReadDir(s.path(assetsDir)); err != nil || len(assets) != 2 {
+		t.Errorf("assets %v, %v, want those of two releases", assets, err)
+	}
+	// The current release is kept, even alone, and even over the budget.
+	s.serve(t, commits[1])
+	s.Budget = 1
+	if err := s.Collect(""); err != nil {
+		t.Fatal(err)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[1]}) || s.Current() != commits[1] {
+		t.Errorf("over the budget there are releases %q, %v, current %q", releases, err, s.Current())
+	}
+}
+
+// TestCollectAfterTheClockWentBack: the release that was just replaced is the last to go.
+func TestCollectAfterTheClockWentBack(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Keep = 3
+	var commits []string
+	for _, content := range []string{"one", "two", "three"} {
+		commit, _ := s.publish(t, r, map[string]string{"index.html": content})
+		commits = append(commits, commit)
+	}
+	commit, worktree := r.commit(map[string]string{"index.html": "four"})
+	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Switch(commit, published.Add(-time.Hour)), s.Collect("")); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := s.publish(t, r, map[string]string{"index.html": "five"})
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{other, commit, commits[2]}) {
+		t.Errorf("there are releases %q, %v, want the last three of %q", releases, err, append(commits, commit, other))
+	}
+}
+
+func TestBudgetCountsFilesOnce(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	large := strings.Repeat("0123456789abcdef", 16<<10)
+	commit, worktree := r.commit(map[string]string{"large": large})
+	before, err := usage(s.Volume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := usage(s.Volume); err != nil || after.bytes-before.bytes > int64(len(large))/2 {
+		t.Errorf("the release takes %d bytes, %v: its files are those of the worktree", after.bytes-before.bytes, err)
+	}
+}
+
+// TestBudgetCountsInodes: many small files take more of a file system than their bytes.
+func TestBudgetCountsInodes(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	var commits []string
+	for release := range 3 {
+		content := map[string]string{"index.html": "home"}
+		for i := range 200 {
+			content[fmt.Sprintf("page-%d.html", i)] = fmt.Sprint(release, i)
+		}
+		commit, _ := s.publish(t, r, content)
+		commits = append(commits, commit)
+	}
+	used, err := usage(s.Volume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Enough for all the bytes, and for the inodes without the first release and its worktree.
+	s.Budget = (used.inodes + reserved*205 - 100) * bytesPerInode
+	if used.bytes+reserved*205*4096 > s.Budget {
+		t.Fatalf("%+v are more bytes than the budget of %d", used, s.Budget)
+	}
+	if err := os.RemoveAll(filepath.Join(r.dir, ".worktrees", commits[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Collect(""); err != nil {
+		t.Fatal(err)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) {
+		t.Errorf("there are releases %q, %v, want the last two of %q", releases, err, commits)
+	}
+}
