@@ -30,6 +30,8 @@ var classes = []struct {
 	{isNodePortsExhausted, v1beta1.WebsiteReasonNodePortsExhausted, Periodically, Taken,
 		"; set spec.service.type to ClusterIP, which needs no node port, or extend --service-node-port-range of kube-apiserver"},
 	{isNodePortPassing, "", WithBackoff, Failure, ""},
+	// The operator may extend the range.
+	{isNodePortOutOfRange, v1beta1.WebsiteReasonSpecInvalid, Periodically, Failure, ""},
 	{isTerminal, v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, ""},
 	// Without a field it is a policy that speaks.
 	{apierrors.IsInvalid, v1beta1.WebsiteReasonAdmissionDenied, WithBackoff, Failure, ""},
@@ -110,8 +112,12 @@ func isNodePortsExhausted(err error) bool {
 // of the allocator, which the API server calls invalid all the same: what is
 // wrong with the port itself is that it is taken or out of range.
 func isNodePortPassing(err error) bool {
-	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), ".nodePort: ") &&
-		!strings.Contains(err.Error(), "not in the valid range")
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), ".nodePort: ") && !isNodePortOutOfRange(err)
+}
+
+// isNodePortOutOfRange recognizes a node port that kube-apiserver gives to no Service.
+func isNodePortOutOfRange(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "provided port is not in the valid range")
 }
 
 // isTerminal reports whether an error comes again until the Website changes: the

@@ -57,7 +57,7 @@ func TestClassify(t *testing.T) {
 		"bad request":                {apierrors.NewBadRequest("bad"), v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, 0},
 		"too large":                  {apierrors.NewRequestEntityTooLargeError("3 MiB"), v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, 0},
 		"node port taken":            {invalid(nodePort, "provided port is already allocated"), v1beta1.WebsiteReasonNodePortTaken, Periodically, Taken, 0},
-		"node port out of range":     {invalid(nodePort, "provided port is not in the valid range"), v1beta1.WebsiteReasonSpecInvalid, OnChange, Failure, 0},
+		"node port out of range":     {invalid(nodePort, "provided port is not in the valid range"), v1beta1.WebsiteReasonSpecInvalid, Periodically, Failure, 0},
 		"no node port is free":       {apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full")), v1beta1.WebsiteReasonNodePortsExhausted, Periodically, Taken, 0},
 		"no cluster IP is free":      {apierrors.NewInternalError(errors.New("failed to allocate a serviceIP: range is full")), "", WithBackoff, Failure, 0},
 		"no allocator of node ports": {invalid(nodePort, "cannot allocate resources at this time"), "", WithBackoff, Failure, 0},

@@ -100,6 +100,8 @@ func logProblem(ctx context.Context, p *problem.Problem, requeues int) {
 		logger.V(2).Info("Waiting for another object", "reason", p.Reason, "err", p)
 	case p.Retry == problem.WithBackoff:
 		logger.Error(p, "Failed to reconcile, retrying", "retries", requeues)
+	case p.Retry == problem.Periodically:
+		logger.Error(p, "Failed to reconcile, retrying periodically")
 	default:
 		logger.Error(p, "Failed to reconcile, not retrying before the Website changes")
 	}
