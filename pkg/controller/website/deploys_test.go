@@ -183,6 +183,9 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 		website.Generation, website.Spec.Pin, website.Spec.Suspend = 4, "", false
 	})
 	eventually(t, "the pod serves the newest commit", is(func(s agent.Status) bool { return s.Pin.Commit == "" && s.Commit == commitB }))
+	// After a restore of the store, the generation is an earlier one.
+	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, commitA })
+	eventually(t, "the pod serves the pin of the restored Website", is(func(s agent.Status) bool { return s.Pin.Commit == commitA }))
 	pods.mu.Lock()
 	defer pods.mu.Unlock()
 	if slices.Contains(pods.pins, commitB) {
@@ -233,6 +236,11 @@ func TestDeployMemory(t *testing.T) {
 	m.started(website)
 	if wait := m.untilStart(website, clock.Now()); wait <= 0 || wait > syncInterval {
 		t.Errorf("the next request waits for %v", wait)
+	}
+	seen := clock.Now()
+	clock.SetTime(seen.Add(time.Hour))
+	if wait := m.untilStart(website, seen); wait <= 0 {
+		t.Error("the time since the Website was looked at counts for the next request, of which nothing else would tell then")
 	}
 
 	begun := clock.Now()
