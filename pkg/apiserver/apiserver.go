@@ -154,6 +154,9 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
+	// The registrar ends first, and also when the server cannot listen.
+	registering, endRegistering := context.WithCancel(ctx)
+	defer endRegistering()
 	if s.trust != nil {
 		background.Go(func() { s.trust.Run(running) })
 		waiting, cancel := context.WithTimeout(ctx, trustTimeout)
@@ -168,7 +171,7 @@ func (s *Server) Run(ctx context.Context) error {
 		background.Go(func() { s.peers.Run(running) })
 	}
 	if s.registrar != nil {
-		background.Go(func() { s.registrar.Run(ctx) })
+		background.Go(func() { s.registrar.Run(registering) })
 	}
 	if s.snapshots != nil {
 		background.Go(func() { s.snapshots.Run(running, clock.RealClock{}) })

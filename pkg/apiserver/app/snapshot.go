@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -53,7 +54,7 @@ reached in the --data-dir of a running server.`,
 		if keep == 0 {
 			return nil
 		}
-		removed, err := backup.Prune(filepath.Dir(snapshot.Path), snapshot.Record, keep)
+		removed, err := backup.Prune(filepath.Dir(snapshot.Path), snapshot.Record, keep, time.Now())
 		for _, old := range removed {
 			fmt.Fprintf(cmd.OutOrStdout(), "removed: %s\n", old)
 		}

@@ -26,7 +26,8 @@ Websites are kept in the store, and their Deployments and Services keep serving.
   to come back:               kubectl apply -k the same manifests
   to undo this command:       kubectl annotate service -n %[1]s %[2]s %[3]s-
   to remove the sites as well, after the servers:
-                              kubectl delete deployments,services,configmaps,poddisruptionbudgets -A -l app.kubernetes.io/managed-by=website-controller
+                              kubectl delete deployments,services,configmaps,poddisruptionbudgets,ingresses -A -l app.kubernetes.io/managed-by=website-controller
+                              where there is a Gateway API, the same for httproutes and listenersets
                               kubectl delete namespace %[1]s
 `
 

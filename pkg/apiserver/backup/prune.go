@@ -65,11 +65,18 @@ func list(dir string) ([]stored, error) {
 	return found, nil
 }
 
-// Prune removes all but the last snapshots of the store with a record from a
-// directory, and returns which. Snapshots of other stores are kept: one of them may be
-// the right one. It also removes what a killed process has left.
-func Prune(dir string, record *store.Record, keep int) ([]string, error) {
+// listUntil is list without the snapshots of a clock that was ahead: they hide when the last
+// one was taken.
+func listUntil(dir string, now time.Time) ([]stored, error) {
 	found, err := list(dir)
+	return slices.DeleteFunc(found, func(s stored) bool { return s.taken.After(now) }), err
+}
+
+// Prune removes all but the last snapshots of the store with a record from a
+// directory, and returns which. Snapshots of other stores are kept, as one of them may be
+// the right one, and those later than now. It also removes what a killed process has left.
+func Prune(dir string, record *store.Record, keep int, now time.Time) ([]string, error) {
+	found, err := listUntil(dir, now)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ type Schedule struct {
 // Run takes snapshots until ctx ends.
 func (s *Schedule) Run(ctx context.Context, clock clock.Clock) {
 	logger := klog.FromContext(ctx)
-	last, err := s.last()
+	last, err := s.last(clock.Now())
 	if err != nil {
 		logger.Error(err, "Failed to read the directory of snapshots, taking one at once", "directory", s.Directory)
 	}
@@ -75,11 +75,11 @@ func (s *Schedule) Run(ctx context.Context, clock clock.Clock) {
 }
 
 // last returns when the last snapshot was taken, zero if there is none.
-func (s *Schedule) last() (time.Time, error) {
+func (s *Schedule) last(now time.Time) (time.Time, error) {
 	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
 		return time.Time{}, fmt.Errorf("creating the directory of snapshots: %w", err)
 	}
-	found, err := list(s.Directory)
+	found, err := listUntil(s.Directory, now)
 	if err != nil || len(found) == 0 {
 		return time.Time{}, err
 	}
@@ -95,7 +95,7 @@ func (s *Schedule) take(ctx context.Context) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	removed, err := Prune(s.Directory, snapshot.Record, s.Keep)
+	removed, err := Prune(s.Directory, snapshot.Record, s.Keep, time.Now())
 	if len(removed) > 0 {
 		klog.FromContext(ctx).V(2).Info("Removed earlier snapshots", "files", removed)
 	}

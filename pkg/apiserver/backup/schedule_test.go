@@ -103,18 +103,20 @@ func TestSchedule(t *testing.T) {
 // TestScheduleAfterARestart continues where the former process was.
 func TestScheduleAfterARestart(t *testing.T) {
 	s := newScheduled(t, t.TempDir())
-	earlier := name(&store.Record{Identity: ours}, s.clock.Now().Add(-40*time.Minute))
-	if err := os.WriteFile(filepath.Join(s.schedule.Directory, earlier), nil, 0o600); err != nil {
-		t.Fatal(err)
+	for _, taken := range []time.Duration{-40 * time.Minute, 365 * 24 * time.Hour} { // The clock was ahead for a while.
+		path := filepath.Join(s.schedule.Directory, name(&store.Record{Identity: ours}, s.clock.Now().Add(taken)))
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.start(t)
 	s.idle(t)
-	if got := s.count(t); got != 1 {
+	if got := s.count(t); got != 2 {
 		t.Fatalf("%d snapshots, want none at once", got)
 	}
 	s.clock.Step(21 * time.Minute)
 	s.idle(t)
-	if got := s.count(t); got != 2 {
+	if got := s.count(t); got != 3 {
 		t.Errorf("%d snapshots, want one an hour after that of the former process", got)
 	}
 }

@@ -154,11 +154,12 @@ func TestPrune(t *testing.T) {
 		snapshots = append(snapshots, create(name(mine, start.Add(time.Duration(i)*time.Second)), start))
 	}
 	now := time.Now()
-	kept := append(snapshots[3:], create(name(theirs, start), start), create(name(nil, start), start), create("notes.txt", start),
+	// That of a clock that was ahead must not have the last one removed.
+	kept := append(snapshots[3:], create(name(mine, now.AddDate(1, 0, 0)), start), create(name(theirs, start), start), create(name(nil, start), start), create("notes.txt", start),
 		create(".website-store-1.partial", now))
 	create(".website-store-2.partial", now.Add(-2*staleAfter))
 
-	removed, err := Prune(dir, mine, 2)
+	removed, err := Prune(dir, mine, 2, now)
 	if err != nil {
 		t.Fatal(err)
 	}

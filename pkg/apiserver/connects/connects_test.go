@@ -25,12 +25,16 @@ func TestLongRunning(t *testing.T) {
 		info        *request.RequestInfo
 		want        bool
 	}{
-		"waits":             {method: http.MethodPost, url: "/?wait=5s", info: infoOf("websites", "sync"), want: true},
-		"does not wait":     {method: http.MethodPost, url: "/", info: infoOf("websites", "sync")},
-		"only shows":        {method: http.MethodGet, url: "/?wait=5s", info: infoOf("websites", "sync")},
-		"rollback":          {method: http.MethodPost, url: "/?wait=5s", info: infoOf("websites", "rollback")},
-		"another resource":  {method: http.MethodPost, url: "/?wait=5s", info: infoOf("pods", "sync")},
-		"watch, as without": {method: http.MethodGet, url: "/", info: &request.RequestInfo{Verb: "watch"}, want: true},
+		"waits":              {method: http.MethodPost, url: "/?wait=5s", info: infoOf("websites", "sync"), want: true},
+		"waits for nothing":  {method: http.MethodPost, url: "/?wait=0s", info: infoOf("websites", "sync")},
+		"no duration":        {method: http.MethodPost, url: "/?wait=long", info: infoOf("websites", "sync")},
+		"waits for too long": {method: http.MethodPost, url: "/?wait=24h", info: infoOf("websites", "sync")},
+		"dry run":            {method: http.MethodPost, url: "/?wait=5s&dryRun=All", info: infoOf("websites", "sync")},
+		"does not wait":      {method: http.MethodPost, url: "/", info: infoOf("websites", "sync")},
+		"only shows":         {method: http.MethodGet, url: "/?wait=5s", info: infoOf("websites", "sync")},
+		"rollback":           {method: http.MethodPost, url: "/?wait=5s", info: infoOf("websites", "rollback")},
+		"another resource":   {method: http.MethodPost, url: "/?wait=5s", info: infoOf("pods", "sync")},
+		"watch, as without":  {method: http.MethodGet, url: "/", info: &request.RequestInfo{Verb: "watch"}, want: true},
 	}
 	for name, test := range tests {
 		if got := longRunning(watches)(httptest.NewRequest(test.method, test.url, nil), test.info); got != test.want {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kubesites/website-apiserver/pkg/registry/website/storage"
 )
 
 // longRunning returns a check that also holds for requests that wait for a sync. They have
@@ -16,5 +18,11 @@ func longRunning(check request.LongRunningRequestCheck) request.LongRunningReque
 }
 
 func waits(r *http.Request, info *request.RequestInfo) bool {
-	return connecting(info) && info.Subresource == "sync" && r.Method == http.MethodPost && r.URL.Query().Get("wait") != ""
+	if !connecting(info) || info.Subresource != "sync" || r.Method != http.MethodPost {
+		return false
+	}
+	// Whoever does not wait, or is refused, has the limits of ordinary requests.
+	query := r.URL.Query()
+	wait, err := storage.ParseWait(query.Get("wait"))
+	return err == nil && wait > 0 && !query.Has("dryRun")
 }

@@ -122,6 +122,11 @@ func fragmented(size, used, quota int64) bool {
 func (m *maintainer) defragment(ctx context.Context) error {
 	logger, start := klog.FromContext(ctx), time.Now()
 	before, used := m.sizes()
+	// etcd writes the file a second time, while reads and writes wait. One that fails for want of space
+	// would be tried again at once.
+	if err := SpaceFor(m.server.config.DataDir, used); err != nil {
+		return fmt.Errorf("defragmenting: %w", err)
+	}
 	logger.Info("Defragmenting the embedded etcd, writes wait for it", "bytes", before, "bytesInUse", used)
 	if err := m.server.etcd.Server.Defragment(); err != nil {
 		return fmt.Errorf("defragmenting: %w", err)

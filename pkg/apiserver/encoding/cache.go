@@ -59,6 +59,8 @@ type cacheEntry struct {
 	decoded         identity
 	resourceVersion string
 	bytes           int
+	// cleanup removes the entry when the decoded Website is no longer in memory.
+	cleanup runtime.Cleanup
 }
 
 func newCache(limit int) *cache {
@@ -133,8 +135,12 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 		resourceVersion: w.ResourceVersion,
 		bytes:           size,
 	}
+	if former := c.entries[key]; former != nil {
+		// Its Website may stay in memory, and be added again and again.
+		former.cleanup.Stop()
+	}
+	entry.cleanup = runtime.AddCleanup(&w.ManagedFields[0], func(key cacheKey) { c.remove(key, decoded) }, key)
 	c.entries[key], c.bytes = entry, bytesThen
-	runtime.AddCleanup(&w.ManagedFields[0], func(key cacheKey) { c.remove(key, decoded) }, key)
 	return &entry.encodedWebsite
 }
 

@@ -72,6 +72,34 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
+// TestCacheOfTwoDecodedCopies: a Website that is also read from etcd, each time anew, has one cleanup however
+// often the two replace each other.
+func TestCacheOfTwoDecodedCopies(t *testing.T) {
+	c := newCache(maxCached)
+	w := newServed(0)
+	measure := func() uint64 {
+		var stats runtime.MemStats
+		for range 2 { // The second waits for the sweep of the first.
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := measure()
+	const times = 20_000
+	for range times {
+		again := *w.DeepCopy()
+		c.add(&again, formats[0], encodedAs(1))
+		if c.add(&w, formats[0], encodedAs(1)) == nil {
+			t.Fatal("a Website in memory is not kept")
+		}
+	}
+	if grown := int64(measure()) - int64(before); grown > times*16 {
+		t.Errorf("%d replacements took %d bytes, want hardly any", times, grown)
+	}
+	runtime.KeepAlive(&w)
+}
+
 // TestCacheReplacesFormerVersions: what the watch cache keeps of the past takes no space.
 func TestCacheReplacesFormerVersions(t *testing.T) {
 	const size = 1000

@@ -65,7 +65,7 @@ func (o CompletedOptions) WithEmbeddedEtcd(etcd *embeddedetcd.Supervisor) Comple
 
 // Validate returns every mistake in the flags, joined; nil if there is none.
 func (o CompletedOptions) Validate() error {
-	return errors.Join(append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEmbeddedEtcd(), o.validateRegistration(), o.validateFieldRules())...)...)
+	return errors.Join(append(o.ServerRun.Validate(), append(o.Recommended.Validate(), o.validateEtcd(), o.validateEmbeddedEtcd(), o.validateRegistration(), o.validateFieldRules())...)...)
 }
 
 // Config returns the server's configuration. It waits until the host cluster can be

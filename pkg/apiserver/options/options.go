@@ -2,6 +2,7 @@
 package options
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -172,4 +173,11 @@ func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 		"The directory for the data of the embedded etcd, which runs if --etcd-servers is empty. It listens on a unix socket in this directory only and serves a single website-apiserver.")
 	flags.StringVar(&o.StoreRecordNamespace, "store-record-namespace", o.StoreRecordNamespace,
 		"The namespace of the ConfigMap website-store, which records the identity of the store in the host cluster. Any other store is not served. All servers of a store must use the same namespace.")
+}
+
+func (o CompletedOptions) validateEtcd() error {
+	if len(o.Recommended.Etcd.EtcdServersOverrides) > 0 {
+		return errors.New("--etcd-servers-overrides: all resources of this server are in one store, use --etcd-servers")
+	}
+	return nil
 }

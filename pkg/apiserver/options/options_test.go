@@ -68,6 +68,7 @@ func TestBadFlags(t *testing.T) {
 		want string
 	}{
 		"data directory too deep": {args: []string{"--data-dir=/" + strings.Repeat("a", 200)}, want: "--data-dir: the socket of the embedded etcd would be"},
+		"another store":           {args: []string{"--etcd-servers-overrides=mycontroller.nevermosby.io/websites#http://127.0.0.1:2379"}, want: "--etcd-servers-overrides: all resources"},
 		"port out of range":       {args: []string{"--secure-port=70000"}, want: "--secure-port 70000 must be between"},
 		"impossible goaway":       {args: []string{"--goaway-chance=1"}, want: "--goaway-chance can not be less than 0 or greater than 0.02"},
 		"unknown media type":      {args: []string{"--storage-media-type=text/html"}, want: `--storage-media-type "text/html" invalid`},

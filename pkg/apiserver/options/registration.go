@@ -22,6 +22,9 @@ const (
 	// minServingCertificateDuration leaves a third of the lifetime, in which a rotation has
 	// to be finished, above the time between its steps.
 	minServingCertificateDuration = time.Minute
+	// maxServingCertificateDuration is that of a certificate that is hardly rotated at all. That of the
+	// CA is a multiple, and durations end at 292 years.
+	maxServingCertificateDuration = 10 * 365 * 24 * time.Hour
 	// servingSecretSuffix follows the name of the Service in that of the Secret.
 	servingSecretSuffix = "-serving-cert"
 )
@@ -55,8 +58,8 @@ func (o CompletedOptions) validateRegistration() error {
 		return errors.New("--service-ca-file requires --tls-cert-file: the CA of a generated certificate is known")
 	case !o.generatesServingCertificate() && o.ServiceCAFile == "":
 		return errors.New("--service with --tls-cert-file requires --service-ca-file, for the caBundle of the APIServices")
-	case o.ServingCertificateDuration < minServingCertificateDuration:
-		return fmt.Errorf("--serving-certificate-duration=%s: must be at least %s", o.ServingCertificateDuration, minServingCertificateDuration)
+	case o.ServingCertificateDuration < minServingCertificateDuration || o.ServingCertificateDuration > maxServingCertificateDuration:
+		return fmt.Errorf("--serving-certificate-duration=%s: must be from %s to %s", o.ServingCertificateDuration, minServingCertificateDuration, maxServingCertificateDuration)
 	}
 	return nil
 }

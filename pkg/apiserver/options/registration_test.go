@@ -20,7 +20,8 @@ func TestValidateRegistration(t *testing.T) {
 		"a CA of nothing":            {flags: []string{service, "--service-ca-file=ca.crt"}, error: "requires --tls-cert-file"},
 		"a CA without a Service":     {flags: []string{"--service-ca-file=ca.crt"}, error: "requires --service"},
 		"no namespace":               {flags: []string{"--service=website-apiserver:443"}, error: "NAMESPACE/NAME:PORT"},
-		"too short for the rotation": {flags: []string{service, "--serving-certificate-duration=30s"}, error: "at least 1m0s"},
+		"too short for the rotation": {flags: []string{service, "--serving-certificate-duration=30s"}, error: "from 1m0s to"},
+		"too long for a duration":    {flags: []string{service, "--serving-certificate-duration=438000h"}, error: "from 1m0s to"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 func renewalDue(c *x509.Certificate, now time.Time) bool { return !now.Before(renewal(c)) }
 
 func renewal(c *x509.Certificate) time.Time {
-	return issued(c).Add(c.NotAfter.Sub(issued(c)) * 2 / 3)
+	return issued(c).Add(c.NotAfter.Sub(issued(c)) / 3 * 2)
 }
 
 // signs reports whether the current CA has signed the serving certificate.

@@ -106,16 +106,26 @@ func (k boundedKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse,
 	return response, end(err)
 }
 
-// GetStream ends with its parent, or when etcd does not answer. The chunks are not
-// passed on here: a list without the last one, which has the error, looks complete.
+// streamEnd is the key of what guardedStream calls when it has received all of a stream.
+type streamEnd struct{}
+
+// GetStream ends with its last chunk, with its parent, or when etcd does not answer. The chunks
+// are not passed on here: a list without the last one, which has the error, looks complete.
 func (k boundedKV) GetStream(ctx context.Context, key string, opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
 	parent := ctx
 	ctx, end := k.bound(parent, 0, readOperation)
+	withParent := context.AfterFunc(parent, func() { _ = end(parent.Err()) })
+	// Some parents never end.
+	ctx = context.WithValue(ctx, streamEnd{}, func() {
+		if withParent() {
+			_ = end(nil)
+		}
+	})
 	stream, err := k.KV.GetStream(ctx, key, opts...)
 	if err != nil {
+		withParent()
 		return nil, end(err)
 	}
-	context.AfterFunc(parent, func() { _ = end(parent.Err()) })
 	return stream, nil
 }
 

@@ -6,7 +6,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +25,9 @@ var childResources = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("services"),
 	corev1.SchemeGroupVersion.WithResource("configmaps"),
 	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
+	networkingv1.SchemeGroupVersion.WithResource("ingresses"),
+	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
+	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "listenersets"},
 }
 
 // OwnedObject is an object of the host cluster that a Website owns.
@@ -59,6 +64,9 @@ func OwnedObjects(ctx context.Context, client metadata.Interface) ([]OwnedObject
 			}
 			return nil
 		})
+		if apierrors.IsNotFound(err) {
+			continue // The host cluster has no Gateway API, or an earlier one.
+		}
 		if err != nil {
 			return nil, fmt.Errorf("listing %s of the host cluster: %w", resource.Resource, err)
 		}

@@ -154,6 +154,39 @@ func runGuard(t *testing.T, g *Guard) (kv boundedKV, stop func()) {
 	return boundedKV{client.KV, g}, stop
 }
 
+// streams is a KV that notes the contexts of its streams.
+type streams struct {
+	clientv3.KV
+	contexts []context.Context
+}
+
+func (s *streams) GetStream(ctx context.Context, key string, opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+	s.contexts = append(s.contexts, ctx)
+	return s.KV.GetStream(ctx, key, opts...)
+}
+
+// TestStreamsEnd: a list leaves nothing behind when it has been received, though its caller goes on.
+func TestStreamsEnd(t *testing.T) {
+	g := newGuard(t, newConfig(newEtcd(t), &configMaps{}))
+	kv, _ := runGuard(t, g)
+	seen := &streams{KV: kv.KV}
+	kv.KV = seen
+	before := g.reach.answers.Load()
+	stream, err := kv.GetStream(t.Context(), "/", clientv3.WithPrefix())
+	if err == nil {
+		_, err = clientv3.GetStreamToGetResponse(stream)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen.contexts) != 1 || seen.contexts[0].Err() == nil {
+		t.Error("the context of the list has not ended")
+	}
+	if g.reach.answers.Load() == before {
+		t.Error("the list does not count as an answer of etcd")
+	}
+}
+
 // TestHangingEtcd freezes etcd: requests fail within seconds, then at once, and succeed
 // when it answers again.
 func TestHangingEtcd(t *testing.T) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 
@@ -118,6 +119,9 @@ func (s *guardedStream) SendMsg(message any) error {
 func (s *guardedStream) RecvMsg(message any) error {
 	if err := s.ClientStream.RecvMsg(message); err != nil {
 		s.cancel()
+		if end, ok := s.Context().Value(streamEnd{}).(func()); ok && errors.Is(err, io.EOF) {
+			end() // Another error may have the request repeated.
+		}
 		if refused := s.refused.Load(); refused != nil {
 			return *refused
 		}

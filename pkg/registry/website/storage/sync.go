@@ -101,7 +101,7 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 	if err := validateDryRun("WebsiteSyncOptions", name, dryRun); err != nil {
 		return 0, nil, err
 	}
-	wait, err := parseWait(opts.Wait)
+	wait, err := ParseWait(opts.Wait)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -148,8 +148,9 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 	return http.StatusOK, response, err
 }
 
-// parseWait returns how long to wait; 0 for not at all.
-func parseWait(value string) (time.Duration, error) {
+// ParseWait returns how long a request is to wait by its parameter wait, from 0, for not at
+// all, to five minutes. It returns a BadRequest for another value.
+func ParseWait(value string) (time.Duration, error) {
 	if value == "" {
 		return 0, nil
 	}
