@@ -36,6 +36,7 @@ func TestDefault(t *testing.T) {
 	t.Run("the controller writes only what Websites own", func(t *testing.T) {
 		for _, args := range [][]string{
 			{"create", "configmap", "stolen", "--namespace=" + sites},
+			{"create", "ingress", "stolen", "--rule=www.example.com/*=shop:80", "--namespace=" + sites},
 			{"annotate", "service", "website-apiserver", "stolen=yes", "--namespace=" + systemNamespace},
 		} {
 			said := framework.KubectlRefused(t, "", append(args, "--as=system:serviceaccount:website-system:website-controller")...)
@@ -61,6 +62,7 @@ func TestDefault(t *testing.T) {
 	waitPage(t, sites, "second")
 	framework.WaitReady(t, sites, "second")
 
+	t.Run("backup", func(t *testing.T) { testBackup(t, sites, "first", "second") })
 	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, sites, "first", "second") })
 	t.Run("chart", func(t *testing.T) { testChart(t, program, sites, children(t, sites)) })
 	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })

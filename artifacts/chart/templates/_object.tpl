@@ -26,7 +26,7 @@
 {{- $_ := set $o.spec.template.spec "volumes" (concat $patch.volumes (default list $o.spec.template.spec.volumes)) }}
 {{- end }}
 {{- $variables := dict "AGENT_IMAGE" $v.images.agent "GIT_SYNC_IMAGE" $v.images.gitSync "NGINX_IMAGE" $v.images.nginx
-  "ETCD_SERVERS" (join "," $v.etcd.servers) }}
+  "ETCD_SERVERS" (join "," $v.etcd.servers) "GOMEMLIMIT" $values.goMemoryLimit }}
 {{- range $container.env }}
 {{- $env := . }}
 {{- with index $variables .name }}{{ $_ := set $env "value" . }}{{ end }}

@@ -323,6 +323,17 @@ func TestSnapshotAndRestoreCommands(t *testing.T) {
 		t.Errorf("printed %s", out)
 	}
 	fails(t, nil, []string{"restore", saved[2], "--data-dir=" + restored}, "is not empty")
+	fails(t, nil, []string{"restore", dir, "--data-dir=" + t.TempDir()}, "a directory with 2 snapshots, name one of them: "+filepath.Base(saved[2]))
+	mustRun(t, "restore", saved[2], "--data-dir="+restored, "--rename-existing=data.old")
+	for args, want := range map[string]string{"--rename-existing=data.old": "data.old exists", "--rename-existing=../data": "not a file name"} {
+		fails(t, nil, []string{"restore", saved[2], "--data-dir=" + restored, args}, want)
+	}
+	fails(t, nil, []string{"restore", filepath.Join(dir, "missing.db"), "--data-dir=" + restored, "--rename-existing=data.older"}, "no such file")
+	for name, want := range map[string]bool{"data": true, "data.old": true, "data.older": false} {
+		if _, err := os.Stat(filepath.Join(restored, "etcd", name)); (err == nil) != want {
+			t.Errorf("%s exists: %t, want %t", name, err == nil, want)
+		}
+	}
 	member := filepath.Join(t.TempDir(), "member")
 	mustRun(t, "restore", saved[2], "--output-dir="+member, "--name=a", "--initial-cluster=a=https://a:2380,b=https://b:2380", "--initial-advertise-peer-urls=https://a:2380")
 	if _, err := os.Stat(filepath.Join(member, "member", "snap", "db")); err != nil {

@@ -20,7 +20,9 @@ type restoreOptions struct {
 	// outputDir is the directory of a member of an external etcd; empty for the
 	// embedded one.
 	outputDir string
-	member    backup.Member
+	// renameExisting is the name that the data in --data-dir gets.
+	renameExisting string
+	member         backup.Member
 }
 
 // newRestoreCommand returns the command that restores a snapshot.
@@ -30,7 +32,7 @@ func newRestoreCommand() (*cobra.Command, error) {
 		Use:   "restore FILE",
 		Short: "Restore a snapshot into an empty data directory",
 		Long: `restore verifies a snapshot and makes a data directory of etcd from it. Existing data is
-not overwritten: stop the server and move the data away first.
+not overwritten: stop the server and move the data away first, or let --rename-existing do so.
 
 The embedded etcd is restored in --data-dir. Of an external etcd, restore every member on
 its machine, from the same file: --output-dir, --name, --initial-cluster and
@@ -62,7 +64,7 @@ it lists the objects that the garbage collector deletes then.`,
 		if r.outputDir != "" {
 			err = restore(r.outputDir, r.member)
 		} else {
-			err = embeddedetcd.Restore(o.DataDir, func(dir string, m embeddedetcd.Member) error {
+			err = embeddedetcd.Restore(o.DataDir, r.renameExisting, func(dir string, m embeddedetcd.Member) error {
 				return restore(dir, backup.Member{Name: m.Name, PeerURLs: []string{m.PeerURL}, InitialCluster: m.Name + "=" + m.PeerURL})
 			})
 		}
@@ -78,6 +80,7 @@ it lists the objects that the garbage collector deletes then.`,
 func (r *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&r.bumpRevision, "bump-revision", backup.DefaultBumpRevision, "By how much the revision is raised. Must be larger than the number of writes since the snapshot, and the same for all members.")
 	flags.StringVar(&r.outputDir, "output-dir", "", "The data directory of the restored member of an external etcd. Without it, the embedded etcd is restored in --data-dir.")
+	flags.StringVar(&r.renameExisting, "rename-existing", "", "With the embedded etcd: the name that the data in --data-dir gets, in its directory, such as data.old. It gets its own name back if the command fails.")
 	flags.StringVar(&r.member.Name, "name", "default", "With --output-dir: the name of the member, as its flag --name.")
 	flags.StringVar(&r.member.InitialCluster, "initial-cluster", "default=http://localhost:2380", "With --output-dir: the members, as their flag --initial-cluster.")
 	flags.StringVar(&r.member.ClusterToken, "initial-cluster-token", "", "With --output-dir: tells the restored cluster from the former one. The default depends on the snapshot.")
@@ -88,6 +91,9 @@ func (r *restoreOptions) validate(o options.CompletedOptions) error {
 	if r.outputDir == "" && !o.EmbeddedEtcd() {
 		transport, _ := o.Etcd()
 		return fmt.Errorf("--etcd-servers=%s: an external etcd is not restored over the network: stop all members, and restore each on its machine with --output-dir, --name, --initial-cluster and --initial-advertise-peer-urls", strings.Join(transport.ServerList, ","))
+	}
+	if r.outputDir != "" && r.renameExisting != "" {
+		return errors.New("--rename-existing is for the embedded etcd: without --output-dir")
 	}
 	if r.bumpRevision == 0 {
 		return errors.New("--bump-revision=0: must be positive: clients would wait for revisions that they have seen already")

@@ -91,6 +91,19 @@ func Prune(dir string, record *store.Record, keep int, now time.Time) ([]string,
 	return removed, removeStale(dir)
 }
 
+// directoryError names the snapshots in a directory that was given in place of one.
+func directoryError(dir string) error {
+	found, err := list(dir)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(found))
+	for i, snapshot := range found {
+		names[i] = filepath.Base(snapshot.path)
+	}
+	return fmt.Errorf("%s is a directory with %d snapshots, name one of them: %s", dir, len(names), strings.Join(names, ", "))
+}
+
 // remove ignores that another process was faster.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

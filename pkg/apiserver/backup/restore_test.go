@@ -17,7 +17,7 @@ import (
 // restoreEmbedded restores as the command does.
 func restoreEmbedded(t *testing.T, path, dataDir string) error {
 	t.Helper()
-	return embeddedetcd.Restore(dataDir, func(dir string, m embeddedetcd.Member) error {
+	return embeddedetcd.Restore(dataDir, "", func(dir string, m embeddedetcd.Member) error {
 		_, err := Restorer{Prefix: prefix, BumpRevision: DefaultBumpRevision, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), path, dir,
 			Member{Name: m.Name, PeerURLs: []string{m.PeerURL}, InitialCluster: m.Name + "=" + m.PeerURL})
 		return err

@@ -79,6 +79,9 @@ func (s *Snapshot) verifyChecksum(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the size of %s: %w", s.Path, err)
 	}
+	if info.IsDir() {
+		return directoryError(s.Path)
+	}
 	s.Bytes = info.Size()
 	if !info.Mode().IsRegular() || s.Bytes <= sha256.Size || s.Bytes%sectorSize != sha256.Size {
 		return fmt.Errorf("%s has %d bytes, and is not a snapshot of etcd with its SHA-256 at the end: it is truncated, or another file", s.Path, s.Bytes)

@@ -263,4 +263,5 @@ func TestExamplePolicies(t *testing.T) {
 	if stderr := framework.KubectlRefused(t, "", "scale", "website", "scaled", "-n", namespace, "--replicas=6"); !strings.Contains(stderr, replicas) {
 		t.Errorf("kubectl scale printed %q, want %q", stderr, replicas)
 	}
+	framework.Kubectl(t, "scale", "website", "scaled", "-n", namespace, "--replicas=0")
 }

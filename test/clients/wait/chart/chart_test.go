@@ -167,11 +167,12 @@ func TestChart(t *testing.T) {
 // TestValues sets values that kustomize has no component for, and rejects others.
 func TestValues(t *testing.T) {
 	for name, test := range map[string]struct{ values, object, want string }{
-		"volume":    {"storage: {size: 20Gi, storageClassName: fast}", "StatefulSet website-system/website-apiserver", "storage: 20Gi storageClassName: fast"},
-		"flags":     {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", "Deployment website-system/website-controller", "- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
-		"resources": {"apiserver: {resources: {limits: {memory: 3Gi}}}", "StatefulSet website-system/website-apiserver", "resources: limits: memory: 3Gi securityContext:"},
-		"etcd":      {"{ha: true, etcd: {servers: [\"https://a:2379\", \"https://b:2379\"], secretName: mine}}", "Deployment website-system/website-apiserver", "name: ETCD_SERVERS value: https://a:2379,https://b:2379"},
-		"secret":    {"{ha: true, etcd: {secretName: mine}}", "Deployment website-system/website-apiserver", "secretName: mine"},
+		"volume":     {"storage: {size: 20Gi, storageClassName: fast}", "StatefulSet website-system/website-apiserver", "storage: 20Gi storageClassName: fast"},
+		"flags":      {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", "Deployment website-system/website-controller", "- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
+		"resources":  {"apiserver: {resources: {limits: {memory: 3Gi}}}", "StatefulSet website-system/website-apiserver", "resources: limits: memory: 3Gi securityContext:"},
+		"GOMEMLIMIT": {"controller: {goMemoryLimit: 3200MiB}", "Deployment website-system/website-controller", "name: GOMEMLIMIT value: 3200MiB"},
+		"etcd":       {"{ha: true, etcd: {servers: [\"https://a:2379\", \"https://b:2379\"], secretName: mine}}", "Deployment website-system/website-apiserver", "name: ETCD_SERVERS value: https://a:2379,https://b:2379"},
+		"secret":     {"{ha: true, etcd: {secretName: mine}}", "Deployment website-system/website-apiserver", "secretName: mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, _, err := render(t, "website-system", test.values)
