@@ -179,6 +179,35 @@ func TestHostsWithoutAnswer(t *testing.T) {
 	})
 }
 
+// TestOneOfSeveralAnswers: neither an address nor a port that does not answer hides another one that does.
+func TestOneOfSeveralAnswers(t *testing.T) {
+	several := targetOf("a.example.com")
+	several.Addresses = []string{"198.51.100.1", "198.51.100.2", "192.0.2.1"}
+	filtered := targetOf("a.example.com")
+	filtered.Hosts[0].Endpoints = []Endpoint{{Port: 8081}, {Port: 80}}
+	for name, target := range map[string]Target{"addresses": several, "ports": filtered} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, end := newGateway()
+				defer end()
+				dial := g.requester.dial
+				g.requester.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if strings.HasPrefix(address, "198.51.100.") || strings.HasSuffix(address, ":8081") {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return dial(ctx, network, address)
+				}
+				g.Want(shop, target, false)
+				g.after(requestTimeout)
+				if known := g.Want(shop, target, false); known["a.example.com"].Commit != testCommit {
+					t.Errorf("%+v is known, want the commit", known)
+				}
+			})
+		})
+	}
+}
+
 // TestLinkLocal: the metadata service of a cloud is not requested, whoever gives its address
 // to a Gateway.
 func TestLinkLocal(t *testing.T) {

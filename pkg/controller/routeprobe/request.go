@@ -35,11 +35,13 @@ type Resolver interface {
 }
 
 // probe returns what it finds of a host at the first endpoint that serves it, or of the
-// first endpoint if none does.
+// first endpoint if none does. One that does not answer takes no more than its share of the time.
 func (r *requester) probe(ctx context.Context, addresses []string, host Host) Result {
 	var first *Result
-	for _, endpoint := range host.Endpoints {
-		result := r.request(ctx, addresses, host, endpoint)
+	for i, endpoint := range host.Endpoints {
+		bounded, cancel := shareOf(ctx, len(host.Endpoints)-i)
+		result := r.request(bounded, addresses, host, endpoint)
+		cancel()
 		if result.Failure == "" {
 			result.DNS = r.elsewhere(ctx, addresses, host.Name)
 			return result
@@ -61,8 +63,8 @@ func (r *requester) request(ctx context.Context, addresses []string, host Host, 
 	}
 	var result Result
 	transport := &http.Transport{
-		// Whatever the host, the connection is to the address.
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		// Whatever the host, the connection is to the address. The context of the transport has no deadline.
+		DialContext: func(_ context.Context, network, _ string) (net.Conn, error) {
 			return r.dialFirst(ctx, network, addresses, endpoint.Port)
 		},
 		DisableKeepAlives: true,
@@ -100,11 +102,23 @@ func (r *requester) request(ctx context.Context, addresses []string, host Host, 
 	return result
 }
 
+// shareOf returns a context with an equal share of the time that is left for a number of attempts.
+func shareOf(ctx context.Context, attempts int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(attempts))
+}
+
 // dialFirst connects to the first of some addresses that accepts.
 func (r *requester) dialFirst(ctx context.Context, network string, addresses []string, port int32) (net.Conn, error) {
 	var errs []error
-	for _, address := range addresses {
-		connection, err := r.dial(ctx, network, net.JoinHostPort(address, strconv.Itoa(int(port))))
+	for i, address := range addresses {
+		// What follows the connection needs some time as well.
+		bounded, cancel := shareOf(ctx, len(addresses)-i+1)
+		connection, err := r.dial(bounded, network, net.JoinHostPort(address, strconv.Itoa(int(port))))
+		cancel()
 		if err == nil {
 			return connection, nil
 		}

@@ -42,7 +42,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			}
 			h.queue.EnqueueAs(cache.MetaObjectToName(object), queue.ChangedIf(!initial))
 			if website, ok := object.(*v1beta1.Website); ok {
-				h.deploys.see(website)
+				h.see(website)
 				h.pods.want(website)
 				h.enqueueRivals(nil, website)
 			}
@@ -59,10 +59,12 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				!before.DeletionTimestamp.Equal(website.DeletionTimestamp) ||
 				status.IsSyncPending(website.Status.Sync) && !status.IsSyncPending(before.Status.Sync)
 			if website.Generation < before.Generation {
-				h.pods.unwant(before) // The store was restored to an older state.
+				// The store was restored to an older state.
+				h.pods.unwant(before)
+				h.deploys.forget(cache.MetaObjectToName(before))
 			}
 			// Before it is reconciled: its pods need not wait for that.
-			h.deploys.see(website)
+			h.see(website)
 			h.pods.want(website)
 			h.queue.EnqueueAs(cache.MetaObjectToName(website), queue.ChangedIf(isChange))
 			if before.UID != website.UID {
@@ -95,6 +97,13 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.enqueueClaimants(website.Namespace, resources.DeploymentName(website))
 			}
 		},
+	}
+}
+
+// see notes when a Website changes. What it was while another replica led is in its status.
+func (h *eventHandlers) see(website *v1beta1.Website) {
+	if h.queue.Running.Load() {
+		h.deploys.see(website)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
 // controlledBy is a child of the name that both test Websites claim.
@@ -118,5 +119,33 @@ func TestReplacedUnseen(t *testing.T) {
 	}
 	if !queued["first"] || !queued["second"] {
 		t.Errorf("queued are %v, want both", queued)
+	}
+}
+
+// TestStandbyRemembersNothing: what changed while another replica led, that has dealt with.
+func TestStandbyRemembersNothing(t *testing.T) {
+	settledAt := func(generation int64) *v1beta1.Website {
+		return newWebsite(func(website *v1beta1.Website) {
+			website.Generation = generation
+			website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, ObservedGeneration: generation}}
+		})
+	}
+	first, last := settledAt(1), settledAt(2)
+	f := newFixture(t, last)
+	handler := f.controller.handlers.websiteHandler()
+	handler.OnAdd(first, true)
+	handler.OnUpdate(first, last)
+	f.controller.queue.Running.Store(true)
+	in := &status.Input{Website: last, Now: testNow}
+	f.controller.reconciler.deploys.recall(in)
+	if in.Origin.SpecChanged {
+		t.Errorf("after a failover the spec counts as changed: %+v", in.Origin)
+	}
+	// After a restore of the store, the generation is an earlier one.
+	handler.OnUpdate(last, first)
+	in.Website = first.DeepCopy()
+	in.Website.Generation = 2
+	if f.controller.reconciler.deploys.recall(in); !in.Origin.SpecChanged {
+		t.Error("a change after a restore of the store does not count")
 	}
 }

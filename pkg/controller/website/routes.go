@@ -66,13 +66,13 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 	}
 	if len(held) == 0 {
 		r.routes.prober.Forget(cache.MetaObjectToName(website))
-		return r.deleteRoutes(ctx, website, desiredRoutes{})
+		return r.deleteRoutes(ctx, website, desiredRoutes{}, nil)
 	}
 	way, obstacle := r.routes.choose(website, state)
 	if obstacle != nil {
 		found.Routing.Obstacle = obstacle
 		r.routes.prober.Forget(cache.MetaObjectToName(website))
-		return nil
+		return r.deleteRoutes(ctx, website, desiredRoutes{}, held)
 	}
 	return r.applyRoutes(ctx, found, way, held)
 }
@@ -92,11 +92,10 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 	key := cache.MetaObjectToName(website)
 	again := found.Website.Generation != found.Website.Status.ObservedGeneration
 	found.Routing.Results = r.routes.prober.Want(key, way.target(website, held, written), again)
-	if obstacle := found.Routing.Obstacle; obstacle != nil {
-		// What routed the hosts before stays until this does.
-		return nil
+	if found.Routing.Obstacle == nil {
+		held = nil
 	}
-	return r.deleteRoutes(ctx, website, desired)
+	return r.deleteRoutes(ctx, website, desired, held)
 }
 
 // writtenRoutes are the children of a Website that route its hosts.
@@ -145,17 +144,18 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 	return child, nil
 }
 
-// deleteRoutes removes the children that route hosts, except those that are desired.
-// Routes go before the listeners that they name.
-func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes) *problem.Problem {
+// deleteRoutes removes the children that route hosts, except those that are desired and those of
+// obstructed hosts: what routed these before stays until what is desired does. Routes go before the
+// listeners that they name.
+func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, obstructed []string) *problem.Problem {
 	for _, kind := range []struct {
 		fmt.Stringer
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, desired.ingressNames()},
-		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, namesOf(desired.httpRoutes)},
-		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, namesOf(desired.listenerSets)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website.UID), ingressHosts, obstructed)...)},
+		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website.UID), httpRouteHosts, obstructed)...)},
+		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website.UID), listenerSetHosts, obstructed)...)},
 	} {
 		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
 		for range deleted {

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
@@ -223,4 +227,39 @@ func (w way) endpoints(website *v1beta1.Website, hosts []string, host string) []
 		}
 	}
 	return append(secure, plain...)
+}
+
+// namesWithHosts returns the names of the children that are for one of some hosts.
+func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, hosts []string) []string {
+	var names []string
+	for _, route := range routes {
+		if slices.ContainsFunc(hostsOf(route), func(host string) bool { return slices.Contains(hosts, host) }) {
+			names = append(names, route.GetName())
+		}
+	}
+	return names
+}
+
+func ingressHosts(ingress *networkingv1.Ingress) []string {
+	var hosts []string
+	for _, rule := range ingress.Spec.Rules {
+		hosts = append(hosts, rule.Host)
+	}
+	return hosts
+}
+
+func httpRouteHosts(route *gatewayv1.HTTPRoute) []string {
+	var hosts []string
+	for _, host := range route.Spec.Hostnames {
+		hosts = append(hosts, string(host))
+	}
+	return hosts
+}
+
+func listenerSetHosts(set *gatewayv1.ListenerSet) []string {
+	var hosts []string
+	for _, listener := range set.Spec.Listeners {
+		hosts = append(hosts, string(ptr.Deref(listener.Hostname, "")))
+	}
+	return hosts
 }

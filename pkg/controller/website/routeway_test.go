@@ -2,10 +2,12 @@ package website
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -132,5 +134,25 @@ func TestTarget(t *testing.T) {
 				t.Errorf("requests %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestNamesWithHosts: routes of hosts that a Website has given up are not kept for those that it has.
+func TestNamesWithHosts(t *testing.T) {
+	hostname := gatewayv1.Hostname("a.example.com")
+	meta := metav1.ObjectMeta{Name: "of-a"}
+	ingresses := []*networkingv1.Ingress{{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}}}
+	routes := []*gatewayv1.HTTPRoute{{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}}}
+	sets := []*gatewayv1.ListenerSet{{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}}}
+	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil} {
+		hosts := []string{host}
+		for kind, got := range map[string][]string{
+			"Ingress": namesWithHosts(ingresses, ingressHosts, hosts), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, hosts),
+			"ListenerSet": namesWithHosts(sets, listenerSetHosts, hosts),
+		} {
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: kept for %s are %q, want %q", kind, host, got, want)
+			}
+		}
 	}
 }

@@ -113,8 +113,8 @@ func TestHTTPRoutes(t *testing.T) {
 			website: newWebsite(withHosts("a.example.com", "b.example.com"), withCertificate, redirected),
 			gateway: newGateway(listener("https", gatewayv1.HTTPSProtocolType, 8443, "")), own: true,
 			want: []string{
-				"kubia-website: a.example.com at ListenerSet/kubia-website/https.a.example.com,ListenerSet/kubia-website/https.b.example.com -> kubia-website-npsvc:80",
-				"kubia-website.canonical: b.example.com at ListenerSet/kubia-website/https.a.example.com,ListenerSet/kubia-website/https.b.example.com -> redirect 301 a.example.com",
+				"kubia-website: a.example.com at ListenerSet/kubia-website/https.a.example.com -> kubia-website-npsvc:80",
+				"kubia-website.canonical: b.example.com at ListenerSet/kubia-website/https.b.example.com -> redirect 301 a.example.com",
 				"kubia-website.https: a.example.com,b.example.com at ListenerSet/kubia-website/http.a.example.com,ListenerSet/kubia-website/http.b.example.com -> redirect 301 https a.example.com :8443",
 			},
 		},
@@ -123,6 +123,15 @@ func TestHTTPRoutes(t *testing.T) {
 			want: []string{
 				"kubia-website: a.example.com at Gateway/edge/https -> kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at Gateway/edge/http -> redirect 301 https",
+			},
+		},
+		"without ListenerSets, redirected": {
+			website: newWebsite(withHosts("www.example.com", "example.com"), withCertificate, redirected),
+			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 443, "www.example.com"), listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
+			want: []string{
+				"kubia-website: www.example.com at Gateway/edge/www -> kubia-website-npsvc:80",
+				"kubia-website.canonical: example.com at Gateway/edge/apex -> redirect 301 www.example.com",
+				"kubia-website.https: www.example.com,example.com at Gateway/edge/http -> redirect 301 https www.example.com",
 			},
 		},
 		"without ListenerSets or HTTPS": {

@@ -32,19 +32,21 @@ func (r *HostRoutes) HTTPRoutes() []*httpRoute {
 	var routes []*httpRoute
 	for i, hosts := range r.groups() {
 		name := groupName(r.Website, i)
-		serving, redirecting := r.parents(i, hosts)
 		served, redirected := hosts, []string(nil)
 		if canonical != "" {
 			served = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return host != canonical })
 			redirected = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return host == canonical })
 		}
+		// A listener for none of its hosts does not accept a route.
 		if len(served) > 0 {
+			serving, _ := r.parents(i, served)
 			routes = append(routes, r.route(name, served, serving, gatewayv1ac.HTTPRouteRule().WithBackendRefs(serviceBackend(r.Website))))
 		}
 		if len(redirected) > 0 {
+			serving, _ := r.parents(i, redirected)
 			routes = append(routes, r.route(name+suffixCanonical, redirected, serving, gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical))))
 		}
-		if len(redirecting) > 0 {
+		if _, redirecting := r.parents(i, hosts); len(redirecting) > 0 {
 			toHTTPS := redirectFilter(canonical)
 			toHTTPS.RequestRedirect.WithScheme("https")
 			if port := r.Port(gatewayv1.HTTPSProtocolType); port != webTLSPort {

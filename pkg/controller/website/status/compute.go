@@ -89,7 +89,11 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 		status.ReadyReplicas, status.AvailableReplicas = pods.ReadyReplicas, pods.AvailableReplicas
 	}
 	if in.Deployment == nil || in.ServiceTaken {
-		status.NodePort, status.Urls = 0, nil
+		status.Urls = nil
+	}
+	// The node port of a Service that is gone stays: it is created again with it.
+	if in.ServiceTaken || in.Problem != nil && in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
+		status.NodePort = 0
 	}
 	if port := httpPort(in.Service); port != nil {
 		status.NodePort = port.NodePort

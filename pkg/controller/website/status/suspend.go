@@ -29,13 +29,19 @@ func KeptCommit(in *Input) string {
 	if in.Deployment == nil {
 		return reported
 	}
-	if commit := workload.CommitOf(&in.Deployment.Spec.Template.Spec); commit != "" {
+	if commit := workload.CommitOf(&in.Deployment.Spec.Template.Spec); commit != "" && !isOverridden(&in.Website.Spec, commit) {
 		return commit
 	}
 	if commit, state := commitOf(in.Pods); in.Probing && state != commitNone {
 		return commit
 	}
 	return reported
+}
+
+// isOverridden reports whether pods of a Deployment with this commit serve another one that is pinned: the
+// commit is then that of the source, and records nothing.
+func isOverridden(spec *v1beta1.WebsiteSpec, commit string) bool {
+	return spec.Pin != "" && spec.Source.Ref != nil && spec.Source.Ref.Commit == commit
 }
 
 // suspension finds how far a Website is suspended, or nothing when it is not.

@@ -46,6 +46,15 @@ func TestKeptCommit(t *testing.T) {
 		}
 	}
 
+	fixedOn := func(commit string) func(*v1beta1.Website) {
+		return func(website *v1beta1.Website) {
+			website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commit}
+		}
+	}
+	pinnedTo := func(commit string) func(*v1beta1.Website) {
+		return func(website *v1beta1.Website) { website.Spec.Pin = commit }
+	}
+
 	for name, test := range map[string]struct {
 		in   Input
 		want string
@@ -55,6 +64,8 @@ func TestKeptCommit(t *testing.T) {
 		"not suspended":                     {Input{Website: newWebsite(withCommit(commitA)), Deployment: deployment(commitB)}, ""},
 		"the Deployment records it":         {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
 		"what the pods serve":               {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitB, commitB)}, commitB},
+		"rolled back from a fixed commit":   {Input{Website: newWebsite(suspend, withCommit(commitA), fixedOn(commitB), pinnedTo(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitA},
+		"kept before it was pinned":         {Input{Website: newWebsite(suspend, withCommit(commitA), pinnedTo(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
 		"pods that differ have no commit":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitA, commitB)}, ""},
 		"pods that do not answer":           {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: unreachable}, ""},
 		"pods that have not answered yet":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: []Pod{unobserved}}, ""},

@@ -6,6 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func TestURLs(t *testing.T) {
@@ -43,6 +46,17 @@ func TestURLs(t *testing.T) {
 	} {
 		if got := urlsOf(test.service, test.pods); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestNodePortIsRestored: as long as nothing else has the names, a Service is created again with its node port.
+func TestNodePortIsRestored(t *testing.T) {
+	website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.Urls = 30080, []string{"http://192.0.2.1:30080"} })
+	for reason, want := range map[string]int32{v1beta1.WebsiteReasonQuotaExceeded: 30080, v1beta1.WebsiteReasonNameTaken: 0} {
+		got := Compute(&Input{Website: website, Problem: &problem.Problem{Reason: reason, Message: "x"}, Now: testNow})
+		if got.NodePort != want || len(got.Urls) > 0 {
+			t.Errorf("%s without children: node port %d, URLs %v; want %d and none", reason, got.NodePort, got.Urls, want)
 		}
 	}
 }
