@@ -91,8 +91,8 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 	if in.Deployment == nil || in.ServiceTaken {
 		status.Urls = nil
 	}
-	// The node port of a Service that is gone stays: it is created again with it.
-	if in.ServiceTaken || in.Problem != nil && in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
+	// The node port of a Service that is gone stays, to create it again with that, unless its name is another's.
+	if in.ServiceTaken || in.Deployment == nil && in.Problem != nil && in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
 		status.NodePort = 0
 	}
 	if port := httpPort(in.Service); port != nil {
