@@ -4,22 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"syscall"
 )
 
-// runBeside runs a command next to git-sync until it ends, or for a little longer than a
-// sync may take.
+// runBeside runs a command, whose environment is set, next to git-sync until it ends, or for a
+// little longer than a sync may take.
 func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// What it leaves behind can keep its output open.
 	command.WaitDelay = endGrace
 	s.mu.Lock()
 	if s.format != "" {
-		if command.Env == nil {
-			command.Env = os.Environ()
-		}
 		command.Env = append(command.Env, formatVariable+"="+s.format)
 	}
 	if err := command.Start(); err != nil {

@@ -153,7 +153,7 @@ func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website,
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website.UID), ingressHosts, obstructed)...)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website.UID), routing.HostsOfIngress, obstructed)...)},
 		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website.UID), httpRouteHosts, obstructed)...)},
 		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website.UID), listenerSetHosts, obstructed)...)},
 	} {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"k8s.io/client-go/tools/cache"
@@ -238,14 +237,6 @@ func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, hosts
 		}
 	}
 	return names
-}
-
-func ingressHosts(ingress *networkingv1.Ingress) []string {
-	var hosts []string
-	for _, rule := range ingress.Spec.Rules {
-		hosts = append(hosts, rule.Host)
-	}
-	return hosts
 }
 
 func httpRouteHosts(route *gatewayv1.HTTPRoute) []string {

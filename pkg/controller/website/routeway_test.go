@@ -147,7 +147,7 @@ func TestNamesWithHosts(t *testing.T) {
 	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil} {
 		hosts := []string{host}
 		for kind, got := range map[string][]string{
-			"Ingress": namesWithHosts(ingresses, ingressHosts, hosts), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, hosts),
+			"Ingress": namesWithHosts(ingresses, routing.HostsOfIngress, hosts), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, hosts),
 			"ListenerSet": namesWithHosts(sets, listenerSetHosts, hosts),
 		} {
 			if !slices.Equal(got, want) {

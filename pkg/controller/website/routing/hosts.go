@@ -22,7 +22,7 @@ func (c Children) Hosts() []string {
 		}
 	}
 	for _, ingress := range c.Ingresses {
-		hosts = append(hosts, hostsOfIngress(ingress)...)
+		hosts = append(hosts, HostsOfIngress(ingress)...)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
@@ -44,7 +44,7 @@ func (c Children) Accept(host string) bool {
 		routed = true
 	}
 	for _, ingress := range c.Ingresses {
-		if !slices.Contains(hostsOfIngress(ingress), host) {
+		if !slices.Contains(HostsOfIngress(ingress), host) {
 			continue
 		}
 		if IngressObstacle(ingress) != nil {
@@ -55,7 +55,8 @@ func (c Children) Accept(host string) bool {
 	return routed
 }
 
-func hostsOfIngress(ingress *networkingv1.Ingress) []string {
+// HostsOfIngress returns the hosts of the rules of an Ingress.
+func HostsOfIngress(ingress *networkingv1.Ingress) []string {
 	var hosts []string
 	for _, rule := range ingress.Spec.Rules {
 		hosts = append(hosts, rule.Host)
