@@ -43,6 +43,22 @@ func listForms(o Options) []listForm {
 	return forms
 }
 
+// firstLists lists objects that were never listed, in each format once. website-apiserver keeps
+// what it has encoded for the lists that follow.
+func (r *run) firstLists(ctx context.Context, data string) error {
+	for _, t := range r.environment.targets {
+		if t.data != data || t.client != r.environment.proxied {
+			continue
+		}
+		s, err := r.list(ctx, t, listForm{query: url.Values{"resourceVersion": {"0"}}}, 1)
+		if err != nil {
+			return fmt.Errorf("%s: first list: %w", t.name, err)
+		}
+		r.firsts[t.name] = s
+	}
+	return nil
+}
+
 // lists measures all forms of lists of one target, one list after the other.
 func (r *run) lists(ctx context.Context, t *target) error {
 	for _, form := range listForms(r.options) {
@@ -50,20 +66,29 @@ func (r *run) lists(ctx context.Context, t *target) error {
 		if form.table && t.media != jsonType {
 			continue
 		}
-		list := request{method: http.MethodGet, path: t.path(form.namespace, "", "") + "?" + form.query.Encode(), accept: t.media, gzip: form.gzip}
-		if form.table {
-			list.accept = tableType
-		}
-		s, err := r.environment.measure(t, func() ([]response, int, error) {
-			responses, err := concurrently(r.options.Lists, 1, func(connection, _ int) (response, error) { return t.client.do(ctx, connection, list) })
-			return responses, len(responses), err
-		})
+		s, err := r.list(ctx, t, form, r.options.Lists)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", t.name, form.name, err)
 		}
 		r.records.add(form.name, t.name, s)
 	}
+	if first, ok := r.firsts[t.name]; ok {
+		r.records.add(fmt.Sprintf("list %d, the first", r.options.Objects*len(dataNamespaces)), t.name, first)
+		delete(r.firsts, t.name)
+	}
 	return r.pages(ctx, t)
+}
+
+// list measures n lists of one form, one after the other.
+func (r *run) list(ctx context.Context, t *target, form listForm, n int) (sample, error) {
+	list := request{method: http.MethodGet, path: t.path(form.namespace, "", "") + "?" + form.query.Encode(), accept: t.media, gzip: form.gzip}
+	if form.table {
+		list.accept = tableType
+	}
+	return r.environment.measure(t, func() ([]response, int, error) {
+		responses, err := concurrently(n, 1, func(connection, _ int) (response, error) { return t.client.do(ctx, connection, list) })
+		return responses, len(responses), err
+	})
 }
 
 // pages measures lists in pages, as informers of client-go without WatchList make them.

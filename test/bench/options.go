@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"io"
+	"reflect"
 )
 
 // Options are the sizes of a run.
@@ -38,6 +39,13 @@ func Full() Options {
 // Quick are the sizes of "make bench QUICK=1".
 func Quick() Options {
 	return Options{Quick: true, Objects: 1000, Rounds: 3, Requests: 200, Lists: 3, Clients: 16, Watchers: []int{50}, Events: 20}
+}
+
+// AreQuick reports whether the sizes are those of Quick, for which the committed ranges are.
+func (o Options) AreQuick() bool {
+	quick := Quick()
+	quick.Out, quick.Progress = o.Out, o.Progress
+	return reflect.DeepEqual(o, quick)
 }
 
 func (o Options) validate() error {

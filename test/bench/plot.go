@@ -59,7 +59,7 @@ func colour(target string) string {
 		return "#56b4e9"
 	case strings.HasPrefix(target, "definition"):
 		return "#d55e00"
-	case strings.HasPrefix(target, "ConfigMap"):
+	case strings.HasPrefix(target, "ConfigMap"), strings.HasPrefix(target, "PodTemplate"):
 		return "#999999"
 	default:
 		return "#009e73"

@@ -39,8 +39,10 @@ type DataSize struct {
 	Objects int    `json:"objects"`
 	// StoredBytes is the mean size of an object in etcd.
 	StoredBytes int64 `json:"storedBytes"`
-	// HeapBytes is what the objects have added to the live heap, by process.
-	HeapBytes map[string]int64 `json:"heapBytes"`
+	// HeapBytes is what the objects have added to the live heap, by process; ListedHeapBytes is
+	// that after they were listed in each format.
+	HeapBytes       map[string]int64 `json:"heapBytes"`
+	ListedHeapBytes map[string]int64 `json:"listedHeapBytes"`
 }
 
 // Memory is the resident memory of each process at the end of a round.
@@ -157,13 +159,9 @@ func (r *Report) sizeTables(w io.Writer) {
 	for _, target := range r.Targets {
 		fmt.Fprintf(w, "| %s | %d |\n", target, r.EncodedBytes[target])
 	}
-	fmt.Fprint(w, "\n## What objects take\n\n| objects | number | bytes in etcd, each | live heap added |\n|---|--:|--:|---|\n")
+	fmt.Fprint(w, "\n## What objects take\n\n| objects | number | bytes in etcd, each | live heap added | after lists |\n|---|--:|--:|---|---|\n")
 	for _, d := range r.Data {
-		var heaps []string
-		for _, name := range measure.SortedKeys(d.HeapBytes) {
-			heaps = append(heaps, fmt.Sprintf("%s %s", name, measure.Mebibytes(d.HeapBytes[name])))
-		}
-		fmt.Fprintf(w, "| %s | %d | %d | %s |\n", d.Data, d.Objects, d.StoredBytes, strings.Join(heaps, ", "))
+		fmt.Fprintf(w, "| %s | %d | %d | %s | %s |\n", d.Data, d.Objects, d.StoredBytes, heapText(d.HeapBytes), heapText(d.ListedHeapBytes))
 	}
 	fmt.Fprint(w, "\n## Resident memory at the end of each round (peak)\n\n")
 	if len(r.Memory) == 0 {
@@ -178,4 +176,12 @@ func (r *Report) sizeTables(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+func heapText(heaps map[string]int64) string {
+	var texts []string
+	for _, name := range measure.SortedKeys(heaps) {
+		texts = append(texts, name+" "+measure.Mebibytes(heaps[name]))
+	}
+	return strings.Join(texts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ func testReport() *Report {
 	return &Report{
 		Options: Quick(), CPUs: 2, LoadBefore: 3, Targets: []string{ours, definition},
 		EncodedBytes: map[string]int{ours: 3000, definition: 2900},
-		Data:         []DataSize{{Data: "websites", Objects: 10, StoredBytes: 1234, HeapBytes: map[string]int64{"website-apiserver": 5 << 20}}},
+		Data:         []DataSize{{Data: "websites", Objects: 10, StoredBytes: 1234, HeapBytes: map[string]int64{"website-apiserver": 5 << 20}, ListedHeapBytes: map[string]int64{"website-apiserver": 7 << 20}}},
 		Memory:       []Memory{{Round: 1, Bytes: map[string]int64{"etcd": 1 << 20}, PeakBytes: map[string]int64{"etcd": 2 << 20}}},
 		Measurements: []Measurement{
 			{Operation: "list 10", Target: ours, MedianMillis: 5, CPUMillis: 6, FirstByteMillis: 1, CPUMillisByProcess: map[string]float64{"etcd": 1}, BodyBytes: 100},
@@ -54,7 +55,7 @@ func TestReport(t *testing.T) {
 		"| v1beta1 <proxied> JSON | 0.00 | 5.00 | 0.00 | 1.00 | 6.00 | etcd 1.00 | 0 | 0.50 | 0.25 |",
 		"| list 10 | 6.00 (5.00) | 24.0 (10.0) |\n| create | 0.00 (1.00) | – |",
 		"| v1beta1 <proxied> JSON | 3000 |",
-		"| websites | 10 | 1234 | website-apiserver 5 MiB |",
+		"| websites | 10 | 1234 | website-apiserver 5 MiB | website-apiserver 7 MiB |",
 		"| 1 | 1 MiB (2 MiB) |",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -117,9 +118,24 @@ func TestRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	operations := map[string]bool{}
+	for _, name := range []string{"create", "get", "get, sequential", "patch", "server-side apply", "status update", "delete"} {
+		operations[name] = true
+	}
+	for _, form := range listForms(Quick()) {
+		operations[form.name] = true
+	}
+	for _, n := range Quick().Watchers {
+		operations[fmt.Sprintf("event to %d watchers", n)] = true
+	}
+	operations[fmt.Sprintf("WatchList of %d", Quick().Objects*len(dataNamespaces))] = true
+	targets := map[string]bool{
+		"v1beta1 proxied JSON": true, "v1beta1 proxied protobuf": true, "v1alpha1 proxied JSON": true, "v1alpha1 proxied protobuf": true,
+		"v1beta1 direct JSON": true, definition: true, builtIn: true,
+	}
 	metrics := map[string]bool{"time": true, "firstByte": true, "cpu": true, "bytes": true}
 	for _, r := range ranges {
-		if !metrics[r.Metric] || r.Min <= 0 || r.Min >= r.Max {
+		if !metrics[r.Metric] || !operations[r.Operation] || !targets[r.Target] || !targets[r.Against] || r.Min <= 0 || r.Min >= r.Max {
 			t.Errorf("invalid range %+v", r)
 		}
 	}

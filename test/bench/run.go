@@ -17,8 +17,10 @@ type run struct {
 	options     Options
 	environment *environment
 	records     records
-	report      Report
-	begin       time.Time
+	// firsts are the first lists, by target.
+	firsts map[string]sample
+	report Report
+	begin  time.Time
 }
 
 // Run starts a cluster, measures, and stops the cluster.
@@ -26,7 +28,7 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	r := &run{options: options, begin: time.Now()}
+	r := &run{options: options, firsts: map[string]sample{}, begin: time.Now()}
 	r.report = Report{Options: options, CPUs: runtime.NumCPU(), Go: runtime.Version(), Begin: r.begin.UTC().Truncate(time.Second), LoadBefore: measure.LoadAverage()}
 	r.progress("starting a cluster")
 	cluster, err := devcluster.Up(ctx, devcluster.Options{Node: devcluster.NodeSimulated, WithoutController: true, SyncedEtcd: true, Progress: options.Progress})
@@ -93,13 +95,15 @@ func (r *run) populate(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("creating the objects to list: %w", err)
 		}
-		after, err := r.heaps(ctx)
-		if err != nil {
+		size := DataSize{Data: t.data, Objects: n}
+		if size.HeapBytes, err = r.added(ctx, before); err != nil {
 			return err
 		}
-		size := DataSize{Data: t.data, Objects: n, HeapBytes: map[string]int64{}}
-		for name := range after {
-			size.HeapBytes[name] = after[name] - before[name]
+		if err := r.firstLists(ctx, t.data); err != nil {
+			return err
+		}
+		if size.ListedHeapBytes, err = r.added(ctx, before); err != nil {
+			return err
 		}
 		at := r.environment.prefixes[t.data]
 		if size.StoredBytes, err = storedBytes(ctx, at.endpoint, at.tls, at.prefix); err != nil {
@@ -142,6 +146,15 @@ func (r *run) heaps(ctx context.Context) (map[string]int64, error) {
 	return heaps, nil
 }
 
+// added returns what the live heaps have grown by since before.
+func (r *run) added(ctx context.Context, before map[string]int64) (map[string]int64, error) {
+	heaps, err := r.heaps(ctx)
+	for name := range heaps {
+		heaps[name] -= before[name]
+	}
+	return heaps, err
+}
+
 // liveHeap returns the bytes on the heap of a server after a garbage collection.
 func liveHeap(ctx context.Context, c *client) (int64, error) {
 	profile, err := c.read(ctx, request{method: http.MethodGet, path: "/debug/pprof/heap?gc=1&debug=1", accept: "*/*"})
@@ -164,12 +177,13 @@ func (r *run) sizes(ctx context.Context) error {
 	return nil
 }
 
-// Order is the order of n targets in a round: rotated, and every second round reversed, so
-// that no target always precedes the same other one.
+// Order is the order of n targets in a round. Every second round has that of the one before,
+// reversed, so that no target always precedes the same other one; each pair of rounds is rotated.
 func Order(n, round, rounds int) []int {
+	pairs := (rounds + 1) / 2
 	indexes := make([]int, n)
 	for i := range indexes {
-		indexes[i] = (i + round*max(1, n/rounds)) % n
+		indexes[i] = (i + round/2*max(1, n/pairs)) % n
 	}
 	if round%2 == 1 {
 		slices.Reverse(indexes)

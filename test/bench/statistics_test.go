@@ -46,21 +46,26 @@ func TestMeasurementsAreInOrder(t *testing.T) {
 	}
 }
 
+// TestOrder: each target precedes each other one in some round.
 func TestOrder(t *testing.T) {
-	const n, rounds = 9, 3
-	firsts := map[int]bool{}
-	for round := range rounds {
-		seen := map[int]bool{}
-		indexes := Order(n, round, rounds)
-		for _, i := range indexes {
-			seen[i] = true
+	for n := 1; n <= 11; n++ {
+		for rounds := 2; rounds <= 5; rounds++ {
+			precedes, firsts := map[[2]int]bool{}, map[int]bool{}
+			for round := range rounds {
+				indexes := Order(n, round, rounds)
+				firsts[indexes[0]] = true
+				for i, before := range indexes {
+					for _, after := range indexes[i+1:] {
+						precedes[[2]int{before, after}] = true
+					}
+				}
+			}
+			if len(precedes) != n*(n-1) {
+				t.Errorf("%d targets in %d rounds: only %d of %d pairs are in that order", n, rounds, len(precedes), n*(n-1))
+			}
+			if n > 2*rounds && len(firsts) != rounds {
+				t.Errorf("%d targets in %d rounds: they begin with %v only", n, rounds, firsts)
+			}
 		}
-		if len(seen) != n {
-			t.Errorf("round %d measures %v", round, indexes)
-		}
-		firsts[indexes[0]] = true
-	}
-	if len(firsts) != rounds {
-		t.Errorf("rounds begin with %v only", firsts)
 	}
 }

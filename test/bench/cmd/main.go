@@ -4,12 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"github.com/kubesites/website-apiserver/test/bench"
@@ -29,31 +29,32 @@ func main() {
 
 func run(ctx context.Context) error {
 	options := bench.Full()
-	if slices.Contains(os.Args[1:], "--quick") {
-		options = bench.Quick()
+	if err := parse(&options); err != nil {
+		return err
 	}
-	flag.BoolVar(&options.Quick, "quick", options.Quick, "Measure less, and compare ratios with the committed ranges")
-	flag.IntVar(&options.Objects, "objects", options.Objects, "The number of objects in each of two namespaces. Ratios are compared only with the default")
-	flag.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
-	flag.IntVar(&options.Requests, "requests", options.Requests, "The number of requests for each operation, target and round")
-	flag.StringVar(&options.Out, "out", "_artifacts/bench", "The directory of the report")
-	flag.Parse()
+	if options.Quick {
+		// The same flags change other defaults.
+		options = bench.Quick()
+		if err := parse(&options); err != nil {
+			return err
+		}
+	}
 	options.Progress = os.Stderr
 
 	report, err := bench.Run(ctx, options)
-	if err != nil {
+	if report == nil {
 		return err
 	}
 	worse := 0
-	if options.Quick && options.Objects == bench.Quick().Objects {
-		ranges, err := bench.Ranges()
-		if err != nil {
-			return err
+	if options.AreQuick() {
+		ranges, invalid := bench.Ranges()
+		if invalid != nil {
+			return invalid
 		}
 		worse = report.Compare(ranges)
 	}
-	if err := report.Write(options.Out); err != nil {
-		return err
+	if failed := report.Write(options.Out); failed != nil {
+		return errors.Join(err, failed)
 	}
 	fmt.Fprintf(os.Stderr, "the report is in %s\n", filepath.Join(options.Out, "report.md"))
 	for _, c := range report.Comparisons {
@@ -62,7 +63,18 @@ func run(ctx context.Context) error {
 		}
 	}
 	if worse > 0 {
-		return fmt.Errorf("%d of %d ratios got worse", worse, len(report.Comparisons))
+		err = errors.Join(err, fmt.Errorf("%d of %d ratios got worse", worse, len(report.Comparisons)))
 	}
-	return nil
+	return err
+}
+
+// parse sets options from the command line.
+func parse(options *bench.Options) error {
+	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	flags.BoolVar(&options.Quick, "quick", options.Quick, "Measure less, and compare ratios with the committed ranges")
+	flags.IntVar(&options.Objects, "objects", options.Objects, "The number of objects in each of two namespaces. Ratios are compared only with the default")
+	flags.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
+	flags.IntVar(&options.Requests, "requests", options.Requests, "The number of requests for each operation, target and round")
+	flags.StringVar(&options.Out, "out", "_artifacts/bench", "The directory of the report")
+	return flags.Parse(os.Args[1:])
 }

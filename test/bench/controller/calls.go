@@ -144,7 +144,7 @@ func (c *callCounter) count(data []byte) []byte {
 }
 
 // callOf decodes a line. It leaves out what a controller does not do for Websites: its lease,
-// and the authorization of clients that read its metrics.
+// discovery, and the authorization of clients that read its metrics.
 func callOf(line []byte, user string) (call, bool) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil || event.User.Username != user || event.ObjectRef == nil {

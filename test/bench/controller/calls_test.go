@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -52,11 +53,11 @@ func TestFollow(t *testing.T) {
 	}
 	write(line)
 	c := &callCounter{path: path, counts: map[string]calls{productUser: {}}}
-	done := make(chan struct{})
-	go func() {
-		c.run(t.Context())
-		close(done)
-	}()
+	ctx, stop := context.WithCancel(t.Context())
+	var counter sync.WaitGroup
+	counter.Go(func() { c.run(ctx) })
+	defer counter.Wait()
+	defer stop()
 	awaitCalls := func(want int) {
 		t.Helper()
 		if err := await(t.Context(), "calls", time.Minute, func() error {

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestReadyAt(t *testing.T) {
@@ -54,12 +55,18 @@ func TestSeeAvailable(t *testing.T) {
 // TestManifest: the server's defaults make of the manifest the Website from which the floor's
 // children are built.
 func TestManifest(t *testing.T) {
-	w := newWebsite("default", "site", 1)
-	if _, err := resources.NginxConfig(w); err != nil {
+	want := newWebsite("default", "site", 3)
+	body, err := manifest(v1beta1.SchemeGroupVersion.String(), want)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Spec.Sync.PeriodSeconds == 0 || w.Spec.Serving.Index == "" {
-		t.Errorf("defaults are missing: %+v", w.Spec)
+	var have v1beta1.Website
+	if err := json.Unmarshal(body, &have); err != nil {
+		t.Fatal(err)
+	}
+	v1beta1.SetObjectDefaults_Website(&have)
+	if want.Spec.Sync.PeriodSeconds == 0 || !equality.Semantic.DeepEqual(have.Spec, want.Spec) {
+		t.Errorf("the manifest makes %+v, the floor has %+v", have.Spec, want.Spec)
 	}
 }
 

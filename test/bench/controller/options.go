@@ -79,6 +79,9 @@ func (o *Options) validate() error {
 	if o.Websites < 1 || o.Flood < 0 || o.Replicas < 0 || o.Rounds < 1 || o.ChangesPerSecond < 1 || o.HotPerSecond < 1 || o.Duration <= 0 || o.Creators < 1 {
 		return errors.New("all sizes must be at least 1; only the flood and the replicas may be 0")
 	}
+	if o.changes(o.ChangesPerSecond) < 1 || o.changes(o.HotPerSecond) < 1 {
+		return fmt.Errorf("no Website is changed within %s", o.Duration)
+	}
 	for _, name := range o.Contenders {
 		if !slices.Contains(allContenders(), name) {
 			return fmt.Errorf("there is no contender %q, only %q", name, allContenders())
@@ -90,6 +93,11 @@ func (o *Options) validate() error {
 		}
 	}
 	return nil
+}
+
+// changes is the number of changes at a rate.
+func (o *Options) changes(perSecond int) int {
+	return int(float64(perSecond) * o.Duration.Seconds())
 }
 
 // measures reports whether a scenario is measured.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,13 +30,15 @@ type program struct {
 	client    *client
 	ports     [2]string
 	command   *exec.Cmd
-	// ended is closed when the process has ended, with exit.
+	// ended is closed when the process has ended.
 	ended chan struct{}
-	exit  error
+	// stopped is set before it is to end.
+	stopped atomic.Bool
 }
 
-// start starts the controller of a contender. Its output is appended to a file.
-func start(c *contender, repoDir, kubeconfig, output string, scraper *client) (*program, error) {
+// start starts the controller of a contender. Its output is appended to a file. crashed is called if it
+// ends by itself.
+func start(c *contender, repoDir, kubeconfig, output string, scraper *client, crashed func(error)) (*program, error) {
 	p := &program{contender: c, client: scraper, ended: make(chan struct{})}
 	for i := range p.ports {
 		port, err := freePort()
@@ -56,9 +59,22 @@ func start(c *contender, repoDir, kubeconfig, output string, scraper *client) (*
 	}
 	go func() {
 		defer close(p.ended)
-		p.exit = p.command.Wait()
+		err := p.command.Wait()
+		if !p.stopped.Load() {
+			crashed(fmt.Errorf("%s has ended (%v): %s", c.program, err, lastOf(output)))
+		}
 	}()
 	return p, nil
+}
+
+// lastOf returns the end of a log.
+func lastOf(path string) string {
+	const enough = 2000
+	log, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.ToValidUTF8(string(log[max(0, len(log)-enough):]), "?")
 }
 
 // freePort returns a port that was free a moment ago.
@@ -73,6 +89,7 @@ func freePort() (string, error) {
 
 // stop ends the controller as a Deployment does.
 func (p *program) stop() error {
+	p.stopped.Store(true)
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping %s: %w", p.contender.program, err)
 	}
@@ -148,8 +165,6 @@ func (p *program) await(ctx context.Context, reconciled int, timeout time.Durati
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-p.ended:
-			return fmt.Errorf("%s has ended: %w", p.contender.program, p.exit)
 		case <-time.After(pollPeriod):
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -49,8 +50,10 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	}
 	e.progress = progress
 	counting, stop := context.WithCancel(ctx)
+	var counter sync.WaitGroup
+	counter.Go(func() { e.counter.run(counting) })
+	defer counter.Wait()
 	defer stop()
-	go e.counter.run(counting)
 
 	var chosen []*contender
 	for _, c := range contenders {

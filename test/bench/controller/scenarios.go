@@ -116,7 +116,8 @@ func (t *trial) change(ctx context.Context, scenario string, rate int, names []s
 			generation int64
 			at         time.Time
 		}
-		n := int(float64(rate) * t.options.Duration.Seconds())
+		n, first := t.options.changes(rate), t.pins
+		t.pins += n
 		done := make([]made, n)
 		indexes := make([]string, n)
 		for i := range indexes {
@@ -131,7 +132,7 @@ func (t *trial) change(ctx context.Context, scenario string, rate int, names []s
 				return context.Cause(ctx)
 			case <-time.After(time.Until(due)):
 			}
-			generation, err := t.patchPin(ctx, name, i)
+			generation, err := t.patchPin(ctx, name, first+i)
 			done[i] = made{name, generation, due}
 			return err
 		})

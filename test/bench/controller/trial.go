@@ -34,8 +34,11 @@ type trial struct {
 	observer *observer
 	// program is nil for the floor.
 	program *program
-	// names are the Websites created so far.
+	// abort ends the trial when its controller does.
+	abort context.CancelCauseFunc
+	// names are the Websites created so far, pins is how often spec.pin was changed.
 	names   []string
+	pins    int
 	samples []sample
 }
 
@@ -62,12 +65,12 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := createNamespace(ctx, t.client, t.namespace); err != nil {
 		return err
 	}
-	ctx, abort := context.WithCancelCause(ctx)
-	defer abort(nil)
+	ctx, t.abort = context.WithCancelCause(ctx)
+	defer t.abort(nil)
 	watching, stop := context.WithCancel(ctx)
 	t.observer = newObserver(func(err error) {
 		if watching.Err() == nil {
-			abort(err)
+			t.abort(err)
 		}
 	})
 	var watches sync.WaitGroup
@@ -76,15 +79,15 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := t.observe(watching, &watches); err != nil {
 		return err
 	}
+	defer func() {
+		if t.program != nil {
+			err = errors.Join(err, t.program.stop())
+		}
+	}()
 	if t.contender.hasController() {
 		if err := t.startController(ctx, 0); err != nil {
 			return err
 		}
-		defer func() {
-			if t.program != nil {
-				err = errors.Join(err, t.program.stop())
-			}
-		}()
 	}
 	if err := t.scenarios(ctx); err != nil {
 		return fmt.Errorf("%s: %w", t.contender.name, err)
@@ -122,7 +125,7 @@ func (t *trial) observe(ctx context.Context, watches *sync.WaitGroup) error {
 // startController starts the controller and waits until it has reconciled so many Websites.
 func (t *trial) startController(ctx context.Context, websites int) (err error) {
 	c := t.contender
-	t.program, err = start(c, t.repoDir, t.kubeconfigs[c.user], filepath.Join(t.logs, c.program+".log"), t.scraper)
+	t.program, err = start(c, t.repoDir, t.kubeconfigs[c.user], filepath.Join(t.logs, c.program+".log"), t.scraper, t.abort)
 	if err != nil {
 		return err
 	}
@@ -186,11 +189,9 @@ func (t *trial) measure(ctx context.Context, scenario string, run func(*sample) 
 	return nil
 }
 
-// awaitRest waits until the controller's queue is empty and it sends no more requests.
+// awaitRest waits until the controller sends no more requests and its queue is empty. Its metrics are
+// read only when it has been quiet, as it takes time to answer; without a controller, the same time passes.
 func (t *trial) awaitRest(ctx context.Context) error {
-	if t.program == nil {
-		return nil
-	}
 	last, since := -1, time.Now()
 	return await(ctx, "the controller rests", t.patience(), func() error {
 		counted, err := t.counter.of(t.contender.user)
@@ -200,12 +201,15 @@ func (t *trial) awaitRest(ctx context.Context) error {
 		if n := sum(counted); n != last {
 			last, since = n, time.Now()
 		}
+		if time.Since(since) < quietTime {
+			return errors.New("it has just sent requests")
+		}
+		if t.program == nil {
+			return nil
+		}
 		if q, err := t.program.queue(ctx); err != nil || !q.isEmpty() {
 			since = time.Now()
 			return fmt.Errorf("its queue is %+v: %v", q, err)
-		}
-		if time.Since(since) < quietTime {
-			return errors.New("it has just sent requests")
 		}
 		return nil
 	})

@@ -25,7 +25,7 @@ func namespaceOf(i, perNamespace int) string { return fmt.Sprintf("growth-%d", i
 
 func nameOf(i int) string { return fmt.Sprintf("site-%d", i) }
 
-// newWebsite has what most have: a branch, a directory, limits.
+// newWebsite has what most have: a branch and a directory.
 func newWebsite(i int) *v1beta1.Website {
 	return &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: nameOf(i)},
@@ -105,7 +105,7 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 		// Spread over all of them.
 		i := change * r.created / r.options.Changes
 		begin := time.Now()
-		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(`{"spec":{"pin":"`+fmt.Sprintf("%040x", s.Websites)+`"}}`), metav1.PatchOptions{})
+		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(`{"spec":{"pin":"`+fmt.Sprintf("%020x%020x", s.Websites, change)+`"}}`), metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}
@@ -119,12 +119,18 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 	return nil
 }
 
+// eventTimeout is far more than an event takes.
+const eventTimeout = time.Minute
+
 // awaitEvent reads a watch until a change of this version.
 func awaitEvent(ctx context.Context, watcher watch.Interface, version string) (time.Time, error) {
+	timeout := time.After(eventTimeout)
 	for {
 		select {
 		case <-ctx.Done():
 			return time.Time{}, context.Cause(ctx)
+		case <-timeout:
+			return time.Time{}, fmt.Errorf("no event of version %s after %s", version, eventTimeout)
 		case event, open := <-watcher.ResultChan():
 			if !open {
 				return time.Time{}, fmt.Errorf("the watch has ended before version %s", version)

@@ -33,7 +33,7 @@ func (o Options) validate() error {
 	if o.PerNamespace < 1 || o.Clients < 1 || o.Changes < 1 || o.Lists < 1 || len(o.Sizes) == 0 || o.Sizes[0] < 1 {
 		return errors.New("all sizes must be at least 1")
 	}
-	if !slices.IsSorted(o.Sizes) {
+	if !slices.IsSorted(o.Sizes) || len(slices.Compact(slices.Clone(o.Sizes))) < len(o.Sizes) {
 		return fmt.Errorf("the numbers of Websites must be in ascending order, not %s", o.Sizes.String())
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package serving measures how many requests per second a pod of a Website answers, beside an
 // nginx with a configuration as in its documentation: same image, same files, same limits,
-// same access log, on one real node. "make bench-serving" runs it; docs/performance.md
+// same format of the access log, on one real node. "make bench-serving" runs it; docs/performance.md
 // explains what it measures.
 package serving
 

@@ -26,8 +26,6 @@ func wrk(ctx context.Context, options Options, url string, header http.Header, s
 		args = append(args, "--header", name+": "+strings.Join(values, ", "))
 	}
 	cmd := exec.CommandContext(ctx, "wrk", append(args, url)...)
-	// It waits for the last answers of large files.
-	cmd.WaitDelay = time.Minute
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return result{}, fmt.Errorf("wrk: %w: %s", err, out)
@@ -44,7 +42,8 @@ var (
 	wrkStatus   = regexp.MustCompile(`(?m)^\s+Non-2xx or 3xx responses: ([0-9]+)$`)
 )
 
-var megabytes = map[string]float64{"B": 1e-6, "KB": 1e-3, "MB": 1, "GB": 1e3}
+// megabytes are of wrk's units, which are powers of 1024.
+var megabytes = map[string]float64{"B": 1e-6, "KB": 1 << 10 * 1e-6, "MB": 1 << 20 * 1e-6, "GB": 1 << 30 * 1e-6}
 
 // parse reads what wrk prints.
 func parse(out string, status int) (result, error) {

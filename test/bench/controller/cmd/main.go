@@ -4,11 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	flag "github.com/spf13/pflag"
@@ -30,27 +30,24 @@ func main() {
 
 func run(ctx context.Context) error {
 	options := controller.Full()
-	if slices.Contains(os.Args[1:], "--quick") {
-		options = controller.Quick()
+	if err := parse(&options); err != nil {
+		return err
 	}
-	flag.BoolVar(&options.Quick, "quick", options.Quick, "Measure less")
-	flag.IntVar(&options.Websites, "websites", options.Websites, "The number of Websites that are created at once")
-	flag.IntVar(&options.Flood, "flood", options.Flood, "The number of Websites that are created at once when those are settled")
-	flag.IntVar(&options.Replicas, "replicas", options.Replicas, "The replicas of all Websites")
-	flag.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
-	flag.DurationVar(&options.Duration, "duration", options.Duration, "How long Websites are changed")
-	flag.StringArrayVar(&options.Contenders, "contender", options.Contenders, "A contender to measure. Can be repeated")
-	flag.StringSliceVar(&options.Scenarios, "scenarios", options.Scenarios, "The scenarios to measure, separated by commas. Those that others need are run in any case")
-	flag.StringVar(&options.Out, "out", "_artifacts/bench-controller", "The directory of the report")
-	flag.Parse()
+	if options.Quick {
+		// The same flags change other defaults.
+		options = controller.Quick()
+		if err := parse(&options); err != nil {
+			return err
+		}
+	}
 	options.Progress = os.Stderr
 
 	report, err := controller.Run(ctx, options)
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	if err := report.Write(options.Out); err != nil {
-		return err
+	if failed := report.Write(options.Out); failed != nil {
+		return errors.Join(err, failed)
 	}
 	fmt.Fprintf(os.Stderr, "the report is in %s\n", filepath.Join(options.Out, "report.md"))
 	for _, goal := range report.Goals {
@@ -58,5 +55,20 @@ func run(ctx context.Context) error {
 			fmt.Fprintf(os.Stderr, "missed: %s: %.2f, want at most %.2f\n", goal.Name, goal.Value, goal.Limit)
 		}
 	}
-	return nil
+	return err
+}
+
+// parse sets options from the command line.
+func parse(options *controller.Options) error {
+	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	flags.BoolVar(&options.Quick, "quick", options.Quick, "Measure less")
+	flags.IntVar(&options.Websites, "websites", options.Websites, "The number of Websites that are created at once")
+	flags.IntVar(&options.Flood, "flood", options.Flood, "The number of Websites that are created at once when those are settled")
+	flags.IntVar(&options.Replicas, "replicas", options.Replicas, "The replicas of all Websites")
+	flags.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
+	flags.DurationVar(&options.Duration, "duration", options.Duration, "How long Websites are changed")
+	flags.StringArrayVar(&options.Contenders, "contender", options.Contenders, "A contender to measure. Can be repeated")
+	flags.StringSliceVar(&options.Scenarios, "scenarios", options.Scenarios, "The scenarios to measure, separated by commas. Those that others need are run in any case")
+	flags.StringVar(&options.Out, "out", "_artifacts/bench-controller", "The directory of the report")
+	return flags.Parse(os.Args[1:])
 }

@@ -37,16 +37,16 @@ func run(ctx context.Context) error {
 	out := flag.String("out", "_artifacts/bench-growth", "The directory of the report")
 	flag.Parse()
 	report, err := growth.Run(ctx, options)
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	markdown, err := report.Write(*out)
-	if err != nil {
-		return err
+	markdown, failed := report.Write(*out)
+	if failed != nil {
+		return errors.Join(err, failed)
 	}
 	fmt.Print(markdown)
 	if report.Failure != "" {
-		return errors.New(report.Failure)
+		err = errors.Join(errors.New(report.Failure), err)
 	}
-	return nil
+	return err
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -34,13 +35,13 @@ func run(ctx context.Context) error {
 	out := flag.String("out", "_artifacts/bench-serving", "The directory of the report")
 	flag.Parse()
 	report, err := serving.Run(ctx, options)
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	markdown, err := report.Write(*out)
-	if err != nil {
-		return err
+	markdown, failed := report.Write(*out)
+	if failed != nil {
+		return errors.Join(err, failed)
 	}
 	fmt.Print(markdown)
-	return nil
+	return err
 }
