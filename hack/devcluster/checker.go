@@ -74,7 +74,14 @@ func get(ctx context.Context, client *http.Client, url string, headers ...string
 		return nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 16<<10))
-	return fmt.Errorf("%s answers %s: %s", url, response.Status, failedChecks(string(body)))
+	return &statusError{url: url, status: response.Status, checks: failedChecks(string(body))}
+}
+
+// statusError is an answer with another status than 200.
+type statusError struct{ url, status, checks string }
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s answers %s: %s", e.url, e.status, e.checks)
 }
 
 // failedChecks shortens the answer of a Kubernetes health endpoint, which lists all

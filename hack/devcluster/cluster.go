@@ -223,9 +223,11 @@ func (c *Cluster) Stop(ctx context.Context) error {
 // state directory. Each step is reported to progress.
 func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
 	l := layout{dir: dir}
-	if !isFile(l.settings()) {
+	if _, err := os.Stat(l.settings()); errors.Is(err, os.ErrNotExist) {
 		progress("nothing to stop: there is no cluster in %s", dir)
 		return nil
+	} else if err != nil {
+		return fmt.Errorf("reading the state of the cluster (run this as the user who has started it): %w", err)
 	}
 	lock, err := lockFile(ctx, l.lock(), func() { progress("waiting for another command that uses %s", dir) })
 	if err != nil {

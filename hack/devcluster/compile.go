@@ -22,6 +22,7 @@ type compilation struct {
 func (c compilation) run(ctx context.Context, report func(string)) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags="+c.ldflags, "-o", c.out, c.pkg)
 	cmd.Dir, cmd.Env = c.dir, goEnv()
+	interrupt(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

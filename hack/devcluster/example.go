@@ -20,23 +20,25 @@ import (
 const exampleTimeout = 3 * time.Minute
 
 // ApplyExample creates an example Website unless it exists, and waits until it is
-// available. An existing one is not changed, and not waited for without replicas.
+// available. An existing one is not changed: it may have no replicas, or no page.
 //
 // On a simulated node, the example is artifacts/examples/kubia.yaml. Pods of a real node
 // have no internet access, so its repository is one of the cluster's git server, filled from
-// artifacts/examples/site. url is the URL of its page, which has been fetched once.
+// artifacts/examples/site. url is the URL of its page, which has been fetched once; empty if it
+// has no replicas, or is served at no port of the node.
 func (c *Cluster) ApplyExample(ctx context.Context) (url string, err error) {
 	example, how, err := c.example(ctx)
 	if err != nil {
 		return "", fmt.Errorf("preparing the example Website: %w", err)
 	}
-	if err := c.applyWebsite(ctx, example, how); err != nil {
+	existed, err := c.applyWebsite(ctx, example, how)
+	if err != nil {
 		return "", err
 	}
 	if c.plan.options.Node != NodeReal {
 		return "", nil
 	}
-	return c.openExample(ctx, example)
+	return c.openExample(ctx, example.GetNamespace(), example.GetName(), existed)
 }
 
 // example is the Website to create and where it is from.
@@ -58,20 +60,20 @@ func (c *Cluster) example(ctx context.Context) (website *unstructured.Unstructur
 }
 
 // applyWebsite creates a Website unless it exists, and waits until it is available.
-func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstructured, how string) error {
+func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstructured, how string) (existed bool, err error) {
 	config, err := c.AdminConfig()
 	if err != nil {
-		return err
+		return false, err
 	}
 	// The example is of the first version on purpose; that it is deprecated is no news here.
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
+		return false, fmt.Errorf("creating a client: %w", err)
 	}
 	version, err := schema.ParseGroupVersion(example.GetAPIVersion())
 	if err != nil {
-		return fmt.Errorf("reading the version of the example Website: %w", err)
+		return false, fmt.Errorf("reading the version of the example Website: %w", err)
 	}
 	if example.GetNamespace() == "" {
 		example.SetNamespace(metav1.NamespaceDefault)
@@ -81,10 +83,10 @@ func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstru
 	step := c.progress.step("Website " + example.GetName())
 	_, err = websites.Create(ctx, example, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) {
-		how, err = "exists", nil
+		existed, how, err = true, "exists", nil
 	}
 	if err != nil {
-		return step.failed(fmt.Errorf("creating the example Website: %w", err))
+		return false, step.failed(fmt.Errorf("creating the example Website: %w", err))
 	}
 	step.set("waiting for its replicas")
 	var available int64
@@ -97,10 +99,10 @@ func (c *Cluster) applyWebsite(ctx context.Context, example *unstructured.Unstru
 		return err
 	})
 	if err != nil {
-		return step.failed(err)
+		return existed, step.failed(err)
 	}
 	step.done("%s, %d available", how, available)
-	return nil
+	return existed, nil
 }
 
 // websiteAvailable returns the available replicas, with an error if they are too few.

@@ -2,14 +2,18 @@ package devcluster
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -78,29 +82,51 @@ func (c *Cluster) NodePortURL(ctx context.Context, namespace, service string) (s
 }
 
 // openExample fetches the example's page as its user will: by its host at the Gateway, if it has
-// one, or through its NodePort.
-func (c *Cluster) openExample(ctx context.Context, example *unstructured.Unstructured) (string, error) {
-	if replicas, found, err := unstructured.NestedInt64(example.Object, "spec", "replicas"); err == nil && found && replicas == 0 {
+// one, or through its NodePort. Of a Website that existed, any answer will do.
+func (c *Cluster) openExample(ctx context.Context, namespace, name string, existed bool) (string, error) {
+	stdout, stderr, err := c.Kubectl(ctx, "get", "website", name, "--namespace="+namespace, "--output=json")
+	if err != nil {
+		return "", fmt.Errorf("reading the example Website: %w: %s", err, strings.TrimSpace(stderr))
+	}
+	var site struct {
+		Spec struct {
+			DeploymentName string
+			Replicas       *int
+			Hosts          []string
+			Service        struct{ Type corev1.ServiceType }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &site); err != nil {
+		return "", fmt.Errorf("decoding the example Website: %w", err)
+	}
+	if site.Spec.Replicas != nil && *site.Spec.Replicas == 0 {
 		return "", nil
 	}
 	step := c.progress.step("page of the example")
 	transport := &http.Transport{DisableKeepAlives: true}
 	url := ""
-	stdout, _, err := c.Kubectl(ctx, "get", "website", example.GetName(), "--namespace="+example.GetNamespace(), "--output=jsonpath={.spec.hosts[0]}")
 	switch {
-	case err != nil:
-	case c.plan.options.Gateway && stdout != "":
-		url = "https://" + stdout + "/"
+	case c.plan.options.Gateway && len(site.Spec.Hosts) > 0:
+		url = "https://" + site.Spec.Hosts[0] + "/"
 		err = c.ThroughGateway(transport)
+	case site.Spec.Service.Type != corev1.ServiceTypeNodePort:
+		step.done("its Service is of type %s, which has no port on the node", site.Spec.Service.Type)
+		return "", nil
 	default:
-		url, err = c.NodePortURL(ctx, example.GetNamespace(), exampleDeployment+"-npsvc")
+		url, err = c.NodePortURL(ctx, namespace, site.Spec.DeploymentName+"-npsvc")
 	}
 	if err != nil {
 		return "", step.failed(err)
 	}
 	// What leads to the pod may see that it is ready later than this package.
 	client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
-	err = c.await(ctx, url+" to be served", DefaultReadyTimeout, func(ctx context.Context) error { return get(ctx, client, url) })
+	err = c.await(ctx, url+" to be served", DefaultReadyTimeout, func(ctx context.Context) error {
+		err := get(ctx, client, url)
+		if answer := (*statusError)(nil); existed && errors.As(err, &answer) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		return "", step.failed(err)
 	}

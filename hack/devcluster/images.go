@@ -111,9 +111,9 @@ func (c *Cluster) provideImage(ctx context.Context, r recipe, step *step) (how s
 	source, from := c.plan.options.Images, archiveLabel+"="+filepath.Base(archive)
 	exists, pulled := strings.Contains(listed, r.name), !strings.Contains(listed, archiveLabel)
 	switch {
-	case exists && strings.Contains(listed, from):
+	case exists && strings.Contains(listed, from) && (r.local || r.given != "" || source != ImagesRegistry):
 		return "exists: " + r.what, nil
-	case exists && pulled && source != ImagesDebian && r.given == "":
+	case exists && pulled && !r.local && source != ImagesDebian && r.given == "":
 		return "exists: pulled", nil
 	}
 	if !r.local && source != ImagesDebian && r.given == "" {
@@ -139,11 +139,11 @@ func (c *Cluster) provideImage(ctx context.Context, r recipe, step *step) (how s
 		return "", err
 	}
 	step.set("importing %s", r.what)
-	if _, err := c.ctr(ctx, "images", "import", "--no-unpack", archive); err != nil {
+	// With its label in one command, as without it the image counts as pulled.
+	if _, err := c.ctr(ctx, "images", "import", "--no-unpack", "--label="+from, archive); err != nil {
 		return "", err
 	}
-	_, err = c.ctr(ctx, "images", "label", r.name, from)
-	return "imported " + r.what, err
+	return "imported " + r.what, nil
 }
 
 // pull pulls an image, if its registry is reachable.

@@ -2,6 +2,7 @@ package devcluster
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,19 +149,29 @@ func TestPodWaits(t *testing.T) {
 func TestModeStays(t *testing.T) {
 	l := newLayout(t)
 	var s settings
+	// What was chosen for a start that has not begun may change.
+	for _, mode := range []NodeMode{NodeSimulated, NodeReal} {
+		if err := errors.Join(s.chooseMode(l, mode), s.chooseStore(l, mode == NodeSimulated)); err != nil {
+			t.Errorf("not started, then %s: %v", mode, err)
+		}
+	}
+	if loaded, err := loadSettings(l); err != nil || loaded.Mode != NodeReal || loaded.ExternalEtcd {
+		t.Errorf("loadSettings = %+v, %v", loaded, err)
+	}
+	if err := os.MkdirAll(filepath.Join(l.etcdData(), "member"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for mode, ok := range map[NodeMode]bool{NodeReal: true, NodeSimulated: false} {
-		s.Mode = NodeReal
 		if err := s.chooseMode(l, mode); (err == nil) != ok {
 			t.Errorf("real, then %s: %v", mode, err)
 		}
 	}
-	if loaded, err := loadSettings(l); err != nil || loaded.Mode != NodeReal {
-		t.Errorf("loadSettings = %+v, %v", loaded, err)
+	for external, ok := range map[bool]bool{false: true, true: false} {
+		if err := s.chooseStore(l, external); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "make down") {
+			t.Errorf("embedded etcd, then external %t: %v", external, err)
+		}
 	}
 	// A version that recorded no mode ran the programs beside the cluster.
-	if err := os.MkdirAll(filepath.Join(l.etcdData(), "member"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for mode, ok := range map[NodeMode]bool{NodeReal: false, NodeSimulated: true} {
 		s.Mode = ""
 		if err := s.chooseMode(l, mode); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "make down") {

@@ -1,6 +1,7 @@
 package devcluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,6 +98,8 @@ type settings struct {
 	WebsiteData string `json:"websiteData"`
 	// Mode is the kind of node; empty before the first start.
 	Mode NodeMode `json:"mode,omitempty"`
+	// ExternalEtcd is Options.ExternalEtcd.
+	ExternalEtcd bool `json:"externalEtcd,omitempty"`
 	// Node are the addresses of the real node; zero if there never was one.
 	Node node.Addresses `json:"node,omitzero"`
 }
@@ -112,7 +115,7 @@ func loadSettings(l layout) (settings, error) {
 		return s, fmt.Errorf("reading the cluster's settings: %w", err)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("%s is damaged, delete it: %w", l.settings(), err)
+		return s, fmt.Errorf("%s is damaged, run \"make down\": %w", l.settings(), err)
 	}
 	return s, nil
 }
@@ -125,18 +128,33 @@ func (s settings) save(l layout) error {
 	return writeFile(l.settings(), append(data, '\n'), 0o600)
 }
 
+// startedMode is the kind of node that the cluster was started with, or empty: what was chosen for a start
+// that has not begun may change.
+func (s *settings) startedMode(l layout) NodeMode {
+	if !isDirectory(filepath.Join(l.etcdData(), "member")) {
+		return ""
+	}
+	// A version that did not record it ran the programs beside the cluster.
+	return cmp.Or(s.Mode, NodeSimulated)
+}
+
 // chooseMode records the kind of node. With another one than before, Websites would be in
 // another store, and the children that are there without their owners.
 func (s *settings) chooseMode(l layout, mode NodeMode) error {
-	before := s.Mode
-	if before == "" && isDirectory(filepath.Join(l.etcdData(), "member")) {
-		// Of a version that did not record it, and ran the programs beside the cluster.
-		before = NodeSimulated
-	}
+	before := s.startedMode(l)
 	if before != "" && before != mode {
 		return fmt.Errorf("the cluster in %s was not started with NODE=%s, which stores Websites elsewhere: run \"make down\" first", l.dir, mode)
 	}
 	s.Mode = mode
+	return s.save(l)
+}
+
+// chooseStore records where Websites are stored. Those of the other store would be unknown to the server.
+func (s *settings) chooseStore(l layout, external bool) error {
+	if s.startedMode(l) != "" && s.ExternalEtcd != external {
+		return fmt.Errorf("the cluster in %s was started with --external-etcd=%t, and stores Websites there: run \"make down\" first, or start it with that", l.dir, s.ExternalEtcd)
+	}
+	s.ExternalEtcd = external
 	return s.save(l)
 }
 

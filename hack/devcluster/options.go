@@ -206,14 +206,22 @@ func (o Options) complete() (done Options, temporary bool, err error) {
 	return o, temporary, nil
 }
 
+// checkArchives returns an error if images are given to a node that runs none.
+func (o *Options) checkArchives() error {
+	if o.Node == NodeSimulated && (o.GitSyncImageArchive != "" || o.NginxImageArchive != "") {
+		return errors.New("--git-sync-image-archive and --nginx-image-archive are for a real node: on simulated nodes no container runs")
+	}
+	return nil
+}
+
 // completeArchives checks the image archives, and makes their paths absolute.
 func (o *Options) completeArchives() error {
+	if err := o.checkArchives(); err != nil {
+		return err
+	}
 	for flag, archive := range map[string]*string{"git-sync-image-archive": &o.GitSyncImageArchive, "nginx-image-archive": &o.NginxImageArchive} {
 		if *archive == "" {
 			continue
-		}
-		if o.Node == NodeSimulated {
-			return fmt.Errorf("--%s is for a real node: on simulated nodes no container runs", flag)
 		}
 		path, err := filepath.Abs(*archive)
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
@@ -101,6 +102,7 @@ func (p *Ports) validate() error {
 // the moment a port is found free and the moment a component listens on it.
 type reservations struct {
 	dir   string
+	mu    sync.Mutex
 	locks []*fileutil.LockedFile
 }
 
@@ -115,21 +117,30 @@ func (r *reservations) next() (int, error) {
 	start := rand.IntN(count)
 	for i := range count {
 		port := firstFreePort + (start+i)%count
-		lock, err := tryLock(filepath.Join(r.dir, strconv.Itoa(port)))
-		if errors.Is(err, fileutil.ErrLocked) {
-			continue
+		if reserved, err := r.reserve(port); reserved || err != nil {
+			return port, err
 		}
-		if err != nil {
-			return 0, fmt.Errorf("reserving a port: %w", err)
-		}
-		if !portFree(port) {
-			_ = lock.Close()
-			continue
-		}
-		r.locks = append(r.locks, lock)
-		return port, nil
 	}
 	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", firstFreePort, lastFreePort)
+}
+
+// reserve holds a port, unless another process has it.
+func (r *reservations) reserve(port int) (bool, error) {
+	lock, err := tryLock(filepath.Join(r.dir, strconv.Itoa(port)))
+	if errors.Is(err, fileutil.ErrLocked) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reserving a port: %w", err)
+	}
+	if !portFree(port) {
+		_ = lock.Close()
+		return false, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.locks = append(r.locks, lock)
+	return true, nil
 }
 
 // fill replaces every zero of p by a free port.
@@ -148,6 +159,8 @@ func (r *reservations) fill(p *Ports) error {
 }
 
 func (r *reservations) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, lock := range r.locks {
 		_ = lock.Close()
 	}

@@ -109,8 +109,12 @@ func TestReservationSkipsPortsInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	if portFree(port) {
-		t.Errorf("port %d counts as free while something listens on it", port)
+	r.release()
+	if reserved, err := r.reserve(port); reserved || err != nil {
+		t.Errorf("reserve(%d) = %t, %v while something listens on it", port, reserved, err)
+	}
+	_ = listener.Close()
+	if reserved, err := r.reserve(port); !reserved || err != nil {
+		t.Errorf("reserve(%d) = %t, %v of a free port", port, reserved, err)
 	}
 }

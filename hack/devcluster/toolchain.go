@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
@@ -104,5 +105,12 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = goEnv()
+	interrupt(cmd)
 	return command.Output(ctx, cmd)
+}
+
+// interrupt has a command that is cancelled remove its temporary files.
+func interrupt(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 }

@@ -100,8 +100,8 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err != nil {
 		return err
 	}
-	if options.Node == NodeAuto && s.Mode != "" {
-		options.Node = s.Mode
+	if started := s.startedMode(l); options.Node == NodeAuto && started != "" {
+		options.Node = started
 	}
 	if options.Node, err = options.Node.resolve(ctx, l, c.progress); err != nil {
 		return err
@@ -109,7 +109,13 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if options.Gateway && options.Node != NodeReal {
 		return errNoGateway
 	}
+	if err := options.checkArchives(); err != nil {
+		return err
+	}
 	if err := s.chooseMode(l, options.Node); err != nil {
+		return err
+	}
+	if err := s.chooseStore(l, options.ExternalEtcd); err != nil {
 		return err
 	}
 	c.progress.printf("using %s and git %s", tools.goVersion, tools.gitVersion)

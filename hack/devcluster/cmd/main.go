@@ -20,6 +20,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A write to an output that is closed, such as a pipe to head, fails instead of ending the program. Ignored,
+	// the signal would be ignored by the components as well.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// After the first signal, the second one ends the program at once.
 	context.AfterFunc(ctx, stop)
 	root := &cobra.Command{Use: "devcluster", Short: "Run a development cluster on this machine", SilenceUsage: true, SilenceErrors: true}
@@ -75,9 +78,9 @@ func up(ctx context.Context, options devcluster.Options) error {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr))
 	}
 	fmt.Printf("\n$ kubectl get websites\n%s", stdout)
-	fmt.Printf("\nThe cluster is ready after %s. To use it:\n\n  export KUBECONFIG=%s\n", time.Since(begin).Round(100*time.Millisecond), cluster.Kubeconfig())
+	fmt.Printf("\nThe cluster is ready after %s. To use it:\n\n  export KUBECONFIG=%s\n", time.Since(begin).Round(100*time.Millisecond), quoted(cluster.Kubeconfig()))
 	if _, err := exec.LookPath("kubectl"); err != nil {
-		fmt.Printf("  export PATH=%s:$PATH   # kubectl\n", filepath.Join(cluster.Dir(), "bin"))
+		fmt.Printf("  export PATH=%s:$PATH   # kubectl\n", quoted(filepath.Join(cluster.Dir(), "bin")))
 	}
 	if page != "" {
 		fmt.Printf("\nPage of the example: %s\nTo change it, push to %s\n", page, cluster.GitRepositoryPath("example"))
@@ -89,6 +92,14 @@ func up(ctx context.Context, options devcluster.Options) error {
 	}
 	fmt.Println("\nTo stop the cluster and remove its state: make down")
 	return nil
+}
+
+// quoted returns a path as a shell reads it.
+func quoted(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return strings.ContainsRune(" \t\"'`$\\&;()<>|*?[]#~", r) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 func downCommand() *cobra.Command {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster/command"
 )
@@ -28,7 +30,33 @@ func Suitable(ctx context.Context, dir string) error {
 	if err := canIsolate(ctx); err != nil {
 		return err
 	}
-	return cgroupsUsable()
+	if err := cgroupsUsable(); err != nil {
+		return err
+	}
+	return dnsPortFree(ctx)
+}
+
+// dnsPortFree returns an error if a DNS server of this machine listens at all addresses: that of the cluster
+// could not listen at the address that pods reach.
+func dnsPortFree(ctx context.Context) error {
+	// An address of the loopback interface that is used for nothing else.
+	const address = "127.53.53.53:53"
+	var config net.ListenConfig
+	var failed error
+	if listener, err := config.Listen(ctx, "tcp", address); err == nil {
+		_ = listener.Close()
+	} else {
+		failed = err
+	}
+	if conn, err := config.ListenPacket(ctx, "udp", address); err == nil {
+		_ = conn.Close()
+	} else {
+		failed = err
+	}
+	if errors.Is(failed, syscall.EADDRINUSE) {
+		return fmt.Errorf("a DNS server listens on port 53 of all addresses, which the cluster's own needs at one of them: stop it, or have it listen at certain addresses: %w", failed)
+	}
+	return nil
 }
 
 // canIsolate tries what container runtimes and security modules may deny even to root.
@@ -130,9 +158,13 @@ func InstallDebian(ctx context.Context, packages ...string) error {
 	return err
 }
 
-// Apt runs apt-get without prompts and returns its output.
+// Apt runs apt-get without prompts and returns its output. Another one that runs, as on a machine that
+// updates itself, is waited for.
 func Apt(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2"}, args...)...)
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=120"}, args...)...)
+	// apt-get finishes what dpkg has begun; killed, it would leave packages half installed.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 2 * time.Minute
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 	return command.Output(ctx, cmd)
 }
