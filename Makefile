@@ -37,7 +37,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # The version that the binaries of "make build" report.
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0)
-COMMIT = $(shell git describe --always --abbrev=40 --dirty --exclude '*')
+COMMIT = $(shell git describe --always --abbrev=40 --exclude '*')$(shell test -z "$$(git status --porcelain 2>/dev/null)" || echo -dirty)
 VERSION_PACKAGE = github.com/kubesites/website-apiserver/pkg/version
 VALUES = -X $(VERSION_PACKAGE).gitVersion=$(VERSION) -X $(VERSION_PACKAGE).gitCommit=$(COMMIT)
 STAMP = -ldflags "$(VALUES)"
@@ -89,10 +89,10 @@ IMAGES_COMMAND = cd hack/images && GOTOOLCHAIN=$${GOTOOLCHAIN:-$$(awk '$$1 == "t
 	--version=$(VERSION) --commit=$(COMMIT) --platforms=$(PLATFORMS) --date=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 images: tools ## Build the container images in dist/, without a container engine
-	@$(IMAGES_COMMAND) --out=$(CURDIR)/dist $(if $(TAG),--tag=$(TAG))
+	@$(IMAGES_COMMAND) --out="$(CURDIR)/dist" $(if $(TAG),--tag=$(TAG))
 
 release: tools ## Build dist/VERSION: images, manifests, signed by KEY
-	@$(IMAGES_COMMAND) --out=$(CURDIR)/dist/$(VERSION) --release --key=$(if $(KEY),$(abspath $(KEY)))
+	@$(IMAGES_COMMAND) --out="$(CURDIR)/dist/$(VERSION)" --release --key="$(if $(filter-out /%,$(firstword $(KEY))),$(CURDIR)/)$(KEY)"
 
 generate: tools ## Regenerate generated code
 	hack/update-codegen.sh
@@ -149,11 +149,13 @@ $(DEVCLUSTER): tools
 	@$(GO_BUILD) $@ hack/devcluster ./cmd
 
 up: $(DEVCLUSTER) ## Start a development cluster with an example
-	@exec $(DEVCLUSTER) up --dir=$(CLUSTER_DIR) --node=$(NODE) --images=$(IMAGES) $(if $(GATEWAY),--gateway) $(if $(BASE_PORT),--base-port=$(BASE_PORT)) $(UP_FLAGS)
+	@exec $(DEVCLUSTER) up --dir="$(CLUSTER_DIR)" --node=$(NODE) --images=$(IMAGES) $(if $(GATEWAY),--gateway) $(if $(BASE_PORT),--base-port=$(BASE_PORT)) $(UP_FLAGS)
 
-# Without a cluster, bin/devcluster is not built.
+# Without a cluster, bin/devcluster is not built. Where it cannot be built, as on a full disk, the one that
+# started the cluster stops it.
 down: ## Stop the development cluster and remove its state
-	@if [ -e $(CLUSTER_DIR) ]; then $(MAKE) --no-print-directory $(DEVCLUSTER) && exec $(DEVCLUSTER) down --dir=$(CLUSTER_DIR); else echo "nothing to stop: there is no $(CLUSTER_DIR)"; fi
+	@if [ ! -e "$(CLUSTER_DIR)" ]; then echo "nothing to stop: there is no $(CLUSTER_DIR)"; \
+		else { $(MAKE) --no-print-directory $(DEVCLUSTER) || [ -x $(DEVCLUSTER) ]; } && exec $(DEVCLUSTER) down --dir="$(CLUSTER_DIR)"; fi
 
 clean: down ## Run make down, and remove what builds and tests left
 	rm -rf bin dist _artifacts

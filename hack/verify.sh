@@ -34,9 +34,14 @@ in_modules() {
   return ${status}
 }
 
+# Lists the files of the checkout, without those that were removed and are still in the index.
+files() {
+  git ls-files -co --exclude-standard -- "$@" | while IFS= read -r file; do [[ ! -e ${file} ]] || printf '%s\n' "${file}"; done
+}
+
 formatted() {
   local files
-  files=$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l) || return 1
+  files=$(files '*.go' | xargs gofmt -l) || return 1
   if [[ -n "${files}" ]]; then
     echo "gofmt would change these files; run \"gofmt -w\" on them:"
     echo "${files}"
@@ -51,7 +56,7 @@ tidy() {
       echo "${module} is not tidy: run \"go mod tidy\" in its directory"
       status=1
     fi
-  done < <(git ls-files -co --exclude-standard go.mod '*/go.mod')
+  done < <(files go.mod '*/go.mod')
   return ${status}
 }
 
@@ -71,10 +76,11 @@ same_versions() {
 }
 
 # Generates into a copy, so that a check never changes what it checks.
-generated() {
-  local copy status=0
+generated() (
+  status=0
   copy=$(mktemp -d) || return 1
-  git ls-files -co --exclude-standard -z | tar --null --files-from=- --create --file=- | tar --extract --file=- --directory="${copy}" || return 1
+  trap 'rm -rf "${copy}" "${copy}.log"' EXIT
+  files | tar --verbatim-files-from --files-from=- --create --file=- | tar --extract --file=- --directory="${copy}" || return 1
   if CODEGEN_BIN="${ROOT}/bin/codegen" "${copy}/hack/update-codegen.sh" >"${copy}.log" 2>&1; then
     for path in pkg hack docs; do
       diff --recursive --brief --exclude=.gitignore "${path}" "${copy}/${path}" || status=1
@@ -84,9 +90,8 @@ generated() {
     cat "${copy}.log"
     status=1
   fi
-  rm -rf "${copy}" "${copy}.log"
   return ${status}
-}
+)
 
 # register-gen marks names as deprecated that client-gen's code still uses, as
 # everybody who registers a type has to; and generated code is not ours to mend. What is in the
@@ -133,7 +138,7 @@ shell_syntax() {
   local script status=0
   while read -r script; do
     bash -n "${script}" || status=1
-  done < <(git ls-files -co --exclude-standard '*.sh' .ci/run)
+  done < <(files '*.sh' .ci/run)
   return ${status}
 }
 

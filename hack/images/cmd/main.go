@@ -9,13 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kubesites/website-apiserver/hack/images"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
@@ -39,6 +40,9 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&release, "release", false, "make a release of -version: empty the directory first, add manifests and checksums, and sign them")
 	flag.StringVar(&key, "key", "", "the file with the Ed25519 key of the release")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("there is no argument %q, only flags", flag.Args())
+	}
 	o.Date = time.Unix(date, 0)
 	for s := range strings.SplitSeq(platforms, ",") {
 		platform, err := images.ParsePlatform(s)
