@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -17,6 +18,13 @@ import (
 // maxCached is the size of the cache in bytes: 10,000 Websites with most fields and a status, as JSON
 // and as protobuf in both versions. v1alpha1 takes two thirds of it, as its sets of fields are its own.
 const maxCached = 112 << 20
+
+const (
+	// knownSets is the number of sets of fields that Websites share, and maxKnownSet the size of the largest, in
+	// bytes.
+	knownSets   = 256
+	maxKnownSet = 8 << 10
+)
 
 // overhead is about what an entry takes beside the encoded Website.
 const overhead = 256
@@ -38,6 +46,9 @@ type cache struct {
 	mu      sync.RWMutex
 	entries map[cacheKey]*cacheEntry
 	bytes   int
+	// sets are sets of fields that decoded Websites do not have: those of v1alpha1. Most Websites have the
+	// same ones.
+	sets *lru.Cache
 }
 
 // format is what a Website is encoded as.
@@ -64,7 +75,7 @@ type cacheEntry struct {
 }
 
 func newCache(limit int) *cache {
-	return &cache{limit: limit, entries: map[cacheKey]*cacheEntry{}}
+	return &cache{limit: limit, entries: map[cacheKey]*cacheEntry{}, sets: lru.New(knownSets)}
 }
 
 // identify returns false for a Website that cannot be identified.
@@ -111,10 +122,11 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	if !ok {
 		return nil
 	}
-	key, size := cacheKey{w.UID, format}, overhead+len(e.rest)
-	for _, set := range e.sets {
+	key, size, sets := cacheKey{w.UID, format}, overhead+len(e.rest), slices.Clone(e.sets)
+	for i, set := range sets {
 		if !belongsTo(set, w) {
 			size += len(set)
+			sets[i] = c.shared(set)
 		}
 	}
 	c.mu.Lock()
@@ -130,7 +142,7 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 		return nil
 	}
 	entry := &cacheEntry{
-		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: slices.Clone(e.sets), offsets: slices.Clone(e.offsets)},
+		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: sets, offsets: slices.Clone(e.offsets)},
 		decoded:         decoded,
 		resourceVersion: w.ResourceVersion,
 		bytes:           size,
@@ -142,6 +154,19 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	entry.cleanup = runtime.AddCleanup(&w.ManagedFields[0], func(key cacheKey) { c.remove(key, decoded) }, key)
 	c.entries[key], c.bytes = entry, bytesThen
 	return &entry.encodedWebsite
+}
+
+// shared returns an equal set that other Websites have, if it is known. It counts for each of them, so what the
+// cache takes is at most what it counts.
+func (c *cache) shared(set []byte) []byte {
+	if len(set) > maxKnownSet {
+		return set
+	}
+	if known, found := c.sets.Get(string(set)); found {
+		return known.([]byte)
+	}
+	c.sets.Add(string(set), set)
+	return set
 }
 
 // belongsTo reports whether the decoded Website has this set in memory.

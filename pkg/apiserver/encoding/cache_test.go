@@ -72,7 +72,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestCacheOfTwoDecodedCopies: a Website that is also read from etcd, each time anew, has one cleanup however
+// TestCacheOfTwoDecodedCopies: a Website that is also read from etcd each time, has one cleanup however
 // often the two replace each other.
 func TestCacheOfTwoDecodedCopies(t *testing.T) {
 	c := newCache(maxCached)
@@ -170,8 +170,8 @@ func TestCacheForgets(t *testing.T) {
 	}
 }
 
-// TestCachedSetsAreShared: the cache has no copies of what the decoded Website has. Those of v1alpha1
-// differ.
+// TestCachedSetsAreShared: the cache has no copies of what the decoded Website has, and those of v1alpha1, which
+// differ, once.
 func TestCachedSetsAreShared(t *testing.T) {
 	_, ours := newSerializers(t)
 	list := newServedList(1)
@@ -185,6 +185,15 @@ func TestCachedSetsAreShared(t *testing.T) {
 			if len(known.sets) <= i || !belongsTo(known.sets[i], &list.Items[0]) {
 				t.Errorf("as %v, the set of %s is a copy", format, entry.Manager)
 			}
+		}
+	}
+	list = newServedList(2)
+	for _, format := range []format{formats[1], {versions[1], formats[2].mediaType}} {
+		encoded(encoderFor(t, ours, format.mediaType, format.version), list)
+		cache := ours.(*negotiated).cache
+		one, two := cache.get(&list.Items[0], format), cache.get(&list.Items[1], format)
+		if one == nil || two == nil || len(one.sets) == 0 || &one.sets[0][0] != &two.sets[0][0] || belongsTo(one.sets[0], &list.Items[0]) {
+			t.Errorf("as %v, equal sets are there twice: %v, %v", format, one, two)
 		}
 	}
 }

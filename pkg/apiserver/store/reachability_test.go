@@ -165,7 +165,7 @@ func (s *streams) GetStream(ctx context.Context, key string, opts ...clientv3.Op
 	return s.KV.GetStream(ctx, key, opts...)
 }
 
-// TestStreamsEnd: a list leaves nothing behind when it has been received, though its caller goes on.
+// TestStreamsEnd: a list leaves nothing behind when it has been received, though its caller continues.
 func TestStreamsEnd(t *testing.T) {
 	g := newGuard(t, newConfig(newEtcd(t), &configMaps{}))
 	kv, _ := runGuard(t, g)

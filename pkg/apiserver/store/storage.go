@@ -104,14 +104,15 @@ func (g *Guard) newStorage(config *storagebackend.ConfigForResource, newFunc, ne
 		transformer = identity.NewEncryptCheckTransformer()
 	}
 	versioner := storage.APIObjectVersioner{}
-	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
+	codec := newSharingCodec(config.Codec)
+	decoder := etcd3.NewDefaultDecoder(codec, versioner)
 	unsafeDeletion := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
 	if unsafeDeletion {
 		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
 		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
 	}
 	transformer, decoder = markingTransformer{transformer}, markingDecoder{decoder}
-	stored, err := etcd3.New(client, compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
+	stored, err := etcd3.New(client, compactor, codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
 		stopCompactor()
 		_ = client.Close()
