@@ -24,7 +24,7 @@ const (
 	// second, and at once. Further requests of that client are refused unread, so that none
 	// takes the processor from a site.
 	refusedRate, refusedBurst = 5, 20
-	// maxClients is how many clients are told apart. Others share one limit.
+	// maxClients is how many clients are counted apart. Others share one limit.
 	maxClients = 256
 	// maxKeysFile is more than the public keys take.
 	maxKeysFile = 64 << 10
