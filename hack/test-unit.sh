@@ -40,14 +40,14 @@ status=0
 unit_race hack/devcluster ./... >"${report}/devcluster.log" 2>&1 &
 devcluster=$!
 unit_race . ./... || status=1
-wait "${devcluster}" || status=1
-cat "${report}/devcluster.log"
 unit hack/images ./... || status=1
 unit hack/scaffold-controller ./... || status=1
 # The other packages of this module need a cluster.
 unit_race test "./monitoring ./tracecollector/... ./robustness/check/... ./bench/..." || status=1
 unit test/clients ./... || status=1
 unit test/clients/wait ./chart || status=1
+wait "${devcluster}" || status=1
+cat "${report}/devcluster.log"
 
 repeated_tests
 exit "${status}"

@@ -40,12 +40,14 @@ fi
   failed=0
   run test ./integration/... -timeout=40m -p=2 -run="^($(IFS="|"; echo "${STORE_TESTS[*]}"))\$" -args -external-etcd || failed=1
   run test/clients/wait ./... -timeout=20m -p=1 || failed=1
+  # It compiles the previous release, of which the tests of the installation make images later.
+  run test ./upgrade -timeout=40m || failed=1
   exit "${failed}"
 ) >"${report}/others.log" 2>&1 &
 others=$!
 # They wait for pods and fetches. More of them at once starve the pods, whose fetches then take
 # longer than any deadline, and do not end sooner.
-echo "=== end-to-end tests, tests of the store with an external etcd, and of clients that wait"
+echo "=== end-to-end tests, tests of the store with an external etcd, of clients that wait, and of an upgrade"
 run test ./e2e/... -timeout=40m -parallel=4 || status=1
 wait "${others}" || status=1
 cat "${report}/others.log"
@@ -54,8 +56,6 @@ run test ./install -timeout=40m >"${report}/install.log" 2>&1 &
 install=$!
 echo "=== tests of a replaced, restored and imported store, and of the installation"
 run test ./store/... -timeout=40m -parallel=4 || status=1
-echo "=== tests of an upgrade from the previous release, and back"
-run test ./upgrade -timeout=20m || status=1
 wait "${install}" || status=1
 cat "${report}/install.log"
 

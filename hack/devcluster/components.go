@@ -179,6 +179,8 @@ func (p *plan) kubeControllerManager() spec {
 			// There is no other node. After a crash of the kubelet, or on a busy or suspended
 			// machine, running pods stay in Services.
 			"--node-monitor-grace-period=5m",
+			// The default of 15 seconds is for thousands of autoscalers.
+			"--horizontal-pod-autoscaler-sync-period=1s",
 		),
 		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/healthz") },
 	}

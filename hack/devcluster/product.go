@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // The modules of programs that only the development cluster takes, relative to the checkout.
@@ -57,6 +58,11 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
+	// A process that starts several clusters builds once.
+	built := [2]string{options.RepoDir, string(options.Node)}
+	if _, done := builtProducts.Load(built); done {
+		return nil
+	}
 	step := p.step("building this repository")
 	for i, c := range wanted {
 		name := filepath.Base(c.out)
@@ -65,5 +71,9 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 		}
 	}
 	step.done("%s is up to date", bin)
+	builtProducts.Store(built, true)
 	return nil
 }
+
+// builtProducts are the checkouts, and kinds of nodes, whose programs this process has built.
+var builtProducts sync.Map

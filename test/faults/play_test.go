@@ -157,7 +157,10 @@ func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state)
 		t.Fatalf("%s: the controller does not get there: %v\nits calls: %v", w.namespace, err, running.made())
 	}
 	running.Drain(t)
-	result := outcome{calls: disturbed.made(), writes: map[site]int{}, settled: w.once(t), struck: disturbed.hasFired()}
+	result := outcome{calls: disturbed.made(), writes: map[site]int{}, struck: disturbed.hasFired()}
+	if f == nil || result.struck {
+		result.settled = w.once(t)
+	}
 	for _, wire := range wires {
 		for site, n := range wire.writes() {
 			result.writes[site] += n

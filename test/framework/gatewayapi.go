@@ -39,18 +39,23 @@ func InstallGatewayAPI(t *testing.T, definitions ...string) {
 		definitions = gatewayDefinitions
 	}
 	directory := definitionsOfGatewayAPI(t)
+	apply, wait := []string{"apply", "--server-side"}, []string{"wait", "--for=condition=Established"}
 	for _, definition := range definitions {
-		Kubectl(t, "apply", "--server-side", "--filename="+filepath.Join(directory, "gateway.networking.k8s.io_"+definition+".yaml"))
-		Kubectl(t, "wait", "--for=condition=Established", "crd/"+definition+".gateway.networking.k8s.io")
+		apply = append(apply, "--filename="+filepath.Join(directory, "gateway.networking.k8s.io_"+definition+".yaml"))
+		wait = append(wait, "crd/"+definition+".gateway.networking.k8s.io")
 	}
+	Kubectl(t, apply...)
+	Kubectl(t, wait...)
 }
 
 // RemoveGatewayAPI deletes the definitions, with all objects.
 func RemoveGatewayAPI(t *testing.T) {
 	t.Helper()
+	remove := []string{"delete", "--ignore-not-found"}
 	for _, definition := range gatewayDefinitions {
-		Kubectl(t, "delete", "--ignore-not-found", "crd/"+definition+".gateway.networking.k8s.io")
+		remove = append(remove, "crd/"+definition+".gateway.networking.k8s.io")
 	}
+	Kubectl(t, remove...)
 }
 
 // GatewayAPI returns a client of Gateway API for a user who may do everything.

@@ -31,7 +31,6 @@ func TestCertManager(t *testing.T) {
 	}
 	framework.RequireCluster(t)
 	keepSystem(t)
-	importImages(t, framework.Path())
 	provideVolumes(t, 1)
 	installDefinitions(t)
 	// Its controllers run beside the cluster.

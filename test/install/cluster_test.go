@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -35,14 +36,15 @@ const (
 	kubectlTimeout = "--timeout=4m"
 )
 
-// importImages builds the images of a checkout and imports them into the node.
-func importImages(t *testing.T, checkout string, flags ...string) {
+// importImages imports the images of a checkout that does not change, with a tag, into the node. They are built
+// once.
+func importImages(t *testing.T, checkout, tag string) {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"run", "./cmd", "--out=" + dir, "--platforms=linux/" + runtime.GOARCH}, flags...)...)
-	cmd.Dir = filepath.Join(checkout, "hack", "images")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the images: %v\n%s", err, out)
+	dir := filepath.Join(checkout, "dist", runtime.Version())
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		buildImages(t, checkout, tag, dir)
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	archives, err := filepath.Glob(filepath.Join(dir, "*.oci.tar"))
 	if err != nil || len(archives) != 3 {
@@ -52,6 +54,20 @@ func importImages(t *testing.T, checkout string, flags ...string) {
 		if err := framework.Cluster.ImportImage(t.Context(), archive); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// buildImages makes a directory with images. It is there as a whole, or not at all.
+func buildImages(t *testing.T, checkout, tag, dir string) {
+	t.Helper()
+	building := dir + ".building"
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd", "--out="+building, "--platforms=linux/"+runtime.GOARCH, "--tag="+tag)
+	cmd.Dir = filepath.Join(checkout, "hack", "images")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the images: %v\n%s", err, out)
+	}
+	if err := os.Rename(building, dir); err != nil {
+		t.Fatal(err)
 	}
 }
 

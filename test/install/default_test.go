@@ -17,7 +17,6 @@ import (
 func TestDefault(t *testing.T) {
 	framework.RequireCluster(t)
 	keepSystem(t)
-	importImages(t, framework.Path())
 	provideVolumes(t, 1)
 	sites := framework.NewNamespace(t, func(namespace *corev1.Namespace) {
 		namespace.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}

@@ -71,7 +71,6 @@ func installHA(t *testing.T) *haCluster {
 	t.Helper()
 	framework.RequireCluster(t)
 	keepSystem(t)
-	importImages(t, framework.Path())
 	if err := framework.Cluster.ImportProgram(t.Context(), etcdImage, framework.Cluster.EtcdPath(), "/usr/local/bin/etcd"); err != nil {
 		t.Fatal(err)
 	}

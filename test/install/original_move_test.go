@@ -36,7 +36,6 @@ func TestOriginal(t *testing.T) {
 	framework.RequireCluster(t)
 	makeArtifacts(t)
 	keepSystem(t)
-	importImages(t, framework.Path())
 	provideVolumes(t, 1)
 	t.Run("its CustomResourceDefinition is in the cluster", testDefinition)
 	t.Run("its Websites are in the API", testTakeover)

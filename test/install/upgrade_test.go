@@ -24,7 +24,7 @@ const formerTag = "former"
 // there is one leader at a time.
 func testUpgrade(t *testing.T, namespace string, sites ...string) {
 	release := framework.PreviousRelease(t)
-	importImages(t, release, "--tag="+formerTag)
+	importImages(t, release, formerTag)
 	former := tagged(t, filepath.Join(release, "artifacts", "default"), formerTag)
 	before, agent := kept(t, namespace), agentOf(t, namespace, sites[0])
 	pages := map[string]string{}

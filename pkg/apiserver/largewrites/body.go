@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -29,16 +29,24 @@ func withBody(r *http.Request) (*http.Request, []byte, error) {
 	if len(body) > maxBodyBytes {
 		return r, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
 	}
+	if isYAML(r) {
+		if err := checkAliases(body); err != nil {
+			return r, nil, err
+		}
+	}
 	read := r.WithContext(r.Context())
 	read.Body = io.NopCloser(bytes.NewReader(body))
 	return read, body, nil
 }
 
-// isJSONPatch reports whether the body of a request is a JSON patch.
-func isJSONPatch(r *http.Request) bool {
-	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && mediaType == string(types.JSONPatchType)
+// mediaType is that of the body, cut from its parameters as the handlers of patches do, which
+// do not check them.
+func mediaType(r *http.Request) string {
+	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(name))
 }
+
+func isJSONPatch(r *http.Request) bool { return mediaType(r) == string(types.JSONPatchType) }
 
 // copies reports whether a JSON patch repeats parts of the object, which makes it as large as
 // may be, however short the patch is. What cannot be read is rejected later.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -73,8 +75,9 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 			responsewriters.ErrorNegotiated(err, serializer, version, w, r)
 			return
 		}
-		defer release()
-		handler.ServeHTTP(w, r)
+		released := sync.OnceFunc(release)
+		defer released()
+		handler.ServeHTTP(responsewriter.WrapForHTTP1Or2(&releasingWriter{w, released}), r)
 	})
 }
 
@@ -86,18 +89,16 @@ func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Req
 	if bytes < 0 {
 		bytes = validation.MaxBytes
 	}
-	if info.Verb == "patch" && isJSONPatch(r) {
-		isLarge := bytes >= minBytes
-		if !isLarge {
-			read, patch, err := withBody(r)
-			if err != nil {
-				return r, 0, err
-			}
-			r, isLarge = read, copies(patch)
+	isPatch, isLarge := info.Verb == "patch" && isJSONPatch(r), bytes >= minBytes
+	if !isLarge && (isPatch || isYAML(r)) {
+		read, body, err := withBody(r)
+		if err != nil {
+			return r, 0, err
 		}
-		if isLarge {
-			bytes = validation.MaxBytes
-		}
+		r, isLarge = read, isPatch && copies(body)
+	}
+	if isPatch && isLarge {
+		bytes = validation.MaxBytes
 	}
 	if info.Name != "" {
 		bytes = max(bytes, l.Size(r.Context(), info.Namespace, info.Name))
@@ -147,4 +148,26 @@ func (l *Limiter) enter(ctx context.Context, namespace string, bytes int64) (ret
 func newRejection(namespace string, retryAfter time.Duration) error {
 	seconds := min(max(int(retryAfter.Seconds()+1), minRetryAfter), maxRetryAfter)
 	return apierrors.NewTooManyRequests(fmt.Sprintf("too many writes of Websites above %d KiB in namespace %s: retry in %d seconds", minBytes>>10, namespace, seconds), seconds)
+}
+
+// releasingWriter releases what a write takes when its response begins: a client that does not read it would keep
+// all others waiting.
+type releasingWriter struct {
+	http.ResponseWriter
+	release func()
+}
+
+// Unwrap returns the writer underneath.
+func (w *releasingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader releases before it may block.
+func (w *releasingWriter) WriteHeader(code int) {
+	w.release()
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write releases before it may block.
+func (w *releasingWriter) Write(data []byte) (int, error) {
+	w.release()
+	return w.ResponseWriter.Write(data)
 }

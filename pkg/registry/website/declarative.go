@@ -3,6 +3,7 @@ package website
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/operation"
@@ -33,6 +34,7 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime
 	case rollbackSubresource:
 		info.Subresource = ""
 	}
+	validationErrs = firstErrors(validationErrs)
 	for _, err := range validationErrs {
 		// Kubernetes' own types have some rules twice while they migrate, and shared
 		// validation marks such errors. Here no rule is in both places.
@@ -40,7 +42,21 @@ func (s Strategy) ValidateDeclaratively(ctx context.Context, obj, oldObj runtime
 	}
 	declared := genericapirequest.WithRequestInfo(ctx, &info)
 	errs := s.DeclarativeValidation.ValidateDeclaratively(declared, obj, oldObj, validationErrs, opType, config)
-	return errorsForVersion(requestVersion(ctx), errs)
+	return errorsForVersion(requestVersion(ctx), firstErrors(errs))
+}
+
+// maxErrors is how many errors of one request are returned.
+const maxErrors = 100
+
+// firstErrors returns no more errors than anyone reads. The library compares each error with all others, which
+// for a long list of invalid items would take hours.
+func firstErrors(errs field.ErrorList) field.ErrorList {
+	if len(errs) <= maxErrors {
+		return errs
+	}
+	more := *errs[maxErrors-1]
+	more.Detail = fmt.Sprintf("%s (and %d more errors)", more.Detail, len(errs)-maxErrors)
+	return append(slices.Clone(errs[:maxErrors-1]), &more)
 }
 
 // requestVersion returns the API version of the request, empty without a request, as

@@ -5,9 +5,12 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -89,17 +92,27 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 			})
 		}
 	}
-	for _, toleration := range scheduling.Tolerations {
-		if !slices.ContainsFunc(before.Scheduling.Tolerations, equalTo(toleration)) {
-			onWebsite(verbSchedule, "scheduling", "tolerations")
-			break
-		}
+	if !tolerationsOf(before.Scheduling.Tolerations).IsSuperset(tolerationsOf(scheduling.Tolerations)) {
+		onWebsite(verbSchedule, "scheduling", "tolerations")
 	}
 	return required
 }
 
-func equalTo[T any](value T) func(T) bool {
-	return func(other T) bool { return apiequality.Semantic.DeepEqual(value, other) }
+// toleration is comparable, as corev1.Toleration has a pointer.
+type toleration struct {
+	corev1.Toleration
+	seconds int64
+	forever bool
+}
+
+func tolerationsOf(list []corev1.Toleration) sets.Set[toleration] {
+	known := sets.New[toleration]()
+	for _, t := range list {
+		seconds, forever := ptr.Deref(t.TolerationSeconds, 0), t.TolerationSeconds == nil
+		t.TolerationSeconds = nil
+		known.Insert(toleration{t, seconds, forever})
+	}
+	return known
 }
 
 // samePreviews reports whether previews are of the same branches, at the same hosts. The

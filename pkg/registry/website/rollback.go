@@ -3,6 +3,7 @@ package website
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,6 +20,9 @@ import (
 // RollBack sets spec.pin to commit or, if that is empty, to the newest commit of the
 // history that is not served now. manager becomes the manager of the field.
 func RollBack(w *website.Website, commit, manager string, now time.Time) error {
+	if commit == "" && isPublishing(w) {
+		return nil // The request is repeated.
+	}
 	if commit == "" {
 		commit = releaseBefore(&w.Status)
 	}
@@ -36,6 +40,11 @@ func RollBack(w *website.Website, commit, manager string, now time.Time) error {
 	}
 	w.ManagedFields = entries
 	return nil
+}
+
+// isPublishing reports whether some pods serve the commit of a rollback, and others that which it replaces.
+func isPublishing(w *website.Website) bool {
+	return w.Status.Commit == "" && slices.ContainsFunc(w.Status.History, func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.Pin })
 }
 
 // releaseBefore returns the newest commit of the history that is not served; empty

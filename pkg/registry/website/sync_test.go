@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -149,7 +150,7 @@ func TestSyncStrategyChangesTheRequestOnly(t *testing.T) {
 	NewSyncStrategy(newStrategy(t)).PrepareForUpdate(requestContext("v1beta1", "sync"), updated, old)
 	want := old.DeepCopy()
 	want.Status.Sync, want.ResourceVersion = sync(commitA, 0, 0), "8"
-	if !equalTo(want)(updated) {
+	if !apiequality.Semantic.DeepEqual(want, updated) {
 		t.Errorf("updated = %+v, want %+v", updated, want)
 	}
 }
@@ -180,20 +181,26 @@ func TestRollBack(t *testing.T) {
 	tests := map[string]struct {
 		served  string
 		history []website.WebsiteRelease
+		pin     string
 		commit  string
 		want    string
 	}{
-		"the release before":           {served: commitB, history: releases(commitB, commitA), want: commitA},
-		"published twice":              {served: commitB, history: releases(commitB, commitB, commitA), want: commitA},
-		"forward again":                {served: commitA, history: releases(commitA, commitB, commitA), want: commitB},
-		"while a new one is published": {served: "", history: releases(commitB, commitA), want: commitB},
-		"a commit":                     {served: commitB, history: releases(commitB), commit: commitA, want: commitA},
-		"nothing before":               {served: commitB, history: releases(commitB)},
-		"nothing at all":               {},
+		"repeated while some pods serve it": {served: "", history: releases(commitB, commitA), pin: commitA, want: commitA},
+		"pinned to what was never served":   {served: "", history: releases(commitB, commitA), pin: strings.Repeat("c", 40), want: commitB},
+		"repeated when all pods serve it":   {served: commitA, history: releases(commitA, commitB, commitA), pin: commitA, want: commitB},
+		"the release before":                {served: commitB, history: releases(commitB, commitA), want: commitA},
+		"published twice":                   {served: commitB, history: releases(commitB, commitB, commitA), want: commitA},
+		"forward again":                     {served: commitA, history: releases(commitA, commitB, commitA), want: commitB},
+		"while a new one is published":      {served: "", history: releases(commitB, commitA), want: commitB},
+		"a commit":                          {served: commitB, history: releases(commitB), commit: commitA, want: commitA},
+		"nothing before":                    {served: commitB, history: releases(commitB)},
+		"nothing at all":                    {},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWebsite(func(w *website.Website) { w.Status.Commit, w.Status.History = test.served, test.history })
+			w := newWebsite(func(w *website.Website) {
+				w.Spec.Pin, w.Status.Commit, w.Status.History = test.pin, test.served, test.history
+			})
 			err := RollBack(w, test.commit, "desk", time.Unix(1, 0))
 			if w.Spec.Pin != test.want || (test.want == "") != apierrors.IsConflict(err) {
 				t.Errorf("pin = %q (%v), want %q", w.Spec.Pin, err, test.want)

@@ -129,19 +129,42 @@ func TestExplainIsComplete(t *testing.T) {
 	}
 }
 
-// TestExplainEveryField asks kubectl about each field of ours by its path.
+// TestExplainEveryField asks kubectl about each field of ours that has fields by its path, and about one that
+// has none for each of those.
 func TestExplainEveryField(t *testing.T) {
 	t.Parallel()
 	framework.WaitForOpenAPI(t)
 	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
-		for path := range fieldsOf(t, version) {
-			if strings.HasPrefix(path, "metadata.") {
-				continue // Those of every object.
+		fields, children := fieldsOf(t, version), map[string][]string{}
+		for path := range fields {
+			if !strings.HasPrefix(path, "metadata.") { // Those of every object.
+				parent, name := "", path
+				if at := strings.LastIndex(path, "."); at >= 0 {
+					parent, name = path[:at], path[at+1:]
+				}
+				children[parent] = append(children[parent], name)
 			}
-			name := path[strings.LastIndex(path, ".")+1:]
-			got := framework.Kubectl(t, "explain", "website."+path, "--api-version="+version.String())
-			if !strings.Contains(got, "FIELD: "+name+" <") || !strings.Contains(got, "DESCRIPTION:\n    ") || strings.Contains(got, "<empty>") {
-				t.Errorf("kubectl explain website.%s of %s printed\n%s", path, version, got)
+		}
+		for parent, names := range children {
+			path := strings.Trim("website."+parent, ".")
+			got := framework.Kubectl(t, "explain", path, "--api-version="+version.String())
+			for _, name := range names {
+				if !regexp.MustCompile(`\n  ` + name + `\t<[^\n]+>(\s-required-)?\n(  enum: [^\n]+\n)?    [^\n]+\n`).MatchString(got) {
+					t.Errorf("kubectl explain %s of %s does not explain %s:\n%s", path, version, name, got)
+				}
+			}
+			if strings.Contains(got, "<empty>") || strings.Contains(got, "<no description>") {
+				t.Errorf("kubectl explain %s of %s printed\n%s", path, version, got)
+			}
+			leaves := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
+				return children[strings.Trim(parent+"."+name, ".")] != nil
+			})
+			if len(leaves) == 0 {
+				continue
+			}
+			got = framework.Kubectl(t, "explain", path+"."+leaves[0], "--api-version="+version.String())
+			if !strings.Contains(got, "FIELD: "+leaves[0]+" <") || !strings.Contains(got, "DESCRIPTION:\n    ") || strings.Contains(got, "<empty>") {
+				t.Errorf("kubectl explain %s.%s of %s printed\n%s", path, leaves[0], version, got)
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package validation
 
 import (
 	"regexp"
-	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -19,6 +19,7 @@ func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field
 		return nil
 	}
 	var errs field.ErrorList
+	seen := sets.New[string]()
 	for i, pattern := range previews.Branches {
 		path := path.Child("branches").Index(i)
 		switch {
@@ -26,9 +27,10 @@ func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field
 			errs = append(errs, field.Required(path, `a pattern, such as "feature/*"`))
 		case !branchPattern.MatchString(pattern):
 			errs = append(errs, field.Invalid(path, pattern, "must consist of letters, digits and the characters . _ / @ + # = - *"))
-		case slices.Contains(previews.Branches[:i], pattern):
+		case seen.Has(pattern):
 			errs = append(errs, field.Duplicate(path, pattern))
 		}
+		seen.Insert(pattern)
 	}
 	return errs
 }

@@ -27,10 +27,6 @@ const (
 	// answerMargin is how long before the end of a wait the response is sent. Clients and
 	// proxies have the same limit: kube-apiserver ends requests after 60 seconds.
 	answerMargin = 2 * time.Second
-	// maxWaiters is how many requests may wait at once. Each holds a watch.
-	maxWaiters = 256
-	// waiterRetrySeconds is when another request may wait.
-	waiterRetrySeconds = 5
 )
 
 // SyncREST serves requests to fetch the repository of a Website at once. It is a
@@ -39,8 +35,7 @@ type SyncREST struct {
 	store   *genericregistry.Store
 	clock   clock.WithTicker
 	batches *batches
-	// waiters has an element for each request that waits.
-	waiters chan struct{}
+	waiters waiters
 
 	stopOnce sync.Once
 	stopped  chan struct{}
@@ -52,7 +47,7 @@ var (
 )
 
 func newSyncREST(store *genericregistry.Store, c clock.WithTicker) *SyncREST {
-	return &SyncREST{store: store, clock: c, batches: newBatches(c), waiters: make(chan struct{}, maxWaiters), stopped: make(chan struct{})}
+	return &SyncREST{store: store, clock: c, batches: newBatches(c), stopped: make(chan struct{})}
 }
 
 // New returns the type of the options, as for all subresources that connect: admission
@@ -117,7 +112,7 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 		wait = 0
 	}
 	if wait > 0 {
-		release, err := r.admitWaiter()
+		release, err := r.waiters.enter(genericapirequest.NamespaceValue(ctx))
 		if err != nil {
 			return 0, nil, err
 		}

@@ -317,8 +317,8 @@ func TestSyncWaits(t *testing.T) {
 				done <- result{code, response, err}
 			}()
 			waitUntil(t, "the request waits", clock.HasWaiters)
-			if len(storage.Sync.waiters) != 1 {
-				t.Errorf("%d places are taken, want 1", len(storage.Sync.waiters))
+			if storage.Sync.waiters.total != 1 {
+				t.Errorf("%d places are taken, want 1", storage.Sync.waiters.total)
 			}
 			test.end(t, storage, clock, leave)
 			got := <-done
@@ -331,8 +331,8 @@ func TestSyncWaits(t *testing.T) {
 			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.State != website.SyncStateSucceeded):
 				t.Errorf("answered %d %+v (%v), want 200 and Succeeded", got.code, got.response, got.err)
 			}
-			if len(storage.Sync.waiters) != 0 {
-				t.Errorf("%d places are still taken", len(storage.Sync.waiters))
+			if storage.Sync.waiters.total != 0 {
+				t.Errorf("%d places are still taken", storage.Sync.waiters.total)
 			}
 		})
 	}
@@ -342,12 +342,17 @@ func TestSyncWaits(t *testing.T) {
 func TestSyncWaitersAreLimited(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, storage, newWebsite())
-	for range maxWaiters {
-		if _, err := storage.Sync.admitWaiter(); err != nil {
+	for range maxNamespaceWaiters {
+		if _, err := storage.Sync.waiters.enter(metav1.NamespaceDefault); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := post(syncContext(t, "ci"), storage.Sync, "1s", "")
+	leave, err := storage.Sync.waiters.enter("other")
+	if err != nil {
+		t.Fatalf("in another namespace: %v", err)
+	}
+	leave()
+	_, _, err = post(syncContext(t, "ci"), storage.Sync, "1s", "")
 	if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !retry || seconds != waiterRetrySeconds {
 		t.Errorf("beyond the limit: %v, want 429 with a delay", err)
 	}
@@ -356,5 +361,17 @@ func TestSyncWaitersAreLimited(t *testing.T) {
 	}
 	if _, _, err := post(syncContext(t, "ci"), storage.Sync, "", ""); err != nil {
 		t.Errorf("without wait: %v", err)
+	}
+	for i := maxNamespaceWaiters; i < maxWaiters; i++ {
+		if leave, err = storage.Sync.waiters.enter(fmt.Sprintf("team-%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := storage.Sync.waiters.enter("other"); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("beyond the limit of all namespaces: %v", err)
+	}
+	leave()
+	if _, err := storage.Sync.waiters.enter("other"); err != nil {
+		t.Errorf("when one has left: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func (b *batches) record(ctx context.Context, key, commit string, do recorder) (
 		case <-joined.done:
 			return joined.recorded, joined.err
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, unrecordedError()
 		}
 	}
 	own := &batch{commit: commit, done: make(chan struct{})}

@@ -18,16 +18,6 @@ import (
 // rewatchPause is the pause before a watch that ended begins again.
 const rewatchPause = time.Second
 
-// admitWaiter takes a place among the requests that wait.
-func (r *SyncREST) admitWaiter() (release func(), err error) {
-	select {
-	case r.waiters <- struct{}{}:
-		return func() { <-r.waiters }, nil
-	default:
-		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait already: retry in %d seconds, or request without wait", cap(r.waiters), waiterRetrySeconds), waiterRetrySeconds)
-	}
-}
-
 // wait returns when the recorded request for a commit is completed, with an error that
 // says why not if it has failed, and at the latest after limit.
 func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit string, limit time.Duration) (*website.WebsiteSyncRequest, error) {
@@ -103,6 +93,14 @@ func (r *SyncREST) follow(ctx context.Context, request *pendingSync, expired <-c
 // down. Another replica may answer.
 func endedError() error {
 	err := apierrors.NewServiceUnavailable("the request is recorded, but this server has ended the wait: repeat it to wait on")
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
+}
+
+// unrecordedError is the response when the client leaves, the store closes or the server shuts down before the
+// request is known to be recorded.
+func unrecordedError() error {
+	err := apierrors.NewServiceUnavailable("this server has ended the request, which may not be recorded: repeat it")
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return err
 }
