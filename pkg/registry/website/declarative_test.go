@@ -17,12 +17,12 @@ func TestManyErrors(t *testing.T) {
 	strategy := newStrategy(t)
 	many := func(w *website.Website) {
 		w.Spec.Hosts, w.Labels = nil, map[string]string{}
-		for i := range 100_000 {
+		for i := range 30_000 {
 			w.Spec.Hosts = append(w.Spec.Hosts, "invalid-"+strconv.Itoa(i))
 			w.Labels["invalid/"+strconv.Itoa(i)+"/"] = ""
 		}
 		w.Spec.Previews = &website.WebsitePreviews{}
-		for i := range 100_000 {
+		for i := range 30_000 {
 			w.Spec.Previews.Branches = append(w.Spec.Previews.Branches, strconv.Itoa(i))
 		}
 	}
