@@ -2,6 +2,7 @@ package largewrites
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -19,8 +20,9 @@ func isYAML(r *http.Request) bool {
 
 // checkAliases refuses a document that its aliases make large: what it says once, it means often, so its
 // length would say nothing of what it takes. Without aliases, a document is returned to the decoder unread.
-func checkAliases(body []byte) error {
-	if !bytes.ContainsRune(body, '&') || !bytes.ContainsRune(body, '*') {
+func checkAliases(r *http.Request, body []byte) error {
+	// What kubectl applies is JSON, with this media type.
+	if !isYAML(r) || !bytes.ContainsRune(body, '&') || !bytes.ContainsRune(body, '*') || json.Valid(body) {
 		return nil
 	}
 	var document yaml.Node

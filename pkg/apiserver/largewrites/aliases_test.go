@@ -39,9 +39,13 @@ func TestAliases(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(http.MethodPatch, "/", strings.NewReader(test.body))
 			r.Header.Set("Content-Type", test.contentType)
-			got := serve(newTestLimiter(), r, request.RequestInfo{Verb: "patch", Namespace: "empty", Name: "small"}, func(*http.Request) {})
+			l := newTestLimiter()
+			got := serve(l, r, request.RequestInfo{Verb: "patch", Namespace: "empty", Name: "small"}, func(*http.Request) {})
 			if got.Code != test.want {
 				t.Errorf("code = %d %s, want %d", got.Code, got.Body, test.want)
+			}
+			if !l.inFlight.TryAcquire(inFlightBytes) || len(l.bodies.byNamespace) > 0 {
+				t.Error("the write is still counted")
 			}
 		})
 	}

@@ -29,11 +29,6 @@ func withBody(r *http.Request) (*http.Request, []byte, error) {
 	if len(body) > maxBodyBytes {
 		return r, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
 	}
-	if isYAML(r) {
-		if err := checkAliases(body); err != nil {
-			return r, nil, err
-		}
-	}
 	read := r.WithContext(r.Context())
 	read.Body = io.NopCloser(bytes.NewReader(body))
 	return read, body, nil

@@ -92,6 +92,9 @@ func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Req
 	isPatch, isLarge := info.Verb == "patch" && isJSONPatch(r), bytes >= minBytes
 	if !isLarge && (isPatch || isYAML(r)) {
 		read, body, err := withBody(r)
+		if err == nil {
+			err = checkAliases(read, body)
+		}
 		if err != nil {
 			return r, 0, err
 		}
@@ -109,7 +112,7 @@ func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Req
 // admit reads the body of a write, waits for its turn, and returns what to call at its end. It
 // returns an error for the client if the write is rejected. The body comes first: all others would
 // wait for a client that sends it slowly.
-func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (read *http.Request, release func(), err error) {
+func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (*http.Request, func(), error) {
 	ctx, cancel := context.WithTimeout(r.Context(), l.patience)
 	defer cancel()
 	releaseBody, err := l.bodies.acquire(ctx, namespace, bytes)
@@ -117,7 +120,8 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (read *h
 		rejected()
 		return r, nil, newRejection(namespace, l.patience)
 	}
-	if read, _, err = withBody(r); err != nil {
+	read, body, err := withBody(r)
+	if err != nil {
 		releaseBody()
 		return r, nil, err
 	}
@@ -126,6 +130,12 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (read *h
 		releaseBody()
 		rejected()
 		return r, nil, newRejection(namespace, retryAfter)
+	}
+	// A document takes a hundred times its size while it is read, so that has its turn as well.
+	if err := checkAliases(read, body); err != nil {
+		l.inFlight.Release(bytes)
+		releaseBody()
+		return r, nil, err
 	}
 	admitted()
 	return read, func() { l.inFlight.Release(bytes); releaseBody() }, nil
