@@ -207,7 +207,7 @@ func TestRefusalsAreLimited(t *testing.T) {
 		from("client "+strings.Repeat("x", i), attacker)
 	}
 	if len(a.refusals.clients) > maxClients {
-		t.Errorf("%d clients are told apart", len(a.refusals.clients))
+		t.Errorf("%d clients are counted apart", len(a.refusals.clients))
 	}
 	now.Step(time.Minute)
 	if code := from("10.0.0.9", testKey); code != http.StatusOK {

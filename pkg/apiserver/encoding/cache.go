@@ -122,11 +122,10 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	if !ok {
 		return nil
 	}
-	key, size, sets := cacheKey{w.UID, format}, overhead+len(e.rest), slices.Clone(e.sets)
-	for i, set := range sets {
+	key, size := cacheKey{w.UID, format}, overhead+len(e.rest)
+	for _, set := range e.sets {
 		if !belongsTo(set, w) {
 			size += len(set)
-			sets[i] = c.shared(set)
 		}
 	}
 	c.mu.Lock()
@@ -142,7 +141,7 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 		return nil
 	}
 	entry := &cacheEntry{
-		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: sets, offsets: slices.Clone(e.offsets)},
+		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, w), offsets: slices.Clone(e.offsets)},
 		decoded:         decoded,
 		resourceVersion: w.ResourceVersion,
 		bytes:           size,
@@ -156,17 +155,21 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	return &entry.encodedWebsite
 }
 
-// shared returns an equal set that other Websites have, if it is known. It counts for each of them, so what the
-// cache takes is at most what it counts.
-func (c *cache) shared(set []byte) []byte {
-	if len(set) > maxKnownSet {
-		return set
+// shared returns the sets, each that the Website does not have in memory as an equal one that others have, if it is
+// known. It counts for each of them, so what the cache takes is at most what it counts.
+func (c *cache) shared(sets [][]byte, w *website.Website) [][]byte {
+	sets = slices.Clone(sets)
+	for i, set := range sets {
+		if len(set) > maxKnownSet || belongsTo(set, w) {
+			continue
+		}
+		if known, found := c.sets.Get(string(set)); found {
+			sets[i] = known.([]byte)
+		} else {
+			c.sets.Add(string(set), set)
+		}
 	}
-	if known, found := c.sets.Get(string(set)); found {
-		return known.([]byte)
-	}
-	c.sets.Add(string(set), set)
-	return set
+	return sets
 }
 
 // belongsTo reports whether the decoded Website has this set in memory.

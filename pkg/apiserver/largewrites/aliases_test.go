@@ -5,13 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/request"
-
-	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
 // TestAliases: a document is not larger than its length says.
@@ -44,52 +39,7 @@ func TestAliases(t *testing.T) {
 			if got.Code != test.want {
 				t.Errorf("code = %d %s, want %d", got.Code, got.Body, test.want)
 			}
-			if !l.inFlight.TryAcquire(inFlightBytes) || len(l.bodies.byNamespace) > 0 {
-				t.Error("the write is still counted")
-			}
+			requireReleased(t, l)
 		})
 	}
-}
-
-// TestSlowReader: a client that does not read its response keeps no other from writing.
-func TestSlowReader(t *testing.T) {
-	l := newTestLimiter()
-	responds, ended := make(chan struct{}), make(chan struct{})
-	handler := l.WithLimit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }),
-		serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
-	r := httptest.NewRequest(http.MethodPut, "/", strings.NewReader("{}"))
-	info := &request.RequestInfo{IsResourceRequest: true, Verb: "update", APIGroup: website.GroupName, APIVersion: "v1beta1", Resource: "websites", Namespace: "slow", Name: "large"}
-	stuck := &stuckWriter{httptest.NewRecorder(), responds, ended}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		handler.ServeHTTP(stuck, r.WithContext(request.WithRequestInfo(r.Context(), info)))
-	}()
-	select {
-	case <-responds:
-	case <-time.After(time.Minute):
-		t.Fatal("there is no response")
-	}
-	if !l.inFlight.TryAcquire(inFlightBytes) {
-		t.Error("a response that is not read keeps others from writing")
-	} else {
-		l.inFlight.Release(inFlightBytes)
-	}
-	close(ended)
-	<-done
-	if !l.inFlight.TryAcquire(inFlightBytes) || len(l.bodies.byNamespace) > 0 {
-		t.Error("the write is still counted")
-	}
-}
-
-// stuckWriter is that of a client that does not read.
-type stuckWriter struct {
-	*httptest.ResponseRecorder
-	responds, ended chan struct{}
-}
-
-func (w *stuckWriter) Write(data []byte) (int, error) {
-	close(w.responds)
-	<-w.ended
-	return w.ResponseRecorder.Write(data)
 }

@@ -132,13 +132,13 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (*http.R
 		return r, nil, newRejection(namespace, retryAfter)
 	}
 	// A document takes a hundred times its size while it is read, so that has its turn as well.
+	release := func() { l.inFlight.Release(bytes); releaseBody() }
 	if err := checkAliases(read, body); err != nil {
-		l.inFlight.Release(bytes)
-		releaseBody()
+		release()
 		return r, nil, err
 	}
 	admitted()
-	return read, func() { l.inFlight.Release(bytes); releaseBody() }, nil
+	return read, release, nil
 }
 
 // enter has a write processed, or returns when it may be tried again.

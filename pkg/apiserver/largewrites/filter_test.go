@@ -25,13 +25,19 @@ func write(t *testing.T, verb, namespace, name, subresource string, length int64
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
 	r.ContentLength = length
 	recorder := serve(l, r, request.RequestInfo{Verb: verb, Namespace: namespace, Name: name, Subresource: subresource}, func(*http.Request) {})
+	requireReleased(t, l)
+	return recorder
+}
+
+// requireReleased checks that nothing is counted any more.
+func requireReleased(t *testing.T, l *Limiter) {
+	t.Helper()
 	if free := l.inFlight.TryAcquire(inFlightBytes); !free {
 		t.Error("the write is still counted as in flight")
 	}
 	if len(l.bodies.byNamespace) > 0 {
 		t.Error("the body is still counted")
 	}
-	return recorder
 }
 
 // newTestLimiter returns one whose namespace "full" has used its budget.
@@ -50,11 +56,16 @@ func newTestLimiter() *Limiter {
 
 // serve sends a request through a limiter.
 func serve(l *Limiter, r *http.Request, info request.RequestInfo, handle func(*http.Request)) *httptest.ResponseRecorder {
-	handler := l.WithLimit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { handle(r) }), serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
-	info.IsResourceRequest, info.APIGroup, info.APIVersion, info.Resource = true, website.GroupName, "v1beta1", "websites"
 	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, r.WithContext(request.WithRequestInfo(r.Context(), &info)))
+	serveTo(recorder, l, r, info, func(_ http.ResponseWriter, r *http.Request) { handle(r) })
 	return recorder
+}
+
+// serveTo sends a request through a limiter, and its response to a writer.
+func serveTo(w http.ResponseWriter, l *Limiter, r *http.Request, info request.RequestInfo, handle http.HandlerFunc) {
+	handler := l.WithLimit(handle, serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
+	info.IsResourceRequest, info.APIGroup, info.APIVersion, info.Resource = true, website.GroupName, "v1beta1", "websites"
+	handler.ServeHTTP(w, r.WithContext(request.WithRequestInfo(r.Context(), &info)))
 }
 
 func TestWithLimit(t *testing.T) {
@@ -161,4 +172,43 @@ func TestSlowBody(t *testing.T) {
 	if got := update("other", strings.NewReader(strings.Repeat(" ", maxBodyBytes+1))); got.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body that is too long: %d %s", got.Code, got.Body)
 	}
+}
+
+// TestSlowReader: a client that does not read its response keeps no other from writing.
+func TestSlowReader(t *testing.T) {
+	l := newTestLimiter()
+	responds, ended := make(chan struct{}), make(chan struct{})
+	r := httptest.NewRequest(http.MethodPut, "/", strings.NewReader("{}"))
+	stuck := &stuckWriter{httptest.NewRecorder(), responds, ended}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		serveTo(stuck, l, r, request.RequestInfo{Verb: "update", Namespace: "slow", Name: "large"},
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	}()
+	select {
+	case <-responds:
+	case <-time.After(time.Minute):
+		t.Fatal("there is no response")
+	}
+	if !l.inFlight.TryAcquire(inFlightBytes) {
+		t.Error("a response that is not read keeps others from writing")
+	} else {
+		l.inFlight.Release(inFlightBytes)
+	}
+	close(ended)
+	<-done
+	requireReleased(t, l)
+}
+
+// stuckWriter is that of a client that does not read.
+type stuckWriter struct {
+	*httptest.ResponseRecorder
+	responds, ended chan struct{}
+}
+
+func (w *stuckWriter) Write(data []byte) (int, error) {
+	close(w.responds)
+	<-w.ended
+	return w.ResponseRecorder.Write(data)
 }

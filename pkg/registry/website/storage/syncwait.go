@@ -92,15 +92,17 @@ func (r *SyncREST) follow(ctx context.Context, request *pendingSync, expired <-c
 // endedError is the response when the client leaves, the store closes or the server shuts
 // down. Another replica may answer.
 func endedError() error {
-	err := apierrors.NewServiceUnavailable("the request is recorded, but this server has ended the wait: repeat it to wait on")
-	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
-	return err
+	return unavailableError("the request is recorded, but this server has ended the wait: repeat it to wait on")
 }
 
 // unrecordedError is the response when the client leaves, the store closes or the server shuts down before the
 // request is known to be recorded.
 func unrecordedError() error {
-	err := apierrors.NewServiceUnavailable("this server has ended the request, which may not be recorded: repeat it")
+	return unavailableError("this server has ended the request, which may not be recorded: repeat it")
+}
+
+func unavailableError(message string) error {
+	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return err
 }
