@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -95,8 +96,8 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.store.Published, "path", "", "the directory of the repository that is to be published; a commit without it is not")
 	flags.StringVar(&o.access.SecretDir, "access-secret", "", "the directory with the keys of the Secret whose users may read the site, all others being rejected")
 	flags.StringVar(&o.access.File, "access-file", "", "the file of these users that nginx reads; required with --access-secret")
-	flags.StringVar(&o.listen, "listen", "", "the address to serve /metrics and /status at")
-	flags.StringVar(&o.statusListen, "status-listen", "", "another address to serve them at, for other containers of the pod")
+	flags.StringVar(&o.listen, "listen", "", "the address to serve /metrics at")
+	flags.StringVar(&o.statusListen, "status-listen", "", "the address to serve /metrics and /status at, for other containers of the pod")
 	flags.StringVar(&o.metricsURL, "git-sync-metrics", "", "the URL of the metrics of git-sync")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -145,9 +146,9 @@ func run(args []string) error {
 			errs <- function()
 		})
 	}
-	for _, address := range []string{o.listen, o.statusListen} {
+	for address, handler := range map[string]http.Handler{o.listen: a.MetricsHandler(o.metricsURL), o.statusListen: a.Handler(o.metricsURL)} {
 		if address != "" {
-			start(func() error { return agent.Serve(ctx, address, a.Handler(o.metricsURL)) })
+			start(func() error { return agent.Serve(ctx, address, handler) })
 		}
 	}
 	running.Go(func() { passSignals(ctx, &o.supervisor) })
@@ -171,7 +172,7 @@ func passSignals(ctx context.Context, supervisor *gitsync.Supervisor) {
 		case <-ctx.Done():
 			return
 		case <-signals:
-			if _, err := supervisor.Signal(syscall.SIGHUP); err != nil {
+			if _, err := supervisor.SyncNow(); err != nil {
 				klog.FromContext(ctx).Error(err, "Failed to have git-sync sync at once")
 			}
 		}

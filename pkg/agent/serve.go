@@ -25,9 +25,10 @@ const (
 	maxMetrics = 1 << 20
 )
 
-// Handler serves /status, and /metrics with those of git-sync, which are at metricsURL.
+// Handler serves /status, and what MetricsHandler does.
 func (a *Agent) Handler(metricsURL string) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.MetricsHandler(metricsURL))
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		parameters := r.URL.Query()
 		if code := a.authorize(r, parameters); code != http.StatusOK {
@@ -45,6 +46,13 @@ func (a *Agent) Handler(metricsURL string) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		_ = json.NewEncoder(w).Encode(a.Status())
 	})
+	return mux
+}
+
+// MetricsHandler serves /metrics with those of git-sync, which are at metricsURL. They name neither
+// commits nor branches, so more clients may read them than /status.
+func (a *Agent) MetricsHandler(metricsURL string) http.Handler {
+	mux := http.NewServeMux()
 	client := &http.Client{Timeout: metricsTimeout}
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

@@ -86,11 +86,16 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(fetched, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if contact := a.Status().LastContact; contact != nil {
-		t.Errorf("a fetch that has only begun is a contact: %v", contact)
+	if contact := a.Status().LastContact; contact == nil || !contact.Equal(*status.LastContact) {
+		t.Errorf("during the next fetch the last contact is %v, want %v", contact, status.LastContact)
 	}
-	if w := get("/metrics"); !strings.Contains(w.Body.String(), "website_agent_releases 1\n") {
+	if w := get("/metrics"); !strings.Contains(w.Body.String(), "website_agent_releases 1\n") || strings.Contains(w.Body.String(), "website_agent_last_contact_timestamp_seconds 0.000\n") {
 		t.Errorf("without git-sync the metrics are %s", w.Body)
+	}
+	public := httptest.NewRecorder()
+	a.MetricsHandler("http://127.0.0.1:1/metrics").ServeHTTP(public, httptest.NewRequest(http.MethodGet, "/status", nil))
+	if public.Code != http.StatusNotFound {
+		t.Errorf("GET /status where metrics are: %d", public.Code)
 	}
 	if w := get("/"); w.Code != http.StatusNotFound {
 		t.Errorf("GET /: %d", w.Code)

@@ -104,7 +104,7 @@ func (f *Failure) next(reason gitsync.Reason, since time.Time, text string) *Fai
 
 // Status returns the current status.
 func (a *Agent) Status() Status {
-	counts, contact := a.GitSync.Counts(), a.GitSync.LastContact()
+	counts, contact := a.GitSync.Counts(), a.GitSync.LastSuccess()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	status := a.status

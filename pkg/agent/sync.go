@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"syscall"
 
 	"k8s.io/klog/v2"
 
@@ -61,7 +60,7 @@ func (a *Agent) advanceSync(ctx context.Context) {
 		current.begun, current.mark = true, mark
 	}
 	if !current.signalled {
-		signalled, err := a.GitSync.Signal(syscall.SIGHUP)
+		signalled, err := a.GitSync.SyncNow()
 		if err != nil {
 			logger.Error(err, "Failed to have git-sync sync at once")
 		}

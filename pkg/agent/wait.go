@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -130,7 +129,7 @@ func (a *Agent) syncExpected(ctx context.Context) {
 	if !due {
 		return
 	}
-	if _, err := a.GitSync.Signal(syscall.SIGHUP); err != nil {
+	if _, err := a.GitSync.SyncNow(); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to have git-sync sync at once")
 	}
 }

@@ -17,6 +17,8 @@ func (s *Supervisor) Check(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	logger, now := klog.FromContext(ctx), s.Clock.Now()
+	s.noteContact()
+	s.hasBegunToSync()
 	s.checkFormat(logger)
 	s.checkUsername(logger)
 	if !s.own.TryLock() {
@@ -101,6 +103,9 @@ func (s *Supervisor) checkProgress(logger klog.Logger, now time.Time) {
 	if s.command == nil || s.asleep() || !s.pausedUntil.IsZero() {
 		return
 	}
+	if s.lastSign.After(now) {
+		s.lastSign = now // The clock went back.
+	}
 	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
 		if info, err := os.Stat(name); err == nil && info.ModTime().After(s.lastSign) {
 			s.lastSign = info.ModTime()
@@ -136,13 +141,17 @@ func (s *Supervisor) Overdue() time.Time {
 }
 
 // asleep reports whether git-sync has published the commit that it is to publish: it then
-// does nothing for ever.
+// does nothing for ever. Its link says so; the worktree is there before it is complete.
 func (s *Supervisor) asleep() bool {
+	var ref, link string
 	for _, argument := range s.Command {
-		ref, ok := strings.CutPrefix(argument, "--ref=")
-		if _, err := os.Stat(filepath.Join(s.Root, ".worktrees", ref)); ok && ref != "" && err == nil {
-			return true
+		if value, ok := strings.CutPrefix(argument, "--ref="); ok {
+			ref = value
+		}
+		if value, ok := strings.CutPrefix(argument, "--link="); ok {
+			link = value
 		}
 	}
-	return false
+	target, err := os.Readlink(filepath.Join(s.Root, link))
+	return err == nil && ref != "" && filepath.Base(target) == ref
 }

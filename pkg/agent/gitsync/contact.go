@@ -51,6 +51,17 @@ func (s *Supervisor) lastError() time.Time {
 	return failed.At
 }
 
+// hasBegunToSync reports whether git-sync has begun a sync since it was started. The caller holds
+// the lock.
+func (s *Supervisor) hasBegunToSync() bool {
+	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
+		if info, err := os.Stat(name); err == nil && info.ModTime().After(s.started) {
+			s.syncs = true
+		}
+	}
+	return s.syncs
+}
+
 // Asleep reports whether git-sync has published the commit that it is to publish, and never
 // fetches again.
 func (s *Supervisor) Asleep() bool {
@@ -113,25 +124,40 @@ func (s *Supervisor) NextSync() time.Time {
 	if !s.pausedUntil.IsZero() {
 		return s.pausedUntil
 	}
-	var last time.Time
+	var last os.FileInfo
 	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
-		info, err := os.Stat(name)
-		if err != nil || !info.ModTime().After(last) {
-			continue
-		}
-		last = info.ModTime()
-		if info.Size() == 0 {
-			return last
+		if info, err := os.Stat(name); err == nil && (last == nil || info.ModTime().After(last.ModTime())) {
+			last = info
 		}
 	}
-	if last.IsZero() {
+	switch {
+	case last == nil:
 		return s.begun
+	case last.Size() == 0:
+		return last.ModTime()
+	default:
+		return last.ModTime().Add(s.Period)
 	}
-	return last.Add(s.Period)
 }
 
-// LastContact is when git has last fetched something, or that there is nothing new. It is
-// zero before that. git empties the file when a fetch begins, and writes it at its end.
+// LastSuccess is when git has last fetched something, or that there is nothing new, whatever it
+// does since. It is zero before that.
+func (s *Supervisor) LastSuccess() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteContact()
+	return s.lastSuccess
+}
+
+// noteContact keeps the time of a fetch that has succeeded. The caller holds the lock.
+func (s *Supervisor) noteContact() {
+	if contact := s.LastContact(); !contact.IsZero() {
+		s.lastSuccess = contact
+	}
+}
+
+// LastContact is LastSuccess if nothing is being fetched, and the last fetch has not failed; otherwise
+// it is zero. git empties the file when a fetch begins, and writes it at its end.
 func (s *Supervisor) LastContact() time.Time {
 	info, err := os.Stat(filepath.Join(s.Root, ".git", "FETCH_HEAD"))
 	if err != nil || info.Size() == 0 {

@@ -70,7 +70,8 @@ func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 		logger.Error(err, "Failed to stop git-sync for some time")
 		return
 	}
-	s.pausedUntil = at.Add(pause)
+	// Not after the time of the file: the clock may go back meanwhile.
+	s.pausedUntil = now.Add(pause)
 	logger.Info("The host of the repository refuses requests, polling it later", "pause", pause)
 }
 

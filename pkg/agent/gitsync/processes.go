@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // process is one of those that this process can see.
@@ -85,20 +84,4 @@ func (p process) isGit() bool {
 func (p process) isCredentialCache() bool {
 	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
 	return err == nil && bytes.Contains(command, []byte("credential-cache--daemon"))
-}
-
-// catches reports whether a process has a handler for a signal, which would end it
-// otherwise.
-func catches(pid int, signal syscall.Signal) bool {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(status)) {
-		if mask, ok := strings.CutPrefix(line, "SigCgt:"); ok {
-			caught, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
-			return err == nil && caught&(1<<(uint(signal)-1)) != 0
-		}
-	}
-	return false
 }

@@ -70,8 +70,12 @@ type Supervisor struct {
 	pausedUntil time.Time
 	refusals    int
 	refusedAt   time.Time
-	// begun is when git-sync was started for the first time.
-	begun                   time.Time
+	// begun is when git-sync was started for the first time, and started when for the last time.
+	begun, started time.Time
+	// syncs is true once git-sync has begun a sync since it was started for the last time.
+	syncs bool
+	// lastSuccess is the time of the last fetch that has succeeded.
+	lastSuccess             time.Time
 	restarts, ended, stalls int
 }
 
@@ -151,7 +155,8 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	} else {
 		s.restarts++
 	}
-	s.command, s.lastSign, s.pausedUntil = command, s.Clock.Now(), time.Time{}
+	now := s.Clock.Now()
+	s.command, s.started, s.syncs, s.lastSign, s.pausedUntil = command, now, false, now, time.Time{}
 	s.seen, s.terminated = map[string]time.Time{}, map[string]time.Time{}
 	s.mu.Unlock()
 
@@ -199,17 +204,20 @@ func signalGroup(group int, signal syscall.Signal) {
 
 func groupExists(group int) bool { return syscall.Kill(-group, 0) == nil }
 
-// Signal passes a signal on to git-sync, if that has a handler for it, and reports whether it
-// has.
-func (s *Supervisor) Signal(signal syscall.Signal) (bool, error) {
+// SyncNow has git-sync sync at once, and reports false while there is none. One that is starting is about
+// to, and has no handler yet for the signal, which would end it.
+func (s *Supervisor) SyncNow() (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.command == nil || !catches(s.command.Process.Pid, signal) {
+	if s.command == nil {
 		return false, nil
 	}
+	if !s.hasBegunToSync() {
+		return true, nil
+	}
 	s.resume(s.Clock.Now())
-	if err := syscall.Kill(s.command.Process.Pid, signal); err != nil {
-		return false, fmt.Errorf("passing %s on to git-sync: %w", signal, err)
+	if err := syscall.Kill(s.command.Process.Pid, syscall.SIGHUP); err != nil {
+		return false, fmt.Errorf("signalling git-sync: %w", err)
 	}
 	return true, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"unicode"
 )
 
@@ -34,7 +35,8 @@ func IsHashed(name string) bool {
 		upper = upper || i > 0 && unicode.IsUpper(c)
 		lower = lower || unicode.IsLower(c)
 	}
-	return digits && (upper || lower) || upper && lower
+	// Names such as JohnSmith have both cases as well: bundlers that write hashes of letters alone write eight.
+	return digits && (upper || lower) || upper && lower && len(token) == 8
 }
 
 // keepAssets puts next to the release of a commit the hashed files of other releases that
@@ -70,8 +72,13 @@ func (s *Store) keepAssets(commit string) error {
 }
 
 func (s *Store) keepAssetsOf(other, commit, target string) error {
-	root := s.Path(other)
+	// The published directory may be a hidden one.
+	release := s.Path(other)
+	root := filepath.Join(release, filepath.FromSlash(s.Published))
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if path == root && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -84,7 +91,7 @@ func (s *Store) keepAssetsOf(other, commit, target string) error {
 		if !entry.Type().IsRegular() || !IsHashed(entry.Name()) {
 			return nil
 		}
-		name, err := filepath.Rel(root, path)
+		name, err := filepath.Rel(release, path)
 		if err != nil {
 			return err
 		}
@@ -101,4 +108,38 @@ func (s *Store) keepAssetsOf(other, commit, target string) error {
 		}
 		return nil
 	})
+}
+
+// dropLastAssets removes the files that are kept next to releases, and that no release has any more:
+// the disk has them until then.
+func (s *Store) dropLastAssets() error {
+	links := map[uint64][]string{}
+	counts := map[uint64]uint64{}
+	err := filepath.WalkDir(s.path(assetsDir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			links[stat.Ino], counts[stat.Ino] = append(links[stat.Ino], path), uint64(stat.Nlink)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("listing assets: %w", err)
+	}
+	for file, names := range links {
+		if counts[file] > uint64(len(names)) {
+			continue
+		}
+		for _, name := range names {
+			if err := os.Remove(name); err != nil {
+				return fmt.Errorf("removing an asset: %w", err)
+			}
+		}
+	}
+	return nil
 }

@@ -62,7 +62,8 @@ func (s *Store) Collect(pinned string) error {
 		if used.bytes+reserved*current.bytes <= s.Budget && used.inodes+reserved*current.inodes <= s.Budget/bytesPerInode {
 			return nil
 		}
-		if err := s.drop(commits[len(commits)-1]); err != nil {
+		// What is kept of it for pages that were loaded before takes as much.
+		if err := errors.Join(s.drop(commits[len(commits)-1]), s.dropLastAssets()); err != nil {
 			return err
 		}
 		commits = commits[:len(commits)-1]

@@ -77,6 +77,48 @@ func TestBudgetCountsFilesOnce(t *testing.T) {
 	}
 }
 
+// TestBudgetFreesAssets: a release that is dropped for its bytes leaves none of them to those that follow.
+func TestBudgetFreesAssets(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	const size = 1 << 20
+	var commits []string
+	for i := range 3 {
+		commit, worktree := r.commit(map[string]string{fmt.Sprintf("film.%d3f2a91b.mp4", i): strings.Repeat(fmt.Sprint(i), size)})
+		if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+			t.Fatal(err)
+		}
+		s.serve(t, commit)
+		commits = append(commits, commit)
+		// As git-sync does with those that it no longer serves.
+		r.git(r.dir, "rm", "--quiet", "-r", ".")
+		r.git(r.dir, "worktree", "remove", "--force", worktree)
+	}
+	before, err := usage(s.Volume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current, err := usage(s.Path(commits[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One has to go.
+	s.Budget = before.bytes + reserved*current.bytes - size/2
+	if err := s.Collect(""); err != nil {
+		t.Fatal(err)
+	}
+	after, err := usage(s.Volume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{commits[2], commits[1]}) || before.bytes-after.bytes < size {
+		t.Errorf("there are releases %q, %v, and %d bytes less, want one release less, and its %d bytes", releases, err, before.bytes-after.bytes, size)
+	}
+	if got := files(t, s.path(assetsDir, commits[2])); len(got) != 1 || got["film.13f2a91b.mp4"] == "" {
+		t.Errorf("%d files are kept with the current release, want that of the one before", len(got))
+	}
+}
+
 // TestBudgetCountsInodes: many small files take more of a file system than their bytes.
 func TestBudgetCountsInodes(t *testing.T) {
 	r := newRepository(t)

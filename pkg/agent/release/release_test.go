@@ -324,6 +324,25 @@ func TestNothingWritesThroughLinks(t *testing.T) {
 	}
 }
 
+// TestRestartedGitSync: git-sync resets the worktree at its first sync. With the setting of its container, git
+// does not take files for changed because a release has links to them.
+func TestRestartedGitSync(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	commit, worktree := r.commit(map[string]string{"index.html": "one"})
+	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+		t.Fatal(err)
+	}
+	r.git(worktree, "-c", "core.trustctime=false", "reset", "--quiet", "--hard")
+	published, err := os.Stat(filepath.Join(s.Path(commit), "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checkedOut, err := os.Stat(filepath.Join(worktree, "index.html")); err != nil || !os.SameFile(published, checkedOut) {
+		t.Errorf("the worktree has another file than the release, %v", err)
+	}
+}
+
 func TestAssetsAreKept(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
@@ -344,6 +363,23 @@ func TestAssetsAreKept(t *testing.T) {
 	}
 	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{first, third, second}) {
 		t.Errorf("releases %q, %v", releases, err)
+	}
+}
+
+// TestAssetsOfAHiddenDirectory: generators write sites to directories such as this.
+func TestAssetsOfAHiddenDirectory(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	s.Published = ".vitepress/dist"
+	for i, name := range []string{"app.3f2a91bc.js", "app.4f2a91bc.js"} {
+		commit, _ := s.publish(t, r, map[string]string{".vitepress/dist/" + name: "1", ".vitepress/cache/" + name: "1", ".vitepress/dist/.cache/" + name: "1"})
+		want := map[string]string{}
+		if i == 1 {
+			want[".vitepress/dist/app.3f2a91bc.js"] = "1"
+		}
+		if got := files(t, s.path(assetsDir, commit)); !maps.Equal(got, want) {
+			t.Errorf("with %s %q are kept, want %q", name, got, want)
+		}
 	}
 }
 
@@ -368,7 +404,7 @@ func TestIsHashed(t *testing.T) {
 		"logo.5d5d9eefa31e5e13a6610d9fa7a283bb.svg": true, "inter-latin-400-normal.BOOGhInR.woff2": true, "app.3f2a91bc.js.map": true, "app.3f2a91bc.css.gz": true,
 		"settings-panel-3f2a91bc.js": true, "a_b1c2d3e4f5.png": true,
 		"app.js": false, "settings.js": false, "page-settings.js": false, "index.html": false, "report-20240101.json": false, "jquery-3.7.1.min.js": false,
-		"app.3f2a91bc.html": false, "report-3f2a91bc.pdf": false, "some-component.js": false, "app.3f2a91bc": false, "README.md": false, "bootstrap.bundle.min.js": false,
+		"app.3f2a91bc.html": false, "report-3f2a91bc.pdf": false, "some-component.js": false, "app.3f2a91bc": false, "README.md": false, "team-JohnSmith.jpg": false, "export.CustomerList.json": false, "bootstrap.bundle.min.js": false,
 	} {
 		if got := IsHashed(name); got != want {
 			t.Errorf("IsHashed(%q) = %t", name, got)

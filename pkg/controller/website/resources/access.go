@@ -89,8 +89,12 @@ func privateHeaders(headers []v1beta1.ResponseHeader) []v1beta1.ResponseHeader {
 		switch strings.ToLower(headers[i].Name) {
 		case "cache-control":
 			headers[i].Value = privateCaching(headers[i].Value)
-		case "cdn-cache-control", "surrogate-control":
-			headers[i].Value = "no-store"
+		case "x-accel-expires":
+			headers[i].Value = "0"
+		default:
+			if isForSharedCaches(headers[i].Name) {
+				headers[i].Value = "no-store"
+			}
 		}
 	}
 	return headers

@@ -244,7 +244,7 @@ func TestDeployment(t *testing.T) {
 							{Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
 							{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"},
 							{Name: "GIT_SSH_COMMAND", Value: "ssh -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"},
-							{Name: "GIT_CONFIG_COUNT", Value: "6"},
+							{Name: "GIT_CONFIG_COUNT", Value: "7"},
 							{Name: "GIT_CONFIG_KEY_0", Value: "core.bigFileThreshold"},
 							{Name: "GIT_CONFIG_VALUE_0", Value: "16m"},
 							{Name: "GIT_CONFIG_KEY_1", Value: "pack.threads"},
@@ -257,6 +257,8 @@ func TestDeployment(t *testing.T) {
 							{Name: "GIT_CONFIG_VALUE_4", Value: "1"},
 							{Name: "GIT_CONFIG_KEY_5", Value: "http.lowSpeedTime"},
 							{Name: "GIT_CONFIG_VALUE_5", Value: "30"},
+							{Name: "GIT_CONFIG_KEY_6", Value: "core.trustctime"},
+							{Name: "GIT_CONFIG_VALUE_6", Value: "false"},
 						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{

@@ -122,6 +122,9 @@ var fetchSettings = []gitSetting{
 	// A server that makes a pack sends a few bytes every five seconds meanwhile.
 	{"http.lowSpeedLimit", "1"},
 	{"http.lowSpeedTime", "30"},
+	// A release has links to the files of a worktree, which changes their ctime: git would write all of
+	// them again at the first sync of a git-sync that is restarted.
+	{"core.trustctime", "false"},
 }
 
 // sshCommand has ssh end when its server says nothing. git-sync adds the keys.

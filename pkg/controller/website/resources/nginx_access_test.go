@@ -283,6 +283,9 @@ func TestNginxKeepsPagesPrivate(t *testing.T) {
 		{Path: "/data", Name: "Cache-Control", Value: ""},
 		{Path: "/", Name: "CDN-Cache-Control", Value: "public, max-age=60"},
 		{Path: "/", Name: "Surrogate-Control", Value: "max-age=60"},
+		{Path: "/", Name: "Netlify-CDN-Cache-Control", Value: "public, max-age=60"},
+		{Path: "/", Name: "Edge-Control", Value: "max-age=60"},
+		{Path: "/", Name: "X-Accel-Expires", Value: "60"},
 	}}))
 	s.fill()
 	s.admit(userAndPassword("reader", "right"))
@@ -292,9 +295,14 @@ func TestNginxKeepsPagesPrivate(t *testing.T) {
 	} {
 		response, _ := s.get(s.http, path, as("reader", "right")...)
 		wantHeaders(t, response, map[string]string{"Cache-Control": want})
-		for _, name := range []string{"CDN-Cache-Control", "Surrogate-Control"} {
-			if got := response.Header.Get(name); got != "no-store" && response.StatusCode == http.StatusOK {
-				t.Errorf("GET %s: %s = %q", path, name, got)
+		for name, want := range map[string]string{
+			"CDN-Cache-Control": "no-store", "Surrogate-Control": "no-store", "Netlify-CDN-Cache-Control": "no-store", "Edge-Control": "no-store", "X-Accel-Expires": "0",
+		} {
+			if response.StatusCode != http.StatusOK {
+				want = "" // Errors are kept nowhere.
+			}
+			if got := response.Header.Get(name); got != want {
+				t.Errorf("GET %s: %s = %q, want %q", path, name, got, want)
 			}
 		}
 	}

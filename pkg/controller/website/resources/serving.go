@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
@@ -188,9 +186,17 @@ const (
 	cacheControlDefault = "$default_caching"
 )
 
-// cachingHeaders, in lower case, tell browsers and proxies how long to keep an
-// answer.
-var cachingHeaders = sets.New("cache-control", "cdn-cache-control", "expires", "surrogate-control")
+// isForSharedCaches reports whether a header tells only proxies how long to keep an answer: one of RFC 9213,
+// such as CDN-Cache-Control or that of a vendor, or an older one.
+func isForSharedCaches(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "cdn-cache-control") || name == "surrogate-control" || name == "edge-control" || name == "x-accel-expires"
+}
+
+// isForCaches reports whether a header tells browsers or proxies how long to keep an answer.
+func isForCaches(name string) bool {
+	return strings.EqualFold(name, "cache-control") || strings.EqualFold(name, "expires") || isForSharedCaches(name)
+}
 
 // headers gathers the values of each header. Where several paths match, the
 // longest wins, as with nginx's own locations.
@@ -227,7 +233,7 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 			Name:     q.header(name),
 			Variable: fmt.Sprintf("$header_%d", i),
 			Maps:     maps,
-			Caching:  cachingHeaders.Has(lower),
+			Caching:  isForCaches(name),
 		})
 	}
 	return headers
