@@ -184,7 +184,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.AgentKeysSecret, "agent-keys-secret", o.AgentKeysSecret,
 		"The name of the Secret with the keys that sign requests to the pods, in the namespace of --leader-elect-resource-namespace. It is created if it does not exist.")
 	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,
-		"How pods are probed for the commit that they serve. Direct: at the pod IP, ports 8081 and 8082. PodProxy: through the API server, which requires get on pods/proxy. None: pods are not probed, and the condition Synced is Unknown.")
+		"How pods are probed for the commit that they serve. Direct: at the pod IP, port 8081. PodProxy: through the API server, which requires get on pods/proxy. None: pods are not probed, and the condition Synced is Unknown.")
 	fs.DurationVar(&o.CommitObservationPeriod, "commit-observation-period", o.CommitObservationPeriod,
 		"The polling interval for healthy pods. Changed and failing pods are probed more often.")
 	fs.BoolVar(&o.Profiling, "profiling", o.Profiling,

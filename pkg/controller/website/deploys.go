@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
@@ -125,15 +126,16 @@ func (m *deployMemory) untilStart(website *v1beta1.Website, now time.Time) time.
 }
 
 // prepareDeploys adds what is remembered to what was found of a Website, has its pods do what
-// is wanted, and has it reconciled again when its next request to sync can be started.
-func (r *reconciler) prepareDeploys(found *status.Input) {
+// is wanted, and has it reconciled again when its next request to sync can be started. With problems,
+// the pods may be those of an earlier spec.
+func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Problem) {
 	if found == nil {
 		return
 	}
 	website := found.Website
 	r.deploys.recall(found)
 	found.Origin.SeenTime = r.pods.firstSeen(found)
-	if isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit; isReported && status.Settled(found) {
+	if isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit; isReported && len(problems) == 0 && status.Settled(found) {
 		r.deploys.settle(website)
 	}
 	r.pods.wantPin(website, status.PinOf(found))

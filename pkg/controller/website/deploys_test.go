@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +21,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/podprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // deployingPods are pods that fetch commit B when they are requested to sync, and serve what
@@ -190,6 +193,37 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 	defer pods.mu.Unlock()
 	if slices.Contains(pods.pins, commitB) {
 		t.Errorf("the pod was requested to serve %v", pods.pins)
+	}
+}
+
+// TestUnwrittenSpecIsNotSettled: pods that serve the spec of before, because the Deployment could not be written, are no
+// sign that they serve the current one.
+func TestUnwrittenSpecIsNotSettled(t *testing.T) {
+	website := newWebsite(func(website *v1beta1.Website) {
+		website.Generation = 2
+		website.Status.ObservedGeneration, website.Status.Commit = 1, commitA
+		website.Status.History = []v1beta1.WebsiteRelease{{Commit: commitA}}
+	})
+	f := newFixture(t, website)
+	found := &status.Input{
+		Website: website, Now: testNow,
+		Deployment: &appsv1.Deployment{
+			Spec:   appsv1.DeploymentSpec{Replicas: website.Spec.Replicas},
+			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+		},
+		Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: workload.Observation{Reachable: true, Commit: commitA}}},
+	}
+	isSettled := func() bool {
+		f.controller.reconciler.deploys.recall(found)
+		return !found.Origin.SpecChanged
+	}
+	f.controller.reconciler.prepareDeploys(found, []*problem.Problem{problem.Classify(errBroken)})
+	if isSettled() {
+		t.Error("the pods serve a spec that could not be written")
+	}
+	f.controller.reconciler.prepareDeploys(found, nil)
+	if !isSettled() {
+		t.Error("the pods do not serve what was written")
 	}
 }
 

@@ -78,6 +78,7 @@ func TestErrors(t *testing.T) {
 		"invalid child is reported, not retried":     {"patch", "deployments", invalid, problem.Failure, false, `Warning SpecInvalid creating Deployment "kubia-website"`},
 		"taken node port is reported and waited for": {"patch", "services", nodePortTaken, problem.Taken, false, `Warning NodePortTaken creating Service "kubia-website-npsvc"`},
 		"terminating namespace is left alone":        {"patch", "deployments", terminating(), problem.Success, false, ""},
+		"invalid read is retried":                    {"get", "deployments", apierrors.NewBadRequest("of a proxy"), problem.Failure, true, ""},
 		"forbidden read is reported and retried":     {"get", "deployments", apierrors.NewForbidden(deploymentResource, "x", errors.New(`User "us" cannot get resource "deployments"`)), problem.Failure, true, "Warning AccessDenied reading Deployment"},
 		"UID of another object is a conflict":        {"patch", "deployments", uidMismatch(), problem.Conflict, true, ""},
 		"missing object with UID a conflict":         {"patch", "services", apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "x", errors.New("uid mismatch")), problem.Conflict, true, ""},

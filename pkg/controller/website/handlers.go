@@ -60,7 +60,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				status.IsSyncPending(website.Status.Sync) && !status.IsSyncPending(before.Status.Sync)
 			if website.Generation < before.Generation {
 				// The store was restored to an older state.
-				h.pods.unwant(before)
+				h.pods.unwant(cache.MetaObjectToName(before))
 				h.deploys.forget(cache.MetaObjectToName(before))
 			}
 			// Before it is reconciled: its pods need not wait for that.
@@ -89,7 +89,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 			}
 			h.queue.Enqueue(cache.MetaObjectToName(object))
 			h.enqueueOwner(object, queue.Changed)
-			h.pods.unwant(object)
+			h.pods.unwant(cache.MetaObjectToName(object))
 			h.deploys.forget(cache.MetaObjectToName(object))
 			h.pods.probeAll(object)
 			if website, ok := object.(*v1beta1.Website); ok {

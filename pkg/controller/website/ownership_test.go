@@ -42,6 +42,28 @@ func foreignConfigMap() *corev1.ConfigMap {
 	}
 }
 
+// TestNameOfAWebsiteThatIsBeingDeleted: what it has goes by itself, so there is nothing to do for users.
+func TestNameOfAWebsiteThatIsBeingDeleted(t *testing.T) {
+	for name, isDeleted := range map[string]bool{"it stays": false, "it is being deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			other := newWebsite(withName("other"), func(website *v1beta1.Website) {
+				website.Spec.DeploymentName = testDeployment
+				if isDeleted {
+					website.DeletionTimestamp, website.Finalizers = ptr.To(metav1.NewTime(testNow)), []string{metav1.FinalizerDeleteDependents}
+				}
+			})
+			f := newFixture(t, newWebsite(), other)
+			deployment := foreignDeployment()
+			deployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(other, v1beta1.SchemeGroupVersion.WithKind("Website"))}
+			f.store(deployment)
+			problems := f.reconcile(testKey)
+			if len(problems) != 1 || problems[0].Reason != v1beta1.WebsiteReasonNameTaken || problems[0].Passing != isDeleted {
+				t.Errorf("the problems are %+v, want a name that is taken, which passes: %t", problems, isDeleted)
+			}
+		})
+	}
+}
+
 func TestForeignObjectsAreNeverTouched(t *testing.T) {
 	for name, foreign := range map[string]object{
 		"deployment": foreignDeployment(),

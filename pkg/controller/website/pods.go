@@ -78,9 +78,19 @@ func (p *websitePods) probe(pod *corev1.Pod) {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
 	if err == nil && workload.BelongsTo(pod, resources.DeploymentName(website)) {
 		p.prober.Probe(key, pod)
-	} else {
-		p.prober.Forget(pod.UID)
+		if p.exists(pod) {
+			return
+		}
+		// It was deleted meanwhile, and its event may have come before.
 	}
+	p.prober.Forget(pod.UID)
+}
+
+// exists reports whether the cache shows a pod.
+func (p *websitePods) exists(pod *corev1.Pod) bool {
+	obj, exists, err := p.index.Get(pod)
+	current, ok := obj.(*corev1.Pod)
+	return err == nil && exists && ok && current.UID == pod.UID
 }
 
 // want has the pods of a Website do what it says. Which commit those of a suspended one stay
@@ -102,9 +112,9 @@ func (p *websitePods) wantPin(website *v1beta1.Website, pin string) {
 }
 
 // unwant forgets what was wanted of the pods of a Website that is gone.
-func (p *websitePods) unwant(website metav1.Object) {
+func (p *websitePods) unwant(website cache.ObjectName) {
 	if p.prober != nil {
-		p.prober.Want(cache.MetaObjectToName(website), nil)
+		p.prober.Want(website, nil)
 	}
 }
 

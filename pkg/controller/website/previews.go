@@ -38,7 +38,10 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		for _, preview := range held {
 			p = cmp.Or(p, r.deletePreview(ctx, website, preview, "spec.previews is not set"))
 		}
-		return p
+		if p == nil {
+			return nil
+		}
+		return p.RetriedApart()
 	}
 	if website.Spec.Suspend {
 		found.Previews = &status.Previews{Suspended: true, Reported: website.Status.Previews}
@@ -65,20 +68,10 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		return nil
 	}
 	found.Previews.Problem = p
-	if r.statuses.queue.NumRequeues(cache.MetaObjectToName(website)) >= persistent {
+	if r.statuses.queue.NumRequeuesApart(cache.MetaObjectToName(website)) >= persistent {
 		found.Previews.Problem = p.Lasting()
 	}
-	return retried(p)
-}
-
-// retried returns a problem that the condition Previewed reports. What the API server refuses
-// can be allowed without a change of the Website.
-func retried(p *problem.Problem) *problem.Problem {
-	again := p.Unreported()
-	if again.Retry == problem.OnChange {
-		again.Retry = problem.Periodically
-	}
-	return again
+	return p.RetriedApart()
 }
 
 // heldPreviews returns the previews of a Website. Another client can make a Website the owner

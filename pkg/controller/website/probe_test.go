@@ -86,6 +86,29 @@ func TestWhichPodsAreProbed(t *testing.T) {
 	})
 }
 
+// TestDeletedWhileProbingStarts: the event of a pod may come between its list and its probe.
+func TestDeletedWhileProbingStarts(t *testing.T) {
+	pods := &countingPods{servingPods: servingPods{commitA}, requests: map[string]int{}}
+	f := newFixture(t, newWebsite()).probing(pods)
+	own, deleted := newPod(), newPod(func(p *corev1.Pod) { p.Name, p.UID = "deleted", "uid-of-deleted" })
+	f.store(own)
+	f.syncCaches()
+	f.controller.queue.Running.Store(true)
+	f.controller.pods.probe(deleted)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.controller.pods.run(ctx)
+	}()
+	eventually(t, "the pod that is there is probed", func() bool { return pods.of(own) >= 1 })
+	stop()
+	<-done
+	if n := pods.of(deleted); n > 0 {
+		t.Errorf("the pod that is gone got %d requests", n)
+	}
+}
+
 // TestPodsBeforeTheirWebsite: pods that a deletion has orphaned are probed again
 // once the Website is created again, although nothing happens to the pod.
 func TestPodsBeforeTheirWebsite(t *testing.T) {

@@ -47,6 +47,9 @@ type reconciler struct {
 	// by their names.
 	attempted sync.Map
 
+	// writeTimeout ends what writes children, so that there is time to write the status.
+	writeTimeout time.Duration
+
 	events   *events.Reporter
 	statuses *statusReporter
 	tracer   tracer
@@ -62,6 +65,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		r.events.Forget(key)
 		r.statuses.writes.forget(key)
 		r.deploys.forget(key)
+		r.pods.unwant(key)
 		r.attempted.Delete(key)
 		r.routes.forget(key)
 		return nil
@@ -73,10 +77,12 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		return nil
 	}
 
-	found, desired, problems := r.reconcileChildren(ctx, website)
-	routing := r.reconcileRoutes(ctx, found)
-	previewing := r.reconcilePreviews(ctx, found)
-	r.prepareDeploys(found)
+	writing, cancel := context.WithTimeout(ctx, r.writeTimeout)
+	defer cancel()
+	found, desired, problems := r.reconcileChildren(writing, website)
+	routing := r.reconcileRoutes(writing, found)
+	previewing := r.reconcilePreviews(writing, found)
+	r.prepareDeploys(found, problems)
 	r.events.Report(website, problems)
 	if p := r.statuses.report(ctx, found, problems); p != nil {
 		problems = append(problems, p)

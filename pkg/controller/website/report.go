@@ -119,7 +119,7 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return problem.Classify(fmt.Errorf("writing the status of Website %q: %w", website.Name, err))
+		return problem.ClassifyOther(fmt.Errorf("writing the status of Website %q: %w", website.Name, err))
 	default:
 		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)

@@ -66,13 +66,13 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 	}
 	if len(held) == 0 {
 		r.routes.prober.Forget(cache.MetaObjectToName(website))
-		return r.deleteRoutes(ctx, website, desiredRoutes{}, nil)
+		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{})
 	}
 	way, obstacle := r.routes.choose(website, state)
 	if obstacle != nil {
 		found.Routing.Obstacle = obstacle
 		r.routes.prober.Forget(cache.MetaObjectToName(website))
-		return r.deleteRoutes(ctx, website, desiredRoutes{}, held)
+		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{obstructed: held, taken: taken})
 	}
 	return r.applyRoutes(ctx, found, way, held)
 }
@@ -86,16 +86,16 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 		if p.Reason != "" {
 			found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: p.Message}
 		}
-		return retried(p)
+		return p.RetriedApart()
 	}
 	found.Routing.Obstacle = written.obstacle(way)
 	key := cache.MetaObjectToName(website)
 	again := found.Website.Generation != found.Website.Status.ObservedGeneration
 	found.Routing.Results = r.routes.prober.Want(key, way.target(website, held, written), again)
 	if found.Routing.Obstacle == nil {
-		held = nil
+		return r.deleteRoutes(ctx, website, desired, keptHosts{})
 	}
-	return r.deleteRoutes(ctx, website, desired, held)
+	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: held, taken: found.Routing.Taken})
 }
 
 // writtenRoutes are the children of a Website that route its hosts.
@@ -147,22 +147,22 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 // deleteRoutes removes the children that route hosts, except those that are desired and those of
 // obstructed hosts: what routed these before stays until what is desired does. Routes go before the
 // listeners that they name.
-func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, obstructed []string) *problem.Problem {
+func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, kept keptHosts) *problem.Problem {
 	for _, kind := range []struct {
 		fmt.Stringer
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website.UID), routing.HostsOfIngress, obstructed)...)},
-		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website.UID), httpRouteHosts, obstructed)...)},
-		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website.UID), listenerSetHosts, obstructed)...)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website.UID), routing.HostsOfIngress, kept)...)},
+		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website.UID), httpRouteHosts, kept)...)},
+		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website.UID), listenerSetHosts, kept)...)},
 	} {
 		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
 		for range deleted {
 			metrics.RecordChildWrite(kind, children.Deleted)
 		}
 		if p != nil {
-			return retried(p)
+			return p.RetriedApart()
 		}
 	}
 	return nil

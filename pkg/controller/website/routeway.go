@@ -228,11 +228,21 @@ func (w way) endpoints(website *v1beta1.Website, hosts []string, host string) []
 	return append(secure, plain...)
 }
 
-// namesWithHosts returns the names of the children that are for one of some hosts.
-func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, hosts []string) []string {
+// keptHosts are hosts whose former routes stay: those of hosts that cannot be routed as desired. One that is also
+// for a host that another Website has got would take its visitors, so it does not stay.
+type keptHosts struct {
+	obstructed []string
+	taken      map[string]string
+}
+
+// namesWithHosts returns the names of the children whose routes stay.
+func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, kept keptHosts) []string {
 	var names []string
 	for _, route := range routes {
-		if slices.ContainsFunc(hostsOf(route), func(host string) bool { return slices.Contains(hosts, host) }) {
+		hosts := hostsOf(route)
+		isObstructed := slices.ContainsFunc(hosts, func(host string) bool { return slices.Contains(kept.obstructed, host) })
+		isTaken := slices.ContainsFunc(hosts, func(host string) bool { return kept.taken[host] != "" })
+		if isObstructed && !isTaken {
 			names = append(names, route.GetName())
 		}
 	}

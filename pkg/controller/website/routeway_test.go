@@ -144,11 +144,15 @@ func TestNamesWithHosts(t *testing.T) {
 	ingresses := []*networkingv1.Ingress{{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}}}
 	routes := []*gatewayv1.HTTPRoute{{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}}}
 	sets := []*gatewayv1.ListenerSet{{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}}}
-	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil} {
-		hosts := []string{host}
+	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil, "a.example.com, which another Website has got": nil} {
+		host, _, isTaken := strings.Cut(host, ",")
+		kept := keptHosts{obstructed: []string{host}}
+		if isTaken {
+			kept.taken = map[string]string{host: "another Website"}
+		}
 		for kind, got := range map[string][]string{
-			"Ingress": namesWithHosts(ingresses, routing.HostsOfIngress, hosts), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, hosts),
-			"ListenerSet": namesWithHosts(sets, listenerSetHosts, hosts),
+			"Ingress": namesWithHosts(ingresses, routing.HostsOfIngress, kept), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, kept),
+			"ListenerSet": namesWithHosts(sets, listenerSetHosts, kept),
 		} {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: kept for %s are %q, want %q", kind, host, got, want)

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -22,6 +23,8 @@ func TestStatusErrors(t *testing.T) {
 		"conflict is retried, not reported": {apierrors.NewConflict(websites, testName, errors.New("changed")), problem.Conflict, true},
 		"a deleted website is ignored":      {apierrors.NewNotFound(websites, testName), problem.Success, false},
 		"anything else is retried":          {errBroken, problem.Failure, true},
+		"also what an older server refuses": {apierrors.NewInvalid(schema.GroupKind{Group: v1beta1.GroupName, Kind: "Website"}, testName,
+			field.ErrorList{field.NotSupported(field.NewPath("status", "conditions"), "New", []string{"Old"})}), problem.Failure, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

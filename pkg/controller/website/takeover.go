@@ -2,14 +2,11 @@ package website
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -62,8 +59,7 @@ func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *p
 	}
 	revisions := workload.FormerRevisions(pods)
 	if len(revisions) > 1 {
-		return problem.Classify(apierrors.NewConflict(v1beta1.Resource("websites"), website.Name,
-			fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over afterwards", found.Deployment.Name)))
+		return problem.BeingReplaced(found.Deployment.Name)
 	}
 	services := r.children.Services
 	current, p := services.Find(ctx, website, resources.ServiceName(website))

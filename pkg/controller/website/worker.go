@@ -12,8 +12,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 )
 
-// reconcileTimeout ends a reconciliation that an API server keeps waiting.
-const reconcileTimeout = time.Minute
+const (
+	// reconcileTimeout ends a reconciliation that an API server keeps waiting.
+	reconcileTimeout = time.Minute
+	// writeTimeout is how much of it the children may take: a webhook that keeps one waiting does not keep
+	// the status from being written.
+	writeTimeout = 40 * time.Second
+)
 
 // requeueAll has all Websites reconciled, because something changed that concerns all.
 func (c *Controller) requeueAll() {

@@ -81,7 +81,7 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	case apierrors.IsNotFound(err):
 		return names, nil
 	case err != nil:
-		return nil, problem.Classify(fmt.Errorf("reading Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("reading Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
 	case !metav1.IsControlledBy(deployment, website) || deployment.Status.ObservedGeneration < deployment.Generation:
 		return names, nil
 	}
@@ -90,14 +90,14 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	ofDeployment := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)}
 	replicaSets, err := apps.ReplicaSets(website.Namespace).List(ctx, ofDeployment)
 	if err != nil {
-		return nil, problem.Classify(fmt.Errorf("listing the ReplicaSets of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("listing the ReplicaSets of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
 	}
 	for i := range replicaSets.Items {
 		names.Insert(mountedConfigMaps(&replicaSets.Items[i].Spec.Template.Spec)...)
 	}
 	pods, err := c.kube.CoreV1().Pods(website.Namespace).List(ctx, ofDeployment)
 	if err != nil {
-		return nil, problem.Classify(fmt.Errorf("listing the pods of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before old ConfigMaps are deleted: %w", deploymentName, err))
 	}
 	for i := range pods.Items {
 		names.Insert(mountedConfigMaps(&pods.Items[i].Spec)...)
@@ -114,7 +114,7 @@ func (c *ConfigMaps) adopt(ctx context.Context, website *v1beta1.Website, name s
 	case apierrors.IsNotFound(err):
 		return Unchanged, nil
 	case err != nil:
-		return Unchanged, problem.Classify(fmt.Errorf("reading %s %q: %w", c.name, name, err))
+		return Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", c.name, name, err))
 	case !isOrphanOf(website, orphan):
 		return Unchanged, nil
 	}

@@ -86,7 +86,7 @@ func (c *ConfigMaps) Apply(ctx context.Context, website *v1beta1.Website, child 
 	}
 	live, err := c.client(website.Namespace).Get(ctx, child.Name, metav1.GetOptions{})
 	if err != nil {
-		return child, Unchanged, problem.Classify(fmt.Errorf("reading %s %q: %w", c.name, child.Name, err))
+		return child, Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", c.name, child.Name, err))
 	}
 	if !maps.Equal(live.Data, desired.Data) {
 		return child, Unchanged, problem.NameTaken(c.name+"/"+child.Name+"/"+string(child.UID), false,

@@ -48,7 +48,7 @@ func (d *Deployments) ApplyRest(ctx context.Context, website *v1beta1.Website, c
 		err = apierrors.NewConflict(appsv1.Resource("deployments"), child.Name, fmt.Errorf("it was replaced"))
 	}
 	if err != nil {
-		return child, Unchanged, problem.Classify(fmt.Errorf("reading %s %q, whose pod template is to stay: %w", d.name, child.Name, err))
+		return child, Unchanged, problem.ClassifyOther(fmt.Errorf("reading %s %q, whose pod template is to stay: %w", d.name, child.Name, err))
 	}
 	applied, err := d.extract(live, FieldManager)
 	if err != nil {

@@ -38,7 +38,7 @@ func (k *Kind[T, A]) checkGeneration(ctx context.Context, website *v1beta1.Websi
 	}
 	current, err := k.owners.Live.Websites(website.Namespace).Get(ctx, website.Name, metav1.GetOptions{})
 	if err != nil {
-		return problem.Classify(fmt.Errorf("reading Website %q, of which %s %q shows a later generation: %w", website.Name, k.name, child.GetName(), err))
+		return problem.ClassifyOther(fmt.Errorf("reading Website %q, of which %s %q shows a later generation: %w", website.Name, k.name, child.GetName(), err))
 	}
 	if current.UID == website.UID && current.Generation == website.Generation {
 		return nil

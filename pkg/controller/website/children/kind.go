@@ -111,7 +111,7 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 		return none, nil
 	}
 	if err != nil {
-		return none, problem.Classify(fmt.Errorf("reading %s %q: %w", k.name, name, err))
+		return none, problem.ClassifyOther(fmt.Errorf("reading %s %q: %w", k.name, name, err))
 	}
 	switch {
 	case metav1.IsControlledBy(child, website):

@@ -62,7 +62,7 @@ func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name 
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return problem.Classify(fmt.Errorf("reading Website %q before it gets %s %q: %w", website.Name, k.name, name, err))
+		return problem.ClassifyOther(fmt.Errorf("reading Website %q before it gets %s %q: %w", website.Name, k.name, name, err))
 	case current.UID == website.UID && current.DeletionTimestamp.IsZero() && current.Generation == website.Generation:
 		return nil
 	case current.UID == website.UID && current.DeletionTimestamp.IsZero():
@@ -89,7 +89,7 @@ func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.
 		k.name, name, owner.Kind, owner.Name, k.otherwise)
 }
 
-// isGone reports whether an owner is a Website that does not exist any more,
+// isGone reports whether an owner is a Website that does not exist any more, or is being deleted,
 // such as the one of the same name that was deleted to make a new one.
 func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool {
 	if !isWebsite(owner) {
@@ -99,7 +99,7 @@ func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool
 	if err != nil {
 		return apierrors.IsNotFound(err)
 	}
-	return website.UID != owner.UID
+	return website.UID != owner.UID || !website.DeletionTimestamp.IsZero()
 }
 
 // Claimed returns the problem that a name which no child has yet is claimed by an

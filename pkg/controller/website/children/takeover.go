@@ -46,7 +46,7 @@ func IsFormer(deployment *appsv1.Deployment) bool {
 func (t *Takeover) ServingPods(ctx context.Context, deployment *appsv1.Deployment, isServing func(*corev1.Pod) bool) ([]corev1.Pod, *problem.Problem) {
 	list, err := t.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
 	if err != nil {
-		return nil, problem.Classify(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w", deployment.Name, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("listing the pods of Deployment %q before it is taken over: %w", deployment.Name, err))
 	}
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !isServing(&pod) }), nil
 }
@@ -59,7 +59,7 @@ func (t *Takeover) Prepare(ctx context.Context, website *v1beta1.Website, name s
 	client := t.kube.AppsV1().Deployments(website.Namespace)
 	deployment, err := client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, problem.Classify(fmt.Errorf("reading Deployment %q before it is taken over: %w", name, err))
+		return nil, problem.ClassifyOther(fmt.Errorf("reading Deployment %q before it is taken over: %w", name, err))
 	}
 	if !metav1.IsControlledBy(deployment, website) {
 		return nil, problem.Classify(apierrors.NewConflict(appsv1.Resource("deployments"), name, fmt.Errorf("it has another owner now")))

@@ -5,6 +5,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,9 @@ type Problem struct {
 	// Passing is true when the problem resolves itself. It is worth a condition, but
 	// no event.
 	Passing bool
+	// Apart is true when the site does not depend on it: neither is the wait of what the site depends
+	// on prolonged by it, nor the other way round.
+	Apart bool
 
 	err error
 }
@@ -107,6 +111,15 @@ func ConflictingManager(id string, format string, args ...any) *Problem {
 	}
 }
 
+// BeingReplaced returns the problem that the pods of a Deployment are being replaced by others than this controller.
+func BeingReplaced(deployment string) *Problem {
+	err := fmt.Errorf("the pods of Deployment %q are being replaced; it is taken over when they are all of one revision", deployment)
+	return &Problem{
+		Reason: v1beta1.WebsiteReasonRolloutInProgress, Message: Shorten(err.Error()), Retry: WithBackoff, Result: Taken,
+		ID: v1beta1.WebsiteReasonRolloutInProgress + "/" + deployment, Passing: true, err: err,
+	}
+}
+
 // Lasting returns a problem as it is reported once it has come several times in a
 // row: what the next retry resolves is nothing that users need to know.
 func (p *Problem) Lasting() *Problem {
@@ -118,12 +131,12 @@ func (p *Problem) Lasting() *Problem {
 	return &lasting
 }
 
-// Unreported returns a problem that decides when the Website is reconciled again, and that
-// something else reports.
-func (p *Problem) Unreported() *Problem {
-	unreported := *p
-	unreported.Reason = ""
-	return &unreported
+// RetriedApart returns a problem on which the site does not depend, and that has a condition of its own. What
+// the API server refuses can be allowed without a change of the Website.
+func (p *Problem) RetriedApart() *Problem {
+	apart := *p
+	apart.Reason, apart.Apart, apart.Retry = "", true, max(p.Retry, Periodically)
+	return &apart
 }
 
 // idOf names a refusal and what the API server refused to write. The message of
@@ -145,5 +158,6 @@ func Shorten(message string) string {
 	if len(message) <= maxLength {
 		return message
 	}
-	return message[:maxLength-3] + "..."
+	// Not within a character, which is stored as another one.
+	return strings.ToValidUTF8(message[:maxLength-3], "") + "..."
 }

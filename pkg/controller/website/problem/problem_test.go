@@ -2,7 +2,9 @@ package problem
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -53,5 +55,8 @@ func TestShorten(t *testing.T) {
 	}
 	if got := len(Shorten(string(long))); got != maxLength {
 		t.Errorf("the note has %d characters", got)
+	}
+	if got := Shorten(strings.Repeat("é", 600)); !utf8.ValidString(got) || len(got) < maxLength-2 || len(got) > maxLength {
+		t.Errorf("a note is cut within a character: %d bytes, ...%q", len(got), got[len(got)-8:])
 	}
 }

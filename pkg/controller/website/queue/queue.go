@@ -33,7 +33,8 @@ const (
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	storage *priorityQueue
-	backoff workqueue.TypedRateLimiter[cache.ObjectName]
+	// backoff is of what sites depend on, apart of the rest.
+	backoff, apart workqueue.TypedRateLimiter[cache.ObjectName]
 	// Running is false while another replica leads. Events queue nothing then, so
 	// that a standby does not look like a controller that is falling behind.
 	Running atomic.Bool
@@ -45,6 +46,7 @@ func New(clock clock.WithTicker) *Queue {
 	q := &Queue{
 		storage: newPriorityQueue(),
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
+		apart:   workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](baseRetry, maxRetry),
 	}
 	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: q.storage})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Clock: clock, Queue: storage})
@@ -71,25 +73,47 @@ func (q *Queue) EnqueueAs(key cache.ObjectName, p Priority) {
 // returns the result of the reconciliation.
 func (q *Queue) Requeue(ctx context.Context, key cache.ObjectName, problems []*problem.Problem) problem.Result {
 	result, retry, after := problem.Success, problem.OnChange, time.Duration(0)
+	// Whether there is something to retry with a backoff, by whether the site depends on it.
+	var site, apart bool
 	for _, p := range problems {
-		logProblem(ctx, p, q.NumRequeues(key))
+		requeues := q.NumRequeues(key)
+		if p.Apart {
+			requeues = q.NumRequeuesApart(key)
+		}
+		logProblem(ctx, p, requeues)
 		result, retry, after = max(result, p.Result), max(retry, p.Retry), max(after, p.RetryAfter)
+		site = site || p.Retry == problem.WithBackoff && !p.Apart
+		apart = apart || p.Retry == problem.WithBackoff && p.Apart
 	}
-	switch retry {
-	case problem.WithBackoff:
+	if !site {
+		q.Forget(key)
+	}
+	if !apart {
+		q.apart.Forget(key)
+	}
+	switch {
+	case site || apart:
 		if result == problem.Conflict {
 			// What it was reconciled for may have had any priority.
 			q.storage.mark(key, Available)
 		}
-		q.AddAfter(key, max(after, q.backoff.When(key)))
-	case problem.Periodically:
-		q.Forget(key)
+		// Both are tried again when the first is due.
+		next := maxRetry
+		if site {
+			next = min(next, q.backoff.When(key))
+		}
+		if apart {
+			next = min(next, q.apart.When(key))
+		}
+		q.AddAfter(key, max(after, next))
+	case retry == problem.Periodically:
 		q.AddAfter(key, wait.Jitter(PeriodicRetry, periodicJitter))
-	default:
-		q.Forget(key)
 	}
 	return result
 }
+
+// NumRequeuesApart is NumRequeues of what the site does not depend on.
+func (q *Queue) NumRequeuesApart(key cache.ObjectName) int { return q.apart.NumRequeues(key) }
 
 func logProblem(ctx context.Context, p *problem.Problem, requeues int) {
 	logger := klog.FromContext(ctx)

@@ -1,12 +1,15 @@
 package queue
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 var site = cache.NewObjectName("default", "kubia")
@@ -87,5 +90,27 @@ func TestBackoffHasACap(t *testing.T) {
 	}
 	if wait != maxRetry {
 		t.Errorf("after many errors the wait is %v, want %v", wait, maxRetry)
+	}
+}
+
+// TestApart: what the site does not depend on has a backoff of its own, so it neither prolongs the wait of what the site
+// depends on, nor does it make one failure of that look like a lasting one.
+func TestApart(t *testing.T) {
+	queue := New(clock.RealClock{})
+	defer queue.ShutDown()
+	broken := problem.Classify(errors.New("connection refused"))
+	for range 5 {
+		queue.Requeue(t.Context(), site, []*problem.Problem{broken.RetriedApart()})
+	}
+	if ours, apart := queue.NumRequeues(site), queue.NumRequeuesApart(site); ours != 0 || apart != 5 {
+		t.Errorf("%d and %d failures, want 0 of the site, 5 of the rest", ours, apart)
+	}
+	queue.Requeue(t.Context(), site, []*problem.Problem{broken, broken.RetriedApart()})
+	if ours, apart := queue.NumRequeues(site), queue.NumRequeuesApart(site); ours != 1 || apart != 6 {
+		t.Errorf("%d and %d failures, want 1 of the site, 6 of the rest", ours, apart)
+	}
+	queue.Requeue(t.Context(), site, nil)
+	if ours, apart := queue.NumRequeues(site), queue.NumRequeuesApart(site); ours != 0 || apart != 0 {
+		t.Errorf("%d and %d failures after a success", ours, apart)
 	}
 }

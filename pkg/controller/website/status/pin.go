@@ -10,11 +10,11 @@ import (
 // Website that is the one that it stays on.
 func PinOf(in *Input) string { return cmp.Or(KeptCommit(in), in.Website.Spec.Pin) }
 
-// Settled reports whether all ready pods serve what the spec says.
+// Settled reports whether all ready pods serve what the spec says, once the Deployment is what it should be.
 func Settled(in *Input) bool {
 	commit, state := commitOf(in.Pods)
 	pin := PinOf(in)
-	if !in.rolledOut() || in.Problem != nil || state != commitAgreed || pin != "" && commit != pin {
+	if !in.rolledOut() || state != commitAgreed || pin != "" && commit != pin {
 		return false
 	}
 	for _, pod := range in.Pods {
