@@ -1338,7 +1338,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the type of the Service: NodePort, ClusterIP or LoadBalancer. Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is stored: setting hosts later does not change it.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
+							Description: "type is the type of the Service: NodePort, ClusterIP or LoadBalancer. Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is stored: a patch or apply that sets hosts later does not change it; a replacement without it gets the default of its hosts.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"ClusterIP", "LoadBalancer", "NodePort"},
@@ -1555,7 +1555,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops following the repository. The pods keep serving their commit, and new pods fetch the same commit. Changes of source.ref take effect when suspend is false again, other changes of the spec at once. Defaults to false.",
+							Description: "suspend stops following the repository. The pods keep serving their commit, and new pods fetch the same commit. Changes of source.ref and pin take effect when suspend is false again, other changes of the spec at once. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -74,7 +74,7 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 	if service.NodePort != 0 && service.NodePort != before.Service.NodePort {
 		onWebsite(verbExpose, "service", "nodePort")
 	}
-	if len(service.Annotations) > 0 && !maps.Equal(service.Annotations, before.Service.Annotations) {
+	if changesExposure(&service, &before.Service) {
 		onWebsite(verbExpose, "service", "annotations")
 	}
 	if rules.AuthorizeHosts {
@@ -96,6 +96,21 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 		onWebsite(verbSchedule, "scheduling", "tolerations")
 	}
 	return required
+}
+
+// changesExposure reports whether annotations of a Service are added or changed, or removed from a load balancer: which
+// clients that admits can be said by one.
+func changesExposure(service, before *website.WebsiteService) bool {
+	isLoadBalancer := service.Type == website.ServiceTypeLoadBalancer && before.Type == website.ServiceTypeLoadBalancer
+	if isLoadBalancer && !maps.Equal(service.Annotations, before.Annotations) {
+		return true
+	}
+	for key, value := range service.Annotations {
+		if former, known := before.Annotations[key]; !known || former != value {
+			return true
+		}
+	}
+	return false
 }
 
 // toleration is comparable, as corev1.Toleration has a pointer.

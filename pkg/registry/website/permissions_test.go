@@ -99,11 +99,17 @@ func TestRequiredPermissions(t *testing.T) {
 			service(website.ServiceTypeLoadBalancer, 0)(w)
 			w.Spec.Service.Annotations = map[string]string{"example.com/a": "b"}
 		}, want: []string{"expose websites kubia for spec.service.annotations"}},
-		"users":             {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuthRef"}},
-		"users unchanged":   {old: withUsers("readers"), updated: withUsers("readers")},
-		"other users":       {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuthRef"}},
-		"no users any more": {old: withUsers("readers"), updated: func(*website.Website) {}},
-		"users of previews": {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
+		"service annotations removed from a load balancer": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: service(website.ServiceTypeLoadBalancer, 0),
+			want: []string{"expose websites kubia for spec.service.annotations"}},
+		"one of them": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a", "b"), updated: withAnnotations(website.ServiceTypeLoadBalancer, "b"),
+			want: []string{"expose websites kubia for spec.service.annotations"}},
+		"service annotations removed with it": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: service(website.ServiceTypeClusterIP, 0)},
+		"service annotations unchanged":       {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: withAnnotations(website.ServiceTypeLoadBalancer, "a")},
+		"users":                               {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuthRef"}},
+		"users unchanged":                     {old: withUsers("readers"), updated: withUsers("readers")},
+		"other users":                         {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuthRef"}},
+		"no users any more":                   {old: withUsers("readers"), updated: func(*website.Website) {}},
+		"users of previews":                   {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
 		"previews of other branches": {old: withUsersOfPreviews("readers"), updated: func(w *website.Website) {
 			withUsersOfPreviews("readers")(w)
 			w.Spec.Previews.Branches = []string{"other"}
@@ -145,5 +151,15 @@ func TestRequiredPermissions(t *testing.T) {
 				t.Errorf("required permissions = %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// withAnnotations gives a Service of a type these annotations.
+func withAnnotations(kind website.ServiceType, keys ...string) func(*website.Website) {
+	return func(w *website.Website) {
+		w.Spec.Service.Type, w.Spec.Service.Annotations = kind, map[string]string{}
+		for _, key := range keys {
+			w.Spec.Service.Annotations["example.com/"+key] = "value"
+		}
 	}
 }

@@ -20,6 +20,9 @@ import (
 // RollBack sets spec.pin to commit or, if that is empty, to the newest commit of the
 // history that is not served now. manager becomes the manager of the field.
 func RollBack(w *website.Website, commit, manager string, now time.Time) error {
+	if w.Spec.Suspend {
+		return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the Website is suspended, and stays on its commit: set spec.suspend to false"))
+	}
 	if commit == "" && isPublishing(w) {
 		return nil // The request is repeated.
 	}
@@ -44,14 +47,18 @@ func RollBack(w *website.Website, commit, manager string, now time.Time) error {
 
 // isPublishing reports whether some pods serve the commit of a rollback, and others that which it replaces.
 func isPublishing(w *website.Website) bool {
-	return w.Status.Commit == "" && slices.ContainsFunc(w.Status.History, func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.Pin })
+	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History, func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.Pin })
 }
 
-// releaseBefore returns the newest commit of the history that is not served; empty
-// without one.
+// releaseBefore returns the newest commit of the history that is not served, or was not served last if no pod is
+// ready; empty without one.
 func releaseBefore(status *website.WebsiteStatus) string {
+	served := status.Commit
+	if served == "" && status.ReadyReplicas == 0 && len(status.History) > 0 {
+		served = status.History[0].Commit
+	}
 	for _, release := range status.History {
-		if release.Commit != status.Commit {
+		if release.Commit != served {
 			return release.Commit
 		}
 	}

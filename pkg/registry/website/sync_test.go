@@ -180,6 +180,7 @@ func TestRollBack(t *testing.T) {
 	}
 	tests := map[string]struct {
 		served  string
+		unready bool
 		history []website.WebsiteRelease
 		pin     string
 		commit  string
@@ -195,17 +196,33 @@ func TestRollBack(t *testing.T) {
 		"a commit":                          {served: commitB, history: releases(commitB), commit: commitA, want: commitA},
 		"nothing before":                    {served: commitB, history: releases(commitB)},
 		"nothing at all":                    {},
+		"no pod is ready":                   {unready: true, history: releases(commitB, commitA), want: commitA},
+		"no pod of the pin is ready":        {unready: true, history: releases(commitB, commitA), pin: commitB, want: commitA},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWebsite(func(w *website.Website) {
 				w.Spec.Pin, w.Status.Commit, w.Status.History = test.pin, test.served, test.history
+				if !test.unready {
+					w.Status.ReadyReplicas = 1
+				}
 			})
 			err := RollBack(w, test.commit, "desk", time.Unix(1, 0))
 			if w.Spec.Pin != test.want || (test.want == "") != apierrors.IsConflict(err) {
 				t.Errorf("pin = %q (%v), want %q", w.Spec.Pin, err, test.want)
 			}
 		})
+	}
+}
+
+// TestRollBackOfASuspendedWebsite: it would change nothing that is served.
+func TestRollBackOfASuspendedWebsite(t *testing.T) {
+	w := newWebsite(func(w *website.Website) {
+		w.Spec.Suspend, w.Status.Commit = true, commitB
+		w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
+	})
+	if err := RollBack(w, "", "desk", time.Unix(1, 0)); !apierrors.IsConflict(err) || w.Spec.Pin != "" {
+		t.Errorf("pin = %q (%v), want a conflict", w.Spec.Pin, err)
 	}
 }
 

@@ -55,8 +55,8 @@ type WebsiteSpec struct {
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
 	// suspend stops following the repository. The pods keep serving their
-	// commit, and new pods fetch the same commit. Changes of source.ref take
-	// effect when suspend is false again, other changes of the spec at once.
+	// commit, and new pods fetch the same commit. Changes of source.ref and pin
+	// take effect when suspend is false again, other changes of the spec at once.
 	// Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`

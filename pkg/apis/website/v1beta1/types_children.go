@@ -9,7 +9,8 @@ import (
 type WebsiteService struct {
 	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
 	// Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is
-	// stored: setting hosts later does not change it.
+	// stored: a patch or apply that sets hosts later does not change it; a
+	// replacement without it gets the default of its hosts.
 	// +optional
 	// +k8s:optional
 	Type ServiceType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=ServiceType"`

@@ -75,17 +75,25 @@ func validateHost(host string, path *field.Path) field.ErrorList {
 	if msgs := utilvalidation.IsDNS1123Subdomain(name); len(msgs) > 0 {
 		return field.ErrorList{field.Invalid(path, host, msgs[0]+`; its first label may be "*"`)}
 	}
-	labels := strings.Split(name, ".")
-	for _, label := range labels {
-		if len(label) > utilvalidation.DNS1123LabelMaxLength {
-			return field.ErrorList{field.Invalid(path, host, fmt.Sprintf("no label may have more than %d characters", utilvalidation.DNS1123LabelMaxLength))}
-		}
+	if errs := validateLabels(host, path); len(errs) > 0 {
+		return errs
 	}
+	labels := strings.Split(name, ".")
 	switch {
 	case len(labels) < 2:
 		return field.ErrorList{field.Invalid(path, host, "must be a full DNS name, such as www.example.com")}
 	case net.ParseIP(name) != nil:
 		return field.ErrorList{field.Invalid(path, host, "must be a DNS name, not an IP address")}
+	}
+	return nil
+}
+
+// validateLabels checks the length of the labels of a DNS name.
+func validateLabels(name string, path *field.Path) field.ErrorList {
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) > utilvalidation.DNS1123LabelMaxLength {
+			return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("no label may have more than %d characters", utilvalidation.DNS1123LabelMaxLength))}
+		}
 	}
 	return nil
 }

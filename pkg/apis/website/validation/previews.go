@@ -18,7 +18,7 @@ func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field
 	if previews == nil {
 		return nil
 	}
-	var errs field.ErrorList
+	errs := validateLabels(previews.Domain, path.Child("domain"))
 	seen := sets.New[string]()
 	for i, pattern := range previews.Branches {
 		path := path.Child("branches").Index(i)

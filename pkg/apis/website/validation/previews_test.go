@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,17 @@ func TestValidatePreviews(t *testing.T) {
 		errs := validatePreviews(&website.WebsitePreviews{Branches: test.patterns}, path)
 		if got := errs.ToAggregate(); (got == nil) != (test.want == "") || got != nil && (len(errs) != 1 || errs[0].Field+": "+errs[0].Type.String() != test.want) {
 			t.Errorf("%s: %v, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestValidateDomain: its labels are those of hosts.
+func TestValidateDomain(t *testing.T) {
+	path := field.NewPath("spec", "previews")
+	for domain, want := range map[string]int{"": 0, "preview.example.com": 0, strings.Repeat("a", 64) + ".example.com": 1} {
+		errs := validatePreviews(&website.WebsitePreviews{Branches: []string{"*"}, Domain: domain}, path)
+		if len(errs) != want || want == 1 && errs[0].Field != "spec.previews.domain" {
+			t.Errorf("%q: %v, want %d errors", domain, errs, want)
 		}
 	}
 }

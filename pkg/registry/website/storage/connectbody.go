@@ -84,19 +84,28 @@ func readRollback(namespace, name string, body []byte) (rollbackRequest, error) 
 	var request struct {
 		metav1.TypeMeta
 		Metadata       metav1.ObjectMeta `json:"metadata"`
-		Commit         *string           `json:"commit"`
+		Commit         json.RawMessage   `json:"commit"`
 		ReplacedCommit string            `json:"replacedCommit"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&request)
-	if err == nil && decoder.More() {
-		err = errors.New("more than one value")
+	if err == nil {
+		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("more than one value")
+		}
+	}
+	var commit string
+	isNull := bytes.Equal(bytes.TrimSpace(body), []byte("null")) || bytes.Equal(request.Commit, []byte("null"))
+	if err == nil && len(request.Commit) > 0 {
+		err = json.Unmarshal(request.Commit, &commit)
 	}
 	wanted := v1beta1.SchemeGroupVersion.WithKind("WebsiteRollback")
 	switch {
 	case err != nil:
 		return refuse("the body must be empty or a WebsiteRollback as JSON: " + err.Error())
+	case isNull:
+		return refuse("the commit must not be null: name one, or leave it out for the release before")
 	case request.Kind != "" && request.Kind != wanted.Kind || request.APIVersion != "" && request.APIVersion != wanted.GroupVersion().String():
 		return refuse("the body must be a WebsiteRollback of " + wanted.GroupVersion().String() + ", without kind and apiVersion or with these")
 	case request.Metadata.Name != "" && request.Metadata.Name != name:
@@ -111,13 +120,13 @@ func readRollback(namespace, name string, body []byte) (rollbackRequest, error) 
 	if version := request.Metadata.ResourceVersion; version != "" {
 		wants.preconditions.ResourceVersion = &version
 	}
-	if request.Commit == nil {
+	if len(request.Commit) == 0 {
 		return wants, nil
 	}
-	if errs := validation.ValidateCommit(*request.Commit, field.NewPath("commit")); len(errs) > 0 {
+	if errs := validation.ValidateCommit(commit, field.NewPath("commit")); len(errs) > 0 {
 		return wants, apierrors.NewInvalid(website.Kind("WebsiteRollback"), name, errs)
 	}
-	wants.commit = *request.Commit
+	wants.commit = commit
 	return wants, nil
 }
 

@@ -43,6 +43,10 @@ func TestRollback(t *testing.T) {
 		"another UID":       {user: poor, body: metadata(func(*website.Website) string { return `"uid":"other"` }), matches: apierrors.IsConflict},
 		"a former version":  {user: poor, body: metadata(func(*website.Website) string { return `"resourceVersion":"1"` }), matches: apierrors.IsConflict},
 		"another namespace": {user: poor, body: metadata(func(*website.Website) string { return `"namespace":"other"` }), matches: apierrors.IsBadRequest},
+		"null":              {user: poor, body: func(*website.Website) string { return "null" }, matches: apierrors.IsBadRequest},
+		"no commit":         {user: poor, body: func(*website.Website) string { return `{"commit":null}` }, matches: apierrors.IsBadRequest},
+		"a number":          {user: poor, body: func(*website.Website) string { return `{"commit":1}` }, matches: apierrors.IsBadRequest},
+		"more than a value": {user: rich, body: func(*website.Website) string { return `{"commit":"` + other + `"}}` }, matches: apierrors.IsBadRequest},
 		"another name":      {user: poor, body: metadata(func(*website.Website) string { return `"name":"other"` }), matches: apierrors.IsBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {

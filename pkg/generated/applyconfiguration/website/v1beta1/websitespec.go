@@ -18,8 +18,8 @@ type WebsiteSpecApplyConfiguration struct {
 	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// suspend stops following the repository. The pods keep serving their
-	// commit, and new pods fetch the same commit. Changes of source.ref take
-	// effect when suspend is false again, other changes of the spec at once.
+	// commit, and new pods fetch the same commit. Changes of source.ref and pin
+	// take effect when suspend is false again, other changes of the spec at once.
 	// Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 	// source is the repository content to publish.
