@@ -130,9 +130,19 @@ func (d *etcdOfADrill) mustRun(t *testing.T, args ...string) string {
 	return output
 }
 
-// runCronJob sends the example to kube-apiserver, and runs its command twice with the
+// runCronJob sends the examples to kube-apiserver, and runs the command of the CronJob twice with the
 // etcd of this cluster.
 func (d *etcdOfADrill) runCronJob(t *testing.T) {
+	restore, err := os.ReadFile(framework.Path("artifacts", "examples", "backup", "restore-member.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, member := range []string{"-0", "-1", "-2"} {
+		pod := strings.ReplaceAll(string(restore), "-N", member)
+		if _, stderr, err := d.KubectlWith(t.Context(), devcluster.KubectlOptions{Stdin: strings.NewReader(pod)}, "apply", "--dry-run=server", "--validate=strict", "-f", "-"); err != nil || stderr != "" {
+			t.Errorf("kubectl apply of the pod that restores member %s: %v: %s", member, err, stderr)
+		}
+	}
 	manifest := framework.Path("artifacts", "examples", "backup", "cronjob.yaml")
 	if _, stderr, err := d.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", manifest); err != nil || stderr != "" {
 		t.Errorf("kubectl apply: %v: %s", err, stderr)

@@ -336,8 +336,11 @@ func TestSnapshotAndRestoreCommands(t *testing.T) {
 	}
 	member := filepath.Join(t.TempDir(), "member")
 	mustRun(t, "restore", saved[2], "--output-dir="+member, "--name=a", "--initial-cluster=a=https://a:2380,b=https://b:2380", "--initial-advertise-peer-urls=https://a:2380")
-	if _, err := os.Stat(filepath.Join(member, "member", "snap", "db")); err != nil {
-		t.Error(err)
+	mustRun(t, "restore", saved[2], "--output-dir="+member, "--rename-existing=member.old", "--name=a", "--initial-cluster=a=https://a:2380", "--initial-advertise-peer-urls=https://a:2380")
+	for _, dir := range []string{member, member + ".old"} {
+		if _, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

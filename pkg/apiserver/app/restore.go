@@ -54,7 +54,7 @@ it lists the objects that the garbage collector deletes then.`,
 			return err
 		}
 		_, prefix := o.Etcd()
-		restorer := backup.Restorer{Prefix: prefix, BumpRevision: r.bumpRevision, Space: embeddedetcd.SpaceFor}
+		restorer := backup.Restorer{Prefix: prefix, BumpRevision: r.bumpRevision, Space: embeddedetcd.SpaceFor, RenameExisting: r.renameExisting}
 		var snapshot backup.Snapshot
 		restore := func(dir string, member backup.Member) (err error) {
 			snapshot, err = restorer.Restore(cmd.Context(), args[0], dir, member)
@@ -64,7 +64,7 @@ it lists the objects that the garbage collector deletes then.`,
 		if r.outputDir != "" {
 			err = restore(r.outputDir, r.member)
 		} else {
-			err = embeddedetcd.Restore(o.DataDir, r.renameExisting, func(dir string, m embeddedetcd.Member) error {
+			err = embeddedetcd.Restore(o.DataDir, func(dir string, m embeddedetcd.Member) error {
 				return restore(dir, backup.Member{Name: m.Name, PeerURLs: []string{m.PeerURL}, InitialCluster: m.Name + "=" + m.PeerURL})
 			})
 		}
@@ -80,7 +80,7 @@ it lists the objects that the garbage collector deletes then.`,
 func (r *restoreOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&r.bumpRevision, "bump-revision", backup.DefaultBumpRevision, "By how much the revision is raised. Must be larger than the number of writes since the snapshot, and the same for all members.")
 	flags.StringVar(&r.outputDir, "output-dir", "", "The data directory of the restored member of an external etcd. Without it, the embedded etcd is restored in --data-dir.")
-	flags.StringVar(&r.renameExisting, "rename-existing", "", "With the embedded etcd: the name that the data in --data-dir gets, in its directory, such as data.old. It gets its own name back if the command fails.")
+	flags.StringVar(&r.renameExisting, "rename-existing", "", "The name that existing data gets, in its directory, such as data.old. Without it, existing data is an error.")
 	flags.StringVar(&r.member.Name, "name", "default", "With --output-dir: the name of the member, as its flag --name.")
 	flags.StringVar(&r.member.InitialCluster, "initial-cluster", "default=http://localhost:2380", "With --output-dir: the members, as their flag --initial-cluster.")
 	flags.StringVar(&r.member.ClusterToken, "initial-cluster-token", "", "With --output-dir: tells the restored cluster from the former one. The default depends on the snapshot.")
@@ -91,9 +91,6 @@ func (r *restoreOptions) validate(o options.CompletedOptions) error {
 	if r.outputDir == "" && !o.EmbeddedEtcd() {
 		transport, _ := o.Etcd()
 		return fmt.Errorf("--etcd-servers=%s: an external etcd is not restored over the network: stop all members, and restore each on its machine with --output-dir, --name, --initial-cluster and --initial-advertise-peer-urls", strings.Join(transport.ServerList, ","))
-	}
-	if r.outputDir != "" && r.renameExisting != "" {
-		return errors.New("--rename-existing is for the embedded etcd: without --output-dir")
 	}
 	if r.bumpRevision == 0 {
 		return errors.New("--bump-revision=0: must be positive: clients would wait for revisions that they have seen already")

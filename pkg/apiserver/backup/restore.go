@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/lease"
 	"go.etcd.io/etcd/server/v3/storage/backend"
@@ -19,6 +22,9 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
+
+// lockTimeout is how long the lock of a database is waited for.
+const lockTimeout = time.Second
 
 // DefaultBumpRevision is more than a store of Websites is written to between a snapshot
 // and its restoration.
@@ -49,14 +55,16 @@ type Restorer struct {
 	// Space returns an error if a directory has no space for files of a size. etcd's
 	// libraries end the process when the disk is full.
 	Space func(dir string, bytes int64) error
+	// RenameExisting is the name that data which is there gets, in its directory. Empty: there may be none.
+	RenameExisting string
 }
 
-// Restore makes the data directory of a member from a snapshot. Nothing may be in dir,
-// which is created, and removed again when it fails. The store gets a nonce that no
+// Restore makes the data directory of a member from a snapshot, in dir, which no server may use. When it
+// fails, everything is as before. The store gets a nonce that no
 // host cluster has recorded: servers are closed until it is accepted. Every member of a
 // cluster is to be restored from the same snapshot.
 func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) (Snapshot, error) {
-	if err := empty(dir); err != nil {
+	if err := r.mayReplace(dir); err != nil {
 		return Snapshot{}, err
 	}
 	s, err := Verify(ctx, path, r.Prefix)
@@ -91,10 +99,56 @@ func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) 
 	if err := r.build(s, copied, filepath.Join(building, "data"), member); err != nil {
 		return Snapshot{}, err
 	}
-	if err := os.Rename(filepath.Join(building, "data"), dir); err != nil {
-		return Snapshot{}, fmt.Errorf("naming the restored data: %w", err)
+	if err := r.replace(dir, filepath.Join(building, "data")); err != nil {
+		return Snapshot{}, err
 	}
 	return s, syncDirectory(parent)
+}
+
+// existing is the path that data gets which is in dir.
+func (r Restorer) existing(dir string) string {
+	return filepath.Join(filepath.Dir(filepath.Clean(dir)), r.RenameExisting)
+}
+
+// mayReplace returns an error if there is something in dir that cannot be renamed.
+func (r Restorer) mayReplace(dir string) error {
+	name := r.RenameExisting
+	if name == "" {
+		return empty(dir)
+	}
+	if filepath.Base(name) != name || name == "." || name == ".." {
+		return fmt.Errorf("%q is not a file name", name)
+	}
+	if _, err := os.Lstat(r.existing(dir)); err == nil {
+		return fmt.Errorf("%s exists, and is not overwritten", r.existing(dir))
+	}
+	// etcd locks its database.
+	database, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return fmt.Errorf("the data in %s is in use: stop the member first", dir)
+	}
+	if err == nil {
+		return database.Close()
+	}
+	return nil
+}
+
+// replace gives restored data the name dir.
+func (r Restorer) replace(dir, restored string) error {
+	back := func() error { return nil }
+	if r.RenameExisting != "" {
+		switch err := os.Rename(dir, r.existing(dir)); {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("renaming the data that is there: %w", err)
+		default:
+			back = func() error { return os.Rename(r.existing(dir), dir) }
+		}
+	}
+	if err := os.Rename(restored, dir); err != nil {
+		return errors.Join(fmt.Errorf("naming the restored data: %w", err), back())
+	}
+	return nil
 }
 
 // build has etcd's own library make the data directory.

@@ -17,7 +17,7 @@ import (
 // restoreEmbedded restores as the command does.
 func restoreEmbedded(t *testing.T, path, dataDir string) error {
 	t.Helper()
-	return embeddedetcd.Restore(dataDir, "", func(dir string, m embeddedetcd.Member) error {
+	return embeddedetcd.Restore(dataDir, func(dir string, m embeddedetcd.Member) error {
 		_, err := Restorer{Prefix: prefix, BumpRevision: DefaultBumpRevision, Space: embeddedetcd.SpaceFor}.Restore(t.Context(), path, dir,
 			Member{Name: m.Name, PeerURLs: []string{m.PeerURL}, InitialCluster: m.Name + "=" + m.PeerURL})
 		return err
@@ -57,6 +57,11 @@ func TestRestore(t *testing.T) {
 		t.Errorf("record = %+v, want a nonce of its own", record)
 	}
 
+	// Neither is the data of a server renamed that has no lock of ours.
+	renaming := Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor, RenameExisting: "old"}
+	if _, err := renaming.Restore(t.Context(), s.Path, filepath.Join(dataDir, "etcd", "data"), Member{}); err == nil || !strings.Contains(err.Error(), "stop the member first") {
+		t.Errorf("restoring over a running etcd = %v", err)
+	}
 	// In use, and not empty once it is not.
 	for _, want := range []string{"in use by another process", "is not empty"} {
 		if err := restoreEmbedded(t, s.Path, dataDir); err == nil || !strings.Contains(err.Error(), want) {
