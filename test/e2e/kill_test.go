@@ -16,6 +16,12 @@ func TestKilledKubelet(t *testing.T) {
 	s := newSite(t, framework.WithReplicas(2))
 	kubelet := framework.Cluster.Process("kubelet")
 	visitors := startTraffic(t, s)
+	t.Cleanup(func() {
+		// Without it, no other test could start a pod.
+		if err := kubelet.Start(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := kubelet.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestMakeUpAndDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "cluster")
-	arguments := []string{"CLUSTER_DIR=" + dir, "BASE_PORT=" + strconv.Itoa(freePorts(t, 10))}
+	arguments := []string{"CLUSTER_DIR=" + dir, "BASE_PORT=" + strconv.Itoa(freePorts(t, 12))}
 	down := func(ctx context.Context) string { return runMake(ctx, t, "down", arguments...) }
 	t.Cleanup(func() { down(context.Background()) })
 

@@ -2,7 +2,6 @@ package install
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -130,8 +129,8 @@ func (c *haCluster) testKills(t *testing.T, program string, i int) {
 	for _, e := range events {
 		// The end of the load cuts writes off.
 		e.end -= int64(calmTime / 2)
-		reads, failedReads := outage(h, e.start, e.end, func(o *history.Operation) bool { return !o.Verb.Writes() })
-		writesFor, failedWrites := outage(h, e.start, e.end, func(o *history.Operation) bool { return o.Verb.Writes() })
+		reads, failedReads := h.Outage(e.start, e.end, func(o *history.Operation) bool { return !o.Verb.Writes() })
+		writesFor, failedWrites := h.Outage(e.start, e.end, func(o *history.Operation) bool { return o.Verb.Writes() })
 		t.Logf("%s %d, %s: %.0f writes per second (%.0f before); %d reads failed within %s, %d writes within %s; ready again after %s",
 			program, i, e.name, writeRate(h, e.start, e.end), calmRate, failedReads, reads.Round(time.Millisecond),
 			failedWrites, writesFor.Round(time.Millisecond), (time.Duration(e.end-e.start) - calmTime/2).Round(100*time.Millisecond))
@@ -215,27 +214,6 @@ func writeRate(h *history.History, from, to int64) float64 {
 		}
 	}
 	return float64(n) / time.Duration(to-from).Seconds()
-}
-
-// outage returns the longest time in which operations failed, from the first request to the
-// last error, without a second between two of them, and how many failed.
-func outage(h *history.History, from, to int64, selected func(*history.Operation) bool) (longest time.Duration, failed int) {
-	operations := slices.SortedFunc(func(yield func(*history.Operation) bool) {
-		for i := range h.Operations {
-			if o := &h.Operations[i]; o.Outcome == history.Unknown && o.Call >= from && o.Call <= to && selected(o) && !yield(o) {
-				return
-			}
-		}
-	}, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	var first, last int64
-	for i, o := range operations {
-		if i == 0 || o.Call-last > int64(time.Second) {
-			first = o.Call
-		}
-		last = max(last, o.Return)
-		longest = max(longest, time.Duration(last-first))
-	}
-	return longest, len(operations)
 }
 
 // messages are those of the requests that failed.

@@ -119,7 +119,8 @@ func (r *run) judge(t *testing.T, fault fault) {
 	}
 	minimum := float64(minimumRate)
 	if !thorough() {
-		minimum = min(minimum, slowShare*v.Rates[before])
+		// At least one: otherwise a load that has hardly worked before would show nothing.
+		minimum = max(1, min(minimum, slowShare*v.Rates[before]))
 	}
 	for name, rate := range v.Rates {
 		if rate < minimum && (thorough() || name != during || !fault.stalls) {

@@ -95,15 +95,15 @@ func TestReplicas(t *testing.T) {
 			for _, v := range check.Run(h) {
 				t.Errorf("%s", v)
 			}
-			outage, failed := outageOf(h, start, end)
+			outage, failed := h.Outage(start, end, nil)
 			limit := outageLimit
 			if *replicaTime == 0 {
 				limit *= loadedMachine
 			}
 			if outage > limit && !test.lasting {
-				t.Errorf("requests that were sent within %s failed, want less than %s", outage, limit)
+				t.Errorf("requests failed for %s, want less than %s", outage, limit)
 			}
-			t.Logf("%s: %.0f writes per second were acknowledged; %d requests failed, which were sent within %s; the slowest one took %s; %v",
+			t.Logf("%s: %.0f writes per second were acknowledged; %d requests failed, within %s; the slowest one took %s; %v",
 				test.name, writeRate(h, end), failed, outage.Round(time.Millisecond), slowestOf(h, start, end).Round(time.Millisecond), failures(h))
 			if rate := writeRate(h, end); *replicaTime > 0 && rate < wantedWrites {
 				t.Logf("this machine makes fewer than %d writes per second", wantedWrites)
@@ -133,25 +133,6 @@ func (r *run) waitBalanced() {
 		}
 		return nil
 	})
-}
-
-// outageOf returns the longest time in which requests were sent that failed, without a second
-// between two of them, and how many failed. One that waits for an answer that does not come
-// takes longer.
-func outageOf(h *history.History, from, to int64) (outage time.Duration, failed int) {
-	var first, last int64
-	for i := range h.Operations {
-		o := &h.Operations[i]
-		if o.Outcome != history.Unknown || o.Call < from || o.Call > to {
-			continue
-		}
-		if failed++; last == 0 || o.Call-last > int64(time.Second) {
-			first = o.Call
-		}
-		last = o.Call
-		outage = max(outage, time.Duration(last-first))
-	}
-	return outage, failed
 }
 
 // slowestOf returns the duration of the slowest request.
@@ -216,7 +197,7 @@ func spread(t *testing.T) {
 		t.Error(err)
 	}
 	h := r.finish()
-	_, failed := outageOf(h, start, end)
+	_, failed := h.Outage(start, end, nil)
 	t.Logf("%d requests failed because connections ended: %v", failed, failures(h))
 	for _, v := range check.Run(h) {
 		t.Errorf("%s", v)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,9 +35,11 @@ func TestUpgrade(t *testing.T) {
 			r.applyRoles(t)
 			r.replaceServers(t, current.server)
 			r.load.check(t, "after the upgrade of the servers")
+			r.setNewField(t)
+			r.requireNewFieldKept(t, 61, "the former controller")
 			r.replaceControllers(t, current.controller)
 			r.load.check(t, "after the upgrade of the controllers")
-			r.requireNewFieldKept(t)
+			r.requireNewFieldKept(t, 62, "the current controller")
 
 			r.replaceControllers(t, former.controller)
 			r.replaceServers(t, former.server)
@@ -172,28 +175,38 @@ func (r *rollout) replaceControllers(t *testing.T, program string) {
 	}
 }
 
-// requireNewFieldKept sets a field that the former release does not know, after the upgrade:
-// writes of users and of the controller keep it.
-func (r *rollout) requireNewFieldKept(t *testing.T) {
+// newHost is the value of a field that the former release does not know.
+const newHost = "upgraded.example.test"
+
+func (r *rollout) setNewField(t *testing.T) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"hosts":[%q]}}`, newHost)
+	if _, err := r.clients.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), siteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requireNewFieldKept requires that the new field is kept by a write of a user, and by those of a controller that follow.
+func (r *rollout) requireNewFieldKept(t *testing.T, periodSeconds int, controller string) {
 	t.Helper()
 	websites := r.clients.Websites.WebsiteV1beta1().Websites(namespace)
-	patch := []byte(`{"spec":{"resources":{"disk":"300Mi"}}}`)
+	patch := fmt.Appendf(nil, `{"spec":{"sync":{"periodSeconds":%d}}}`, periodSeconds)
 	if _, err := websites.Patch(t.Context(), siteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "the controller has observed the field", func(ctx context.Context) error {
+	framework.WaitFor(t, controller+" has observed a change", func(ctx context.Context) error {
 		website, err := websites.Get(ctx, siteName(0), metav1.GetOptions{})
 		if err == nil && website.Status.ObservedGeneration != website.Generation {
 			err = fmt.Errorf("it has observed generation %d of %d", website.Status.ObservedGeneration, website.Generation)
 		}
 		return err
 	})
-	r.load.check(t, "with a new field")
+	r.load.check(t, "with a new field and "+controller)
 	website, err := websites.Get(t.Context(), siteName(0), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if website.Spec.Resources.Disk == nil || website.Spec.Resources.Disk.String() != "300Mi" {
-		t.Errorf("the new field was dropped: %v", website.Spec.Resources)
+	if !slices.Equal(website.Spec.Hosts, []string{newHost}) {
+		t.Errorf("%s has written, and spec.hosts is %q", controller, website.Spec.Hosts)
 	}
 }

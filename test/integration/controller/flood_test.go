@@ -81,11 +81,12 @@ func TestReadyDuringAFlood(t *testing.T) {
 			return "", false
 		})
 	})
-	defer func() {
+	stop := func() {
 		deploymentWatch.Stop()
 		websiteWatch.Stop()
 		watching.Wait()
-	}()
+	}
+	defer stop()
 
 	begin := time.Now()
 	const creators = 20
@@ -114,6 +115,13 @@ func TestReadyDuringAFlood(t *testing.T) {
 		})
 	}
 	all := time.Since(begin)
+	framework.WaitFor(t, "the watch of Deployments has shown that all are available", func(context.Context) error {
+		if n := available.count(); n < *floodWebsites {
+			return fmt.Errorf("%d of %d are", n, *floodWebsites)
+		}
+		return nil
+	})
+	stop()
 
 	var delays []time.Duration
 	for name, at := range ready.at {
