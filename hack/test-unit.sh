@@ -43,7 +43,7 @@ unit_race . ./... || status=1
 unit hack/images ./... || status=1
 unit hack/scaffold-controller ./... || status=1
 # The other packages of this module need a cluster.
-unit_race test "./monitoring ./tracecollector/... ./robustness/check/... ./bench/..." || status=1
+unit_race test "./monitoring ./tracecollector/... ./robustness/check/... ./robustness/history/... ./bench/..." || status=1
 unit test/clients ./... || status=1
 unit test/clients/wait ./chart || status=1
 wait "${devcluster}" || status=1

@@ -84,8 +84,8 @@ add rule ip robustness service tcp dport %d dnat to 127.0.0.1 : numgen random mo
 		end := r.recorder.Now()
 		h := r.recorder.History()
 		h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool { return o.Call < start || o.Call > end })
-		outage, failed := outageOf(h, start, end)
-		t.Logf("%s is gone: %d requests failed, which were sent within %s; %v", name, failed, outage.Round(time.Millisecond), failures(h))
+		outage, failed := h.Outage(start, end, nil)
+		t.Logf("%s is gone: %d requests failed, within %s; %v", name, failed, outage.Round(time.Millisecond), failures(h))
 		r.waitReady()
 	}
 	for _, v := range check.Run(r.finish()) {
