@@ -83,7 +83,7 @@ func runReplica(args []string) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	go func() {
 		for range hangup {
-			_, _ = a.GitSync.Signal(syscall.SIGHUP)
+			_, _ = a.GitSync.SyncNow()
 		}
 	}()
 	handler := a.Handler("")
