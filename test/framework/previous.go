@@ -68,7 +68,7 @@ func PreviousRelease(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file="+archive, "--directory="+temporary).CombinedOutput(); err != nil {
 		t.Fatalf("extracting the previous release: %v: %s", err, out)
 	}
-	// With the libraries of today, which are compiled anyway.
+	// With the libraries of today, which are compiled for this checkout as well.
 	for _, name := range []string{"go.mod", "go.sum", "hack/images/go.mod", "hack/images/go.sum"} {
 		content, err := os.ReadFile(Path(name))
 		if err := errors.Join(err, os.WriteFile(filepath.Join(temporary, name), content, 0o644)); err != nil {

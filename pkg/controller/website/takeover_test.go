@@ -13,7 +13,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
-// TestFormerPodsOfTwoRevisions: a Deployment that somebody else is rolling out is taken over afterwards, and until then
+// TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over afterwards, and until then
 // the status says what is waited for, as that can be for ever.
 func TestFormerPodsOfTwoRevisions(t *testing.T) {
 	f := newFixture(t, newWebsite())
