@@ -106,9 +106,9 @@ func (s *Supervisor) checkProgress(logger klog.Logger, now time.Time) {
 	if s.lastSign.After(now) {
 		s.lastSign = now // The clock went back.
 	}
-	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
-		if info, err := os.Stat(name); err == nil && info.ModTime().After(s.lastSign) {
-			s.lastSign = info.ModTime()
+	for _, sign := range s.signs() {
+		if sign.ModTime().After(s.lastSign) {
+			s.lastSign = sign.ModTime()
 		}
 	}
 	if now.Sub(s.lastSign) < s.Period+s.Timeout+overdueGrace+stallGrace {
@@ -129,9 +129,9 @@ func (s *Supervisor) Overdue() time.Time {
 		return time.Time{}
 	}
 	last := s.begun
-	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
-		if info, err := os.Stat(name); err == nil && info.Size() > 0 && info.ModTime().After(last) {
-			last = info.ModTime()
+	for _, sign := range s.signs() {
+		if sign.Size() > 0 && sign.ModTime().After(last) {
+			last = sign.ModTime()
 		}
 	}
 	if due := last.Add(s.Period + s.Timeout + overdueGrace); s.Clock.Now().After(due) {

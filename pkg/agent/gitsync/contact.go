@@ -54,12 +54,21 @@ func (s *Supervisor) lastError() time.Time {
 // hasBegunToSync reports whether git-sync has begun a sync since it was started. The caller holds
 // the lock.
 func (s *Supervisor) hasBegunToSync() bool {
-	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
-		if info, err := os.Stat(name); err == nil && info.ModTime().After(s.started) {
-			s.syncs = true
-		}
+	for _, sign := range s.signs() {
+		s.syncs = s.syncs || sign.ModTime().After(s.started)
 	}
 	return s.syncs
+}
+
+// signs are the files that are written when a sync begins or ends, as far as they exist.
+func (s *Supervisor) signs() []os.FileInfo {
+	var signs []os.FileInfo
+	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
+		if info, err := os.Stat(name); err == nil {
+			signs = append(signs, info)
+		}
+	}
+	return signs
 }
 
 // Asleep reports whether git-sync has published the commit that it is to publish, and never
@@ -125,9 +134,9 @@ func (s *Supervisor) NextSync() time.Time {
 		return s.pausedUntil
 	}
 	var last os.FileInfo
-	for _, name := range []string{filepath.Join(s.Root, ".git", "FETCH_HEAD"), s.ErrorFile} {
-		if info, err := os.Stat(name); err == nil && (last == nil || info.ModTime().After(last.ModTime())) {
-			last = info
+	for _, sign := range s.signs() {
+		if last == nil || sign.ModTime().After(last.ModTime()) {
+			last = sign
 		}
 	}
 	switch {

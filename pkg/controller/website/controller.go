@@ -140,7 +140,6 @@ func New(config Config) (*Controller, error) {
 		tracer:        c.tracer,
 		clock:         config.Clock,
 		deploys:       deploys,
-		writeTimeout:  writeTimeout,
 	}
 	c.reconciler.statuses.written = c.reconciler.statusWritten
 

@@ -38,9 +38,6 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		for _, preview := range held {
 			p = cmp.Or(p, r.deletePreview(ctx, website, preview, "spec.previews is not set"))
 		}
-		if p == nil {
-			return nil
-		}
 		return p.RetriedApart()
 	}
 	if website.Spec.Suspend {

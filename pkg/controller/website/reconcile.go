@@ -47,9 +47,6 @@ type reconciler struct {
 	// by their names.
 	attempted sync.Map
 
-	// writeTimeout ends what writes children, so that there is time to write the status.
-	writeTimeout time.Duration
-
 	events   *events.Reporter
 	statuses *statusReporter
 	tracer   tracer
@@ -77,7 +74,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		return nil
 	}
 
-	writing, cancel := context.WithTimeout(ctx, r.writeTimeout)
+	writing, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	found, desired, problems := r.reconcileChildren(writing, website)
 	routing := r.reconcileRoutes(writing, found)

@@ -132,8 +132,11 @@ func (p *Problem) Lasting() *Problem {
 }
 
 // RetriedApart returns a problem on which the site does not depend, and that has a condition of its own. What
-// the API server refuses can be allowed without a change of the Website.
+// the API server refuses can be allowed without a change of the Website. Nil is no problem.
 func (p *Problem) RetriedApart() *Problem {
+	if p == nil {
+		return nil
+	}
 	apart := *p
 	apart.Reason, apart.Apart, apart.Retry = "", true, max(p.Retry, Periodically)
 	return &apart
