@@ -10,8 +10,6 @@ failed=()
 # The modules that hold code of this repository. Those beside hack/devcluster only name
 # the versions of programs that are built, hack/coredns its plugins, and hack/cert-manager its controllers.
 MODULES=(. hack/devcluster hack/images hack/scaffold-controller test test/clients test/clients/wait)
-# Helm requires later versions than the product links.
-OTHER_VERSIONS=test/clients/wait
 
 check() {
   local name=$1 start=${SECONDS}
@@ -60,19 +58,15 @@ tidy() {
   return ${status}
 }
 
-# What is tested is what is linked: what several modules require, they require in the
-# same version.
+# What is tested is what is linked, and compiled once: what several modules require, they require in
+# the same version, and so do kwok, the tools and k8s.io/sample-apiserver.
 same_versions() {
-  local module same=()
-  for module in "${MODULES[@]}"; do
-    [[ ${module} == "${OTHER_VERSIONS}" ]] || same+=("${module}/go.mod")
-  done
   awk '$1 == "require" { $0 = substr($0, 9) }
     $2 ~ /^v[0-9]/ {
       if ($1 in version && version[$1] != $2) { print FILENAME " requires " $1 " " $2 ", another module " version[$1]; differ = 1 }
       version[$1] = $2
     }
-    END { exit differ }' "${same[@]}"
+    END { exit differ }' "${MODULES[@]/%//go.mod}" hack/{kwok,tools,sample-apiserver}/go.mod
 }
 
 # Generates into a copy, so that a check never changes what it checks.
