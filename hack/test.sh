@@ -42,22 +42,19 @@ fi
   run test/clients/wait ./... -timeout=20m -p=1 || failed=1
   # It compiles the previous release, of which the tests of the installation make images later.
   run test ./upgrade -timeout=40m || failed=1
+  run test ./store/... -timeout=40m -parallel=4 || failed=1
   exit "${failed}"
 ) >"${report}/others.log" 2>&1 &
 others=$!
 # They wait for pods and fetches. More of them at once starve the pods, whose fetches then take
 # longer than any deadline, and do not end sooner.
-echo "=== end-to-end tests, tests of the store with an external etcd, of clients that wait, and of an upgrade"
+echo "=== end-to-end tests, tests of the store, of clients that wait, and of an upgrade"
 run test ./e2e/... -timeout=40m -parallel=4 || status=1
+# A second real node beside that of the end-to-end tests would starve the pods.
+echo "=== tests of the installation"
+run test ./install -timeout=40m || status=1
 wait "${others}" || status=1
 cat "${report}/others.log"
-# A whole installation on a real node mostly waits, too.
-run test ./install -timeout=40m >"${report}/install.log" 2>&1 &
-install=$!
-echo "=== tests of a replaced, restored and imported store, and of the installation"
-run test ./store/... -timeout=40m -parallel=4 || status=1
-wait "${install}" || status=1
-cat "${report}/install.log"
 
 repeated_tests
 exit "${status}"
