@@ -83,7 +83,10 @@ func (r *run) objects(ctx context.Context, t *target, round int) error {
 	for i := range r.options.Requests {
 		o.names = append(o.names, fmt.Sprintf("r%d-%d", round, i))
 	}
-	for _, measure := range []func(context.Context) error{o.create, o.get, o.patch, o.apply, o.status, o.delete} {
+	for _, measure := range []func(context.Context) error{o.create, o.get, o.getInTurn, o.patch, o.apply, o.status, o.delete} {
+		if _, err := r.heaps(ctx); err != nil {
+			return err
+		}
 		if err := measure(ctx); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
@@ -124,14 +127,16 @@ func (o *objects) create(ctx context.Context) error {
 	})
 }
 
+func (o *objects) read(name string) (request, error) {
+	return request{method: http.MethodGet, path: o.target.path(o.target.namespace, name, "")}, nil
+}
+
 func (o *objects) get(ctx context.Context) error {
-	get := func(name string) (request, error) {
-		return request{method: http.MethodGet, path: o.target.path(o.target.namespace, name, "")}, nil
-	}
-	if err := o.each(ctx, "get", o.options.Clients, get); err != nil {
-		return err
-	}
-	return o.each(ctx, "get, sequential", 1, get)
+	return o.each(ctx, "get", o.options.Clients, o.read)
+}
+
+func (o *objects) getInTurn(ctx context.Context) error {
+	return o.each(ctx, "get, sequential", 1, o.read)
 }
 
 func (o *objects) patch(ctx context.Context) error {

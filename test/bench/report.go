@@ -30,7 +30,10 @@ type Report struct {
 	Data         []DataSize     `json:"data"`
 	Memory       []Memory       `json:"memory"`
 	Measurements []Measurement  `json:"measurements"`
+	Goals        []Goal         `json:"goals,omitempty"`
 	Comparisons  []Comparison   `json:"comparisons,omitempty"`
+	// Failure is why the run has ended early.
+	Failure string `json:"failure,omitempty"`
 }
 
 // DataSize is what the listed objects take.
@@ -104,8 +107,12 @@ func (r *Report) markdown(w io.Writer) {
 	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
 		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of others; ratios of CPU time are the better ones.\n", r.LoadBefore)
 	}
+	if r.Failure != "" {
+		fmt.Fprintf(w, "\n**The run ended early**, and measured what follows: %s\n", r.Failure)
+	}
 	fmt.Fprintf(w, "\nCompare numbers of this run with each other, never with those of another run. See docs/performance.md.\n")
 	r.comparisonTable(w)
+	r.goalTable(w)
 	r.overviewTable(w)
 	for _, operation := range r.operations() {
 		r.operationTable(w, operation)

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
@@ -19,8 +22,11 @@ func testReport() *Report {
 	return &Report{
 		Options: Quick(), CPUs: 2, LoadBefore: 3, Targets: []string{ours, definition},
 		EncodedBytes: map[string]int{ours: 3000, definition: 2900},
-		Data:         []DataSize{{Data: "websites", Objects: 10, StoredBytes: 1234, HeapBytes: map[string]int64{"website-apiserver": 5 << 20}, ListedHeapBytes: map[string]int64{"website-apiserver": 7 << 20}}},
-		Memory:       []Memory{{Round: 1, Bytes: map[string]int64{"etcd": 1 << 20}, PeakBytes: map[string]int64{"etcd": 2 << 20}}},
+		Data: []DataSize{
+			{Data: "definition", Objects: 10, StoredBytes: 2468, HeapBytes: map[string]int64{"kube-apiserver": 20 << 20, "website-apiserver": 5 << 20}},
+			{Data: "websites", Objects: 10, StoredBytes: 1234, HeapBytes: map[string]int64{"website-apiserver": 5 << 20}, ListedHeapBytes: map[string]int64{"website-apiserver": 7 << 20}},
+		},
+		Memory: []Memory{{Round: 1, Bytes: map[string]int64{"etcd": 1 << 20}, PeakBytes: map[string]int64{"etcd": 2 << 20}}},
 		Measurements: []Measurement{
 			{Operation: "list 10", Target: ours, MedianMillis: 5, CPUMillis: 6, FirstByteMillis: 1, CPUMillisByProcess: map[string]float64{"etcd": 1}, BodyBytes: 100},
 			{Operation: "list 10", Target: definition, MedianMillis: 10, CPUMillis: 24, BodyBytes: 100},
@@ -97,6 +103,9 @@ func TestCompare(t *testing.T) {
 	}{
 		"within the range":    {ratio("list 10", "time", 0.4, 0.6), Within},
 		"above the range":     {ratio("list 10", "cpu", 0.1, 0.2), Worse},
+		"of the heap":         {Range{Metric: "heap", Target: "websites", Against: "definition", Min: 0.1, Max: 0.2}, Within},
+		"of etcd":             {Range{Metric: "stored", Target: "websites", Against: "definition", Min: 0.1, Max: 0.4}, Worse},
+		"of other objects":    {Range{Metric: "stored", Target: "flunders", Against: "definition", Min: 0.1, Max: 2}, Worse},
 		"below the range":     {ratio("list 10", "bytes", 1.1, 2), Better},
 		"not measured beside": {ratio("create", "time", 0, 2), Worse},
 		"not measured at all": {ratio("delete", "time", 0, 2), Worse},
@@ -128,15 +137,58 @@ func TestRanges(t *testing.T) {
 	for _, n := range Quick().Watchers {
 		operations[fmt.Sprintf("event to %d watchers", n)] = true
 	}
-	operations[fmt.Sprintf("WatchList of %d", Quick().Objects*len(dataNamespaces))] = true
+	all := Quick().Objects * len(dataNamespaces)
+	operations[fmt.Sprintf("WatchList of %d", all)] = true
+	operations[fmt.Sprintf("list %d, the first", all)] = true
 	targets := map[string]bool{
 		"v1beta1 proxied JSON": true, "v1beta1 proxied protobuf": true, "v1alpha1 proxied JSON": true, "v1alpha1 proxied protobuf": true,
 		"v1beta1 direct JSON": true, definition: true, builtIn: true,
 	}
 	metrics := map[string]bool{"time": true, "firstByte": true, "cpu": true, "bytes": true}
+	sizes := map[string]bool{"stored": true, "heap": true, "listedHeap": true}
 	for _, r := range ranges {
+		if r.Operation == "" && sizes[r.Metric] && r.Target == "websites" && r.Against == "definition" && r.Min > 0 && r.Min < r.Max {
+			continue
+		}
 		if !metrics[r.Metric] || !operations[r.Operation] || !targets[r.Target] || !targets[r.Against] || r.Min <= 0 || r.Min >= r.Max {
 			t.Errorf("invalid range %+v", r)
+		}
+	}
+}
+
+// TestGoals: a goal holds if all that was measured of it does, and is left out if nothing was.
+func TestGoals(t *testing.T) {
+	const ours = "v1beta1 proxied JSON"
+	measured := func(operation, target string, cpu, median, perSecond float64) Measurement {
+		return Measurement{Operation: operation, Target: target, CPUMillis: cpu, MedianMillis: median, PerSecond: perSecond}
+	}
+	report := &Report{Options: Options{Objects: 10}, Measurements: []Measurement{
+		measured("list 10", ours, 2, 0, 0), measured("list 10", definition, 10, 0, 0),
+		measured("list 20", ours, 4, 0, 0), measured("list 20", definition, 10, 0, 0),
+		measured("create", ours, 0, 0, 200), measured("create", definition, 0, 0, 100),
+		measured("delete", ours, 0, 0, 100), measured("delete", definition, 0, 0, 100),
+		measured("get, sequential", ours, 0, 1.2, 0), measured("get, sequential", definition, 0, 1, 0),
+	}}
+	want := []Goal{
+		{Name: "v1beta1: lists as JSON, cpu", Limit: 0.35, Values: []float64{0.2, 0.4}},
+		{Name: "v1beta1: create, get, patch, delete, per second", Limit: 1, AtLeast: true, Values: []float64{2, 1}, Held: true},
+		{Name: "v1beta1: get, sequential, milliseconds more", Limit: 0.3, Values: []float64{0.2}, Held: true},
+	}
+	got := goals(report)
+	for _, goal := range got {
+		for i, value := range goal.Values {
+			goal.Values[i] = math.Round(value*1000) / 1000
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("other goals than expected (-want +got):\n%s", diff)
+	}
+	report.Goals = got
+	var text strings.Builder
+	report.markdown(&text)
+	for _, line := range []string{"| v1beta1: lists as JSON, cpu | ≤ 0.35 | 0.20, 0.40 | no |", "per second | ≥ 1.00 | 2.00, 1.00 | yes |"} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("the report lacks %q:\n%s", line, text.String())
 		}
 	}
 }

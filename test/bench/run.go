@@ -23,7 +23,8 @@ type run struct {
 	begin  time.Time
 }
 
-// Run starts a cluster, measures, and stops the cluster.
+// Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
+// until then, or is nil.
 func Run(ctx context.Context, options Options) (report *Report, err error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -47,18 +48,24 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	for _, t := range r.environment.targets {
 		r.report.Targets = append(r.report.Targets, t.name)
 	}
-	if err := r.populate(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.sizes(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.rounds(ctx); err != nil {
-		return nil, err
+	failure := r.all(ctx)
+	if failure != nil {
+		r.report.Failure = failure.Error()
 	}
 	r.report.Measurements = r.records.measurements(r.report.Targets)
+	r.report.Goals = goals(&r.report)
 	r.report.LoadAfter, r.report.Seconds = measure.LoadAverage(), time.Since(r.begin).Seconds()
-	return &r.report, nil
+	return &r.report, failure
+}
+
+// all measures everything.
+func (r *run) all(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{r.populate, r.sizes, r.rounds} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) progress(format string, args ...any) {
@@ -211,8 +218,8 @@ func (r *run) rounds(ctx context.Context) error {
 	return nil
 }
 
-// target measures one target in one round. The garbage of one group of operations is
-// collected before the next, so that none pays for another.
+// target measures one target in one round. Garbage is collected before each group of operations, and
+// before each operation on single objects, so that none pays for another.
 func (r *run) target(ctx context.Context, t *target, round int) error {
 	for _, group := range []func() error{
 		func() error { return r.objects(ctx, t, round) },

@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	worse := 0
-	if options.AreQuick() {
+	if options.AreQuick() && report.Failure == "" {
 		ranges, invalid := bench.Ranges()
 		if invalid != nil {
 			return invalid

@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
+)
+
+// Limits of the goals: ratios, but where a name says otherwise.
+const (
+	maxJSONList         = 0.35
+	maxProtobufList     = 0.15
+	maxTable            = 0.5
+	maxFirstByteMillis  = 50
+	maxProtobufBytes    = 0.5
+	maxStored           = 0.5
+	maxHeap             = 0.5
+	maxEventCPU         = 0.8
+	maxSequentialMillis = 0.3
+	asMuch              = 1.0
+)
+
+// Goal is what ratios of one run are compared with.
+type Goal struct {
+	Name string `json:"name"`
+	// Limit is the most that each value may be, or the least.
+	Limit   float64   `json:"limit"`
+	AtLeast bool      `json:"atLeast,omitempty"`
+	Values  []float64 `json:"values"`
+	Held    bool      `json:"held"`
+}
+
+// goalList collects the goals of a report.
+type goalList struct {
+	report *Report
+	goals  []Goal
+}
+
+// goals are those whose measurements are in the report.
+func goals(r *Report) []Goal {
+	l := &goalList{report: r}
+	one, all := fmt.Sprintf("list %d", r.Options.Objects), fmt.Sprintf("list %d", r.Options.Objects*len(dataNamespaces))
+	cached := []string{one, all, one + ", consistent", all + ", consistent"}
+	for _, version := range []string{"v1beta1", "v1alpha1"} {
+		json, protobuf := version+" proxied JSON", version+" proxied protobuf"
+		for _, metric := range []string{"cpu", "time"} {
+			l.atMost(version+": lists as JSON, "+metric, maxJSONList, metric, json, definition, cached...)
+			l.atMost(version+": lists as protobuf, "+metric, maxProtobufList, metric, protobuf, definition, cached...)
+			l.atMost(version+": lists as Table, "+metric, maxTable, metric, json, definition, one+" as Table", all+" as Table")
+			l.atMost(version+": the first list as JSON, "+metric, maxJSONList, metric, json, definition, all+", the first")
+			l.atMost(version+": the first list as protobuf, "+metric, maxProtobufList, metric, protobuf, definition, all+", the first")
+		}
+		l.absolute(version+": milliseconds until the first byte of JSON", maxFirstByteMillis, "firstByte", json, cached...)
+		l.absolute(version+": milliseconds until the first byte of protobuf", maxFirstByteMillis, "firstByte", protobuf, cached...)
+		l.absolute(version+": milliseconds until the first byte of a Table", maxFirstByteMillis, "firstByte", json, one+" as Table", all+" as Table")
+		l.atMost(version+": bytes of a list as JSON", asMuch, "bytes", json, definition, all)
+		l.atMost(version+": bytes of a list as protobuf", maxProtobufBytes, "bytes", protobuf, definition, all)
+		l.atMost(version+": create, get, patch, delete, cpu", asMuch, "cpu", json, definition, singles...)
+		l.atLeast(version+": create, get, patch, delete, per second", asMuch, "perSecond", json, definition, singles...)
+		l.difference(version+": get, sequential, milliseconds more", maxSequentialMillis, "time", json, definition, "get, sequential")
+		for _, watchers := range r.Options.Watchers {
+			event := fmt.Sprintf("event to %d watchers", watchers)
+			l.atMost(version+": "+event+", median", asMuch, "time", json, definition, event)
+			l.atMost(version+": "+event+", p99", asMuch, "p99", json, definition, event)
+			l.atMost(version+": "+event+", cpu", maxEventCPU, "cpu", json, definition, event)
+		}
+	}
+	for _, other := range []string{builtIn, "PodTemplate JSON"} {
+		const direct = "v1beta1 direct JSON"
+		l.atLeast("direct, of "+other+": create, get, patch, delete, per second", asMuch, "perSecond", direct, other, singles...)
+		l.atMost("direct, of "+other+": get, sequential, time", asMuch, "time", direct, other, "get, sequential")
+	}
+	l.atMost("bytes in etcd", maxStored, "stored", "websites", "definition", "")
+	l.atMost("live heap added", maxHeap, "heap", "websites", "definition", "")
+	l.atMost("live heap added, after lists in each format", maxHeap, "listedHeap", "websites", "definition", "")
+	return l.goals
+}
+
+// singles are the operations on single objects that have goals.
+var singles = []string{"create", "get", "patch", "delete"}
+
+func (l *goalList) atMost(name string, limit float64, metric, target, against string, operations ...string) {
+	l.add(Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
+		ratio := l.report.ratio(operation, metric, target, against)
+		return ratio, ratio > 0
+	})
+}
+
+func (l *goalList) atLeast(name string, limit float64, metric, target, against string, operations ...string) {
+	l.add(Goal{Name: name, Limit: limit, AtLeast: true}, operations, func(operation string) (float64, bool) {
+		ratio := l.report.ratio(operation, metric, target, against)
+		return ratio, ratio > 0
+	})
+}
+
+func (l *goalList) absolute(name string, limit float64, metric, target string, operations ...string) {
+	l.add(Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
+		value := l.report.value(operation, metric, target)
+		return value, value > 0
+	})
+}
+
+func (l *goalList) difference(name string, limit float64, metric, target, against string, operations ...string) {
+	l.add(Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
+		value, base := l.report.value(operation, metric, target), l.report.value(operation, metric, against)
+		return value - base, value > 0 && base > 0
+	})
+}
+
+// add adds a goal if one of its operations was measured.
+func (l *goalList) add(goal Goal, operations []string, measured func(operation string) (float64, bool)) {
+	for _, operation := range operations {
+		if value, ok := measured(operation); ok {
+			goal.Values = append(goal.Values, value)
+		}
+	}
+	if len(goal.Values) == 0 {
+		return
+	}
+	goal.Held = slices.Max(goal.Values) <= goal.Limit
+	if goal.AtLeast {
+		goal.Held = slices.Min(goal.Values) >= goal.Limit
+	}
+	l.goals = append(l.goals, goal)
+}
+
+func (r *Report) goalTable(w io.Writer) {
+	if len(r.Goals) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n## Goals\n\nRatios to the definition, but where it says otherwise; of lists: of one namespace, of all, and both consistent.\n\n| goal | limit | measured | holds |\n|---|--:|--:|---|\n")
+	for _, g := range r.Goals {
+		limit, holds := "≤", "no"
+		if g.AtLeast {
+			limit = "≥"
+		}
+		if g.Held {
+			holds = "yes"
+		}
+		values := make([]string, len(g.Values))
+		for i, value := range g.Values {
+			values[i] = measure.Number(value)
+		}
+		fmt.Fprintf(w, "| %s | %s %s | %s | %s |\n", g.Name, limit, measure.Number(g.Limit), strings.Join(values, ", "), holds)
+	}
+}
