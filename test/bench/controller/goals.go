@@ -32,14 +32,24 @@ func goals(r *Report) []Goal {
 			add(scenario+": milliseconds from the available Deployment to Ready, p99", ours.ReportedMillis.P99, maxReportedMillis)
 		}
 	}
-	for _, other := range []string{scaffold, tuned} {
-		ours, theirs := r.find(create, product), r.find(create, other)
-		if ours == nil || theirs == nil {
-			continue
+	share := func(name string, value, base float64) {
+		if base > 0 {
+			add(name, value/base, maxOfScaffold)
 		}
-		add("create: requests, of "+other, ours.allCalls()/theirs.allCalls(), maxOfScaffold)
-		add("create: CPU time of the controller, of "+other, ours.CPUSeconds[controllerProcess]/theirs.CPUSeconds[controllerProcess], maxOfScaffold)
-		add("create: time until all are Ready, of "+other, ours.Seconds/theirs.Seconds, maxOfScaffold)
+	}
+	for _, other := range []string{scaffold, tuned} {
+		for _, scenario := range allScenarios() {
+			ours, theirs := r.find(scenario, product), r.find(scenario, other)
+			if ours == nil || theirs == nil {
+				continue
+			}
+			share(scenario+": requests, of "+other, ours.allCalls(), theirs.allCalls())
+			share(scenario+": CPU time of the controller, of "+other, ours.CPUSeconds[controllerProcess], theirs.CPUSeconds[controllerProcess])
+			// With changes at a constant rate, their duration decides.
+			if scenario != changes && scenario != hot {
+				share(scenario+": seconds, of "+other, ours.Seconds, theirs.Seconds)
+			}
+		}
 	}
 	if ours := r.find(create, product); ours != nil {
 		add("create: bytes on the heap per Website", ours.HeapBytes, maxHeapBytes)

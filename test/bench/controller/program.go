@@ -54,6 +54,8 @@ func start(c *contender, repoDir, kubeconfig, output string, scraper *client, cr
 	defer func() { _ = log.Close() }()
 	p.command = exec.Command(c.path(repoDir), c.flags(kubeconfig, p.ports)...)
 	p.command.Stdout, p.command.Stderr = log, log
+	// An interrupt from the keyboard is for the benchmark, which then stops the controller.
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.program, err)
 	}

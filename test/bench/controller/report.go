@@ -26,6 +26,8 @@ type Report struct {
 	LoadAfter    float64       `json:"loadAfter"`
 	Measurements []Measurement `json:"measurements"`
 	Goals        []Goal        `json:"goals"`
+	// Failure is why the run has ended early.
+	Failure string `json:"failure,omitempty"`
 }
 
 // find returns a measurement, or nil.
@@ -67,6 +69,9 @@ func (r *Report) markdown(w io.Writer) {
 		r.Begin.Format(time.DateOnly), r.CPUs, r.Go, r.Seconds, o.Rounds, o.Websites, o.Flood, o.Replicas, o.ChangesPerSecond, o.HotPerSecond, o.Duration)
 	if r.LoadBefore > measure.BusyLoad*float64(r.CPUs) {
 		fmt.Fprintf(w, "\n**The machine was busy**: its load average was %.1f before the run. Times contain the work of others; ratios of CPU time and requests are the better ones.\n", r.LoadBefore)
+	}
+	if r.Failure != "" {
+		fmt.Fprintf(w, "\n**The run ended early**, and measured what follows: %s\n", r.Failure)
 	}
 	fmt.Fprint(w, "\nCompare numbers of this run with each other, never with those of another run. See docs/performance.md.\n")
 	r.goalTable(w)

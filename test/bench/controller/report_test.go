@@ -78,10 +78,10 @@ func TestGoals(t *testing.T) {
 		"create: milliseconds from the available Deployment to Ready, p99": false,
 		"create: requests, of scaffold":                                    true,
 		"create: CPU time of the controller, of scaffold":                  true,
-		"create: time until all are Ready, of scaffold":                    true,
+		"create: seconds, of scaffold":                                     true,
 		"create: bytes on the heap per Website":                            true,
 		"restart: seconds until all are reconciled":                        true,
-		"restart: writes": false,
+		"restart: writes":                                                  false,
 	} {
 		if got, measured := held[name]; !measured || got != want {
 			t.Errorf("%s: held %v, measured %v", name, got, measured)

@@ -23,7 +23,8 @@ import (
 	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
-// Run starts a cluster, measures, and stops the cluster.
+// Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
+// until then, or is nil.
 func Run(ctx context.Context, options Options) (report *Report, err error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -55,13 +56,25 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	defer counter.Wait()
 	defer stop()
 
+	results, failure := rounds(ctx, e, options)
+	if failure != nil {
+		report.Failure = failure.Error()
+	}
+	report.Measurements = results.measurements(options)
+	report.Goals = goals(report)
+	report.LoadAfter, report.Seconds = measure.LoadAverage(), time.Since(begin).Seconds()
+	return report, failure
+}
+
+// rounds measures all contenders in each round. With an error, the results are those until then.
+func rounds(ctx context.Context, e *environment, options Options) (*results, error) {
 	var chosen []*contender
 	for _, c := range contenders {
 		if slices.Contains(options.Contenders, c.name) {
 			chosen = append(chosen, c)
 		}
 	}
-	var results results
+	results := &results{}
 	for round := range options.Rounds {
 		for _, i := range bench.Order(len(chosen), round, options.Rounds) {
 			c := chosen[i]
@@ -70,18 +83,16 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 				environment: e, options: options, contender: c, round: round, namespace: namespace,
 				websites: websitesPath(c.apiVersion, namespace),
 			}
-			if err := t.run(ctx); err != nil {
-				return nil, err
-			}
+			err := t.run(ctx)
 			for _, s := range t.samples {
 				results.add(c.name, s)
 			}
+			if err != nil {
+				return results, fmt.Errorf("round %d: %w", round+1, err)
+			}
 		}
 	}
-	report.Measurements = results.measurements(options)
-	report.Goals = goals(report)
-	report.LoadAfter, report.Seconds = measure.LoadAverage(), time.Since(begin).Seconds()
-	return report, nil
+	return results, nil
 }
 
 // newEnvironment prepares a started cluster.

@@ -37,8 +37,10 @@ type Stage struct {
 	// From the begin of a change to its event.
 	EventMillis    float64 `json:"eventMillis"`
 	EventP99Millis float64 `json:"eventP99Millis"`
-	List           List    `json:"list"`
-	ListNamespace  List    `json:"listNamespace"`
+	// FirstList is before any other of this stage; the former stages have listed their own.
+	FirstList     List `json:"firstList"`
+	List          List `json:"list"`
+	ListNamespace List `json:"listNamespace"`
 	// ResidentBytes and HeapBytes are by process.
 	ResidentBytes map[string]int64 `json:"residentBytes"`
 	HeapBytes     map[string]int64 `json:"heapBytes"`
@@ -99,6 +101,8 @@ func rows() []row {
 		{"create, CPU ms", number(func(s *Stage) float64 { return s.CreateCPUMillis })},
 		{"change to event, median ms", number(func(s *Stage) float64 { return s.EventMillis })},
 		{"change to event, p99 ms", number(func(s *Stage) float64 { return s.EventP99Millis })},
+		{"first list of all, ms", number(func(s *Stage) float64 { return s.FirstList.Millis })},
+		{"first list of all, CPU ms", number(func(s *Stage) float64 { return s.FirstList.CPUMillis })},
 		{"list of all, ms", number(func(s *Stage) float64 { return s.List.Millis })},
 		{"list of all, ms to the header", number(func(s *Stage) float64 { return s.List.HeaderMillis })},
 		{"list of all, CPU ms", number(func(s *Stage) float64 { return s.List.CPUMillis })},
@@ -109,6 +113,7 @@ func rows() []row {
 		{"website-apiserver, resident", bytes(func(s *Stage) int64 { return s.ResidentBytes[apiServer] })},
 		{"kube-apiserver, live heap", bytes(func(s *Stage) int64 { return s.HeapBytes["kube-apiserver"] })},
 		{"kube-apiserver, resident", bytes(func(s *Stage) int64 { return s.ResidentBytes["kube-apiserver"] })},
+		{"etcd of kube-apiserver, resident", bytes(func(s *Stage) int64 { return s.ResidentBytes["etcd"] })},
 		{"embedded etcd, database in use", bytes(func(s *Stage) int64 { return s.DatabaseInUseBytes })},
 		{"embedded etcd, database file", bytes(func(s *Stage) int64 { return s.DatabaseBytes })},
 		{"restart until it lists, s", number(func(s *Stage) float64 { return s.RestartSeconds })},

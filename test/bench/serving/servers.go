@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"fmt"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,10 +90,16 @@ func awaitPage(ctx context.Context, url string) error {
 	}
 }
 
-// writeContent writes the files: a page of 8 KiB, stylesheets of 30 KiB, one of them with a
+// writeContent writes the files: a page of 8 KiB, stylesheets of 34 KiB, one of them with a
 // compressed file beside it, and 8 MiB that do not compress.
 func writeContent(dir string) error {
-	style := strings.Repeat(".card { margin: 0 auto; padding: 1rem 2rem; color: #223344 }\n", 512)
+	var rules strings.Builder
+	// The same ones in each run, and as different as those of a page are: to a sixth of it when compressed.
+	numbers := mathrand.New(mathrand.NewPCG(1, 1))
+	for i := range 512 {
+		fmt.Fprintf(&rules, ".card-%d { margin: %dpx auto; padding: %drem %drem; color: #%06x }\n", i, numbers.IntN(40), numbers.IntN(5), numbers.IntN(5), numbers.IntN(1<<24))
+	}
+	style := rules.String()
 	compressed, err := compress(style)
 	if err != nil {
 		return err

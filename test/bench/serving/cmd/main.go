@@ -29,7 +29,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	options := serving.Options{Progress: os.Stderr}
-	flag.IntVar(&options.Rounds, "rounds", 3, "The number of rounds")
+	flag.IntVar(&options.Rounds, "rounds", 5, "The number of rounds")
 	flag.DurationVar(&options.Duration, "duration", 10*time.Second, "How long each request is repeated in each round")
 	flag.IntVar(&options.Connections, "connections", 32, "The number of connections")
 	out := flag.String("out", "_artifacts/bench-serving", "The directory of the report")
