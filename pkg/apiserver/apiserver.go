@@ -154,9 +154,9 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
-	// The registrar ends first, and also when the server cannot listen.
-	registering, endRegistering := context.WithCancel(ctx)
-	defer endRegistering()
+	// What leads clients to this server ends first, and also when the server cannot listen.
+	announcing, withdraw := context.WithCancel(ctx)
+	defer withdraw()
 	if s.trust != nil {
 		background.Go(func() { s.trust.Run(running) })
 		waiting, cancel := context.WithTimeout(ctx, trustTimeout)
@@ -168,10 +168,10 @@ func (s *Server) Run(ctx context.Context) error {
 	s.store.Start(ctx)
 	background.Go(func() { s.store.Run(running, clock.RealClock{}) })
 	if s.peers != nil {
-		background.Go(func() { s.peers.Run(running) })
+		background.Go(func() { s.peers.Run(announcing) })
 	}
 	if s.registrar != nil {
-		background.Go(func() { s.registrar.Run(registering) })
+		background.Go(func() { s.registrar.Run(announcing) })
 	}
 	if s.snapshots != nil {
 		background.Go(func() { s.snapshots.Run(running, clock.RealClock{}) })

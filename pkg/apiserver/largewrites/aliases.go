@@ -18,6 +18,19 @@ func isYAML(r *http.Request) bool {
 	return name == runtime.ContentTypeYAML || name == string(types.ApplyYAMLPatchType)
 }
 
+// withShortYAML returns a request that holds no Website, such as a deletion with its options, with its body if that
+// is YAML. It refuses a long one: the decoder reads all of it, aliases as well, before it looks for options.
+func withShortYAML(r *http.Request) (*http.Request, error) {
+	if !isYAML(r) {
+		return r, nil
+	}
+	read, body, err := withBody(r, minBytes)
+	if err != nil {
+		return r, err
+	}
+	return read, checkAliases(read, body)
+}
+
 // checkAliases refuses a document that its aliases make large: what it says once, it means often, so its
 // length would say nothing of what it takes. Without aliases, a document is returned to the decoder unread.
 func checkAliases(r *http.Request, body []byte) error {

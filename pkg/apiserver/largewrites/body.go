@@ -20,14 +20,14 @@ import (
 const maxBodyBytes = 3 << 20
 
 // withBody returns a request whose body is in memory. It returns an error for the client if there
-// is none, or a longer one than API servers read.
-func withBody(r *http.Request) (*http.Request, []byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
+// is none, or one of more bytes than the limit.
+func withBody(r *http.Request, limit int) (*http.Request, []byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	if err != nil {
 		return r, nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body of the request: %v", err))
 	}
-	if len(body) > maxBodyBytes {
-		return r, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBodyBytes))
+	if len(body) > limit {
+		return r, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
 	}
 	read := r.WithContext(r.Context())
 	read.Body = io.NopCloser(bytes.NewReader(body))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,16 +61,11 @@ func NewLimiter() *Limiter {
 func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || info.APIGroup != website.GroupName || !slices.Contains([]string{"create", "update", "patch"}, info.Verb) || info.Subresource == "sync" {
-			// Requests of a sync are recorded at a limited rate, and their body is not stored.
+		if !ok || !info.IsResourceRequest || info.APIGroup != website.GroupName || !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, info.Verb) {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		release := func() {}
-		r, bytes, err := l.measure(r, info)
-		if err == nil && bytes >= minBytes {
-			r, release, err = l.admit(r, info.Namespace, bytes)
-		}
+		r, release, err := l.enter(r, info)
 		if err != nil {
 			version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 			responsewriters.ErrorNegotiated(err, serializer, version, w, r)
@@ -79,6 +75,22 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 		defer released()
 		handler.ServeHTTP(responsewriter.WrapForHTTP1Or2(&releasingWriter{w, released}), r)
 	})
+}
+
+// enter returns the request, and what to call at its end. It returns an error for the client if the request is
+// rejected.
+func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Request, func(), error) {
+	free := func() {}
+	if strings.HasPrefix(info.Verb, "delete") || info.Subresource == "sync" {
+		// Requests of a sync are recorded at a limited rate, and their body is not stored.
+		r, err := withShortYAML(r)
+		return r, free, err
+	}
+	r, bytes, err := l.measure(r, info)
+	if err != nil || bytes < minBytes {
+		return r, free, err
+	}
+	return l.admit(r, info.Namespace, bytes)
 }
 
 // measure returns how large the write is: the request, or the Website that it changes. A
@@ -91,7 +103,7 @@ func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Req
 	}
 	isPatch, isLarge := info.Verb == "patch" && isJSONPatch(r), bytes >= minBytes
 	if !isLarge && (isPatch || isYAML(r)) {
-		read, body, err := withBody(r)
+		read, body, err := withBody(r, maxBodyBytes)
 		if err == nil {
 			err = checkAliases(read, body)
 		}
@@ -118,18 +130,17 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (*http.R
 	releaseBody, err := l.bodies.acquire(ctx, namespace, bytes)
 	if err != nil {
 		rejected()
-		return r, nil, newRejection(namespace, l.patience)
+		return r, nil, newRejection("in namespace "+namespace, l.patience)
 	}
-	read, body, err := withBody(r)
+	read, body, err := withBody(r, maxBodyBytes)
 	if err != nil {
 		releaseBody()
 		return r, nil, err
 	}
-	retryAfter := l.enter(r.Context(), namespace, bytes)
-	if retryAfter > 0 {
+	if err := l.take(r.Context(), namespace, bytes); err != nil {
 		releaseBody()
 		rejected()
-		return r, nil, newRejection(namespace, retryAfter)
+		return r, nil, err
 	}
 	// A document takes a hundred times its size while it is read, so that has its turn as well.
 	release := func() { l.inFlight.Release(bytes); releaseBody() }
@@ -141,23 +152,25 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (*http.R
 	return read, release, nil
 }
 
-// enter has a write processed, or returns when it may be tried again.
-func (l *Limiter) enter(ctx context.Context, namespace string, bytes int64) (retryAfter time.Duration) {
+// take has a write processed, or returns an error for the client that says when it may be tried again.
+func (l *Limiter) take(ctx context.Context, namespace string, bytes int64) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
 	if err := l.inFlight.Acquire(ctx, bytes); err != nil {
-		return l.patience
+		return newRejection("at once, of all namespaces", l.patience)
 	}
-	if retryAfter = l.budget.take(namespace, bytes); retryAfter > 0 {
+	if retryAfter := l.budget.take(namespace, bytes); retryAfter > 0 {
 		l.inFlight.Release(bytes)
 		<-ctx.Done()
+		return newRejection("in namespace "+namespace, retryAfter)
 	}
-	return retryAfter
+	return nil
 }
 
-func newRejection(namespace string, retryAfter time.Duration) error {
+// newRejection says where there are too many writes.
+func newRejection(where string, retryAfter time.Duration) error {
 	seconds := min(max(int(retryAfter.Seconds()+1), minRetryAfter), maxRetryAfter)
-	return apierrors.NewTooManyRequests(fmt.Sprintf("too many writes of Websites above %d KiB in namespace %s: retry in %d seconds", minBytes>>10, namespace, seconds), seconds)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("too many writes of Websites above %d KiB %s: retry in %d seconds", minBytes>>10, where, seconds), seconds)
 }
 
 // releasingWriter releases what a write takes when its response begins: a client that does not read it would keep

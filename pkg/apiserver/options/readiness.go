@@ -1,13 +1,17 @@
 package options
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
@@ -56,10 +60,20 @@ func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig,
 	replicas := peers.New(peers.Config{
 		Leases:      client.CoordinationV1().Leases(o.StoreRecordNamespace),
 		Unavailable: func() error { return unavailable(guard) },
+		Ready:       func(ctx context.Context) error { return ready(ctx, config.LoopbackClientConfig) },
 		Clock:       clock.RealClock{},
 	})
 	config.AddReadyzChecks(replicas.Check())
 	return replicas, nil
+}
+
+// ready asks a server whether it is ready.
+func ready(ctx context.Context, loopback *rest.Config) error {
+	client, err := discovery.NewDiscoveryClientForConfig(loopback)
+	if err != nil {
+		return fmt.Errorf("making a client of this server: %w", err)
+	}
+	return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
 // unavailable returns why requests for Websites fail; nil if they do not.

@@ -1,7 +1,7 @@
 // Package peers lets a replica of website-apiserver know whether another one reaches the
 // store.
 //
-// Each replica renews a Lease in the host cluster while its store can be served. A
+// Each replica renews a Lease in the host cluster while it is ready and its store can be served. A
 // replica that has lost its store leaves the endpoints of the Service while it sees such
 // a Lease being renewed. In doubt it stays: without endpoints, discovery fails for the
 // whole cluster.
@@ -51,6 +51,8 @@ type Config struct {
 	Leases coordinationclient.LeaseInterface
 	// Unavailable returns why this replica cannot serve its store; nil if it can.
 	Unavailable func() error
+	// Ready returns why this replica is not ready; nil if it is.
+	Ready func(ctx context.Context) error
 	// Clock is a real one, except in tests.
 	Clock clock.Clock
 }
@@ -76,20 +78,14 @@ func New(config Config) *Peers {
 	return &Peers{config: config, name: "website-apiserver-" + string(uuid.NewUUID())}
 }
 
-// Run renews the Lease while the store can be served, and looks at the others' while it
-// cannot, until ctx ends. Then it deletes the Lease.
+// Run renews the Lease while the replica is ready and its store can be served, and looks at the others' while
+// the store cannot, until ctx ends. Then it deletes the Lease.
 func (p *Peers) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	p.removeAbandoned(ctx)
 	reported := ""
 	for {
-		var err error
-		if p.config.Unavailable() == nil {
-			p.forget()
-			err = p.renew(ctx)
-		} else {
-			err = p.look(ctx)
-		}
+		err := p.round(ctx)
 		switch {
 		case err == nil:
 			reported = ""
@@ -104,6 +100,20 @@ func (p *Peers) Run(ctx context.Context) {
 		case <-p.config.Clock.After(renewInterval):
 		}
 	}
+}
+
+// round renews this replica's Lease, or looks at those of the others.
+func (p *Peers) round(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if p.config.Unavailable() != nil {
+		return p.look(ctx)
+	}
+	p.forget()
+	if p.config.Ready(ctx) != nil {
+		return nil // The others must not leave for a replica that has no endpoint. /readyz says why.
+	}
+	return p.renew(ctx)
 }
 
 // Check keeps a server from being ready that has lost its store, while another replica
@@ -131,8 +141,6 @@ func (p *Peers) forget() {
 
 // renew writes this replica's Lease.
 func (p *Peers) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	now := metav1.NewMicroTime(p.config.Clock.Now())
 	if p.lease != nil {
 		p.lease.Spec.RenewTime = &now
@@ -189,8 +197,6 @@ func (p *Peers) find(ctx context.Context) error {
 
 // look notes which of the others' Leases have been renewed since it last looked.
 func (p *Peers) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	leases, err := p.config.Leases.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("listing the leases of other replicas: %w", err)
@@ -207,6 +213,9 @@ func (p *Peers) look(ctx context.Context) error {
 		if !first && p.seen[lease.Name] != lease.ResourceVersion {
 			p.renewed, p.renewedBy = p.config.Clock.Now(), lease.Name
 		}
+	}
+	if _, listed := seen[p.renewedBy]; !listed {
+		p.renewedBy = "" // It has ended.
 	}
 	p.seen = seen
 	return nil

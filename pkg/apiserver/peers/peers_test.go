@@ -9,6 +9,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -31,8 +32,13 @@ func newHost() *host {
 			return true, nil, errors.New("the host is unreachable")
 		}
 		if write, ok := action.(interface{ GetObject() runtime.Object }); ok {
+			lease := write.GetObject().(*coordinationv1.Lease)
+			resource := action.GetResource()
+			if stored, err := h.client.Tracker().Get(resource, action.GetNamespace(), lease.Name); action.GetVerb() == "update" && err == nil && stored.(*coordinationv1.Lease).ResourceVersion != lease.ResourceVersion {
+				return true, nil, apierrors.NewConflict(resource.GroupResource(), lease.Name, errors.New("it was changed"))
+			}
 			h.version++
-			write.GetObject().(*coordinationv1.Lease).ResourceVersion = strconv.Itoa(h.version)
+			lease.ResourceVersion = strconv.Itoa(h.version)
 		}
 		return false, nil, nil
 	})
@@ -42,7 +48,7 @@ func newHost() *host {
 // replica is driven without Run: step is one round of it.
 type replica struct {
 	*Peers
-	lost atomic.Bool
+	lost, unready atomic.Bool
 }
 
 func newReplica(h *host, clock *clocktesting.FakeClock) *replica {
@@ -55,19 +61,18 @@ func newReplica(h *host, clock *clocktesting.FakeClock) *replica {
 			}
 			return nil
 		},
+		Ready: func(context.Context) error {
+			if r.unready.Load() {
+				return errors.New("an informer has not synced")
+			}
+			return nil
+		},
 		Clock: clock,
 	})
 	return r
 }
 
-func (r *replica) step(ctx context.Context) {
-	if r.lost.Load() {
-		_ = r.look(ctx)
-		return
-	}
-	r.forget()
-	_ = r.renew(ctx)
-}
+func (r *replica) step(ctx context.Context) { _ = r.round(ctx) }
 
 func (r *replica) ready() bool { return r.Check().Check(nil) == nil }
 
@@ -75,9 +80,10 @@ func (r *replica) ready() bool { return r.Check().Check(nil) == nil }
 func TestReadinessOfReplicas(t *testing.T) {
 	type rounds struct {
 		lostA, lostB, broken bool
-		// deadB is a replica that does nothing any more.
-		deadB bool
-		n     int
+		// deadB is a replica that does nothing any more, unreadyB one that is not ready, and endedB one that
+		// has ended.
+		deadB, unreadyB, endedB bool
+		n                       int
 	}
 	tests := map[string]struct {
 		history      []rounds
@@ -91,6 +97,9 @@ func TestReadinessOfReplicas(t *testing.T) {
 		"it is back":                         {history: []rounds{{n: 3}, {lostA: true, n: 3}, {n: 1}}, wantA: true, wantB: true},
 		"the other is gone, with its lease":  {history: []rounds{{n: 3}, {lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
 		"the other ends later":               {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, deadB: true, n: 5}}, wantA: true, wantB: true},
+		"the other was never ready":          {history: []rounds{{unreadyB: true, n: 3}, {lostA: true, unreadyB: true, n: 5}}, wantA: true, wantB: true},
+		"the other is no longer ready":       {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, unreadyB: true, n: 5}}, wantA: true, wantB: true},
+		"the other has just ended":           {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, endedB: true, n: 1}}, wantA: true, wantB: true},
 		"the host is unreachable":            {history: []rounds{{n: 3}, {lostA: true, broken: true, n: 3}}, wantA: true, wantB: true},
 		"the host becomes unreachable later": {history: []rounds{{n: 3}, {lostA: true, n: 3}, {lostA: true, broken: true, n: 5}}, wantA: true, wantB: true},
 	}
@@ -102,10 +111,14 @@ func TestReadinessOfReplicas(t *testing.T) {
 			for _, during := range test.history {
 				a.lost.Store(during.lostA)
 				b.lost.Store(during.lostB)
+				b.unready.Store(during.unreadyB)
+				if during.endedB {
+					b.remove(t.Context())
+				}
 				h.broken = during.broken
 				for range during.n {
 					a.step(t.Context())
-					if !during.deadB {
+					if !during.deadB && !during.endedB {
 						b.step(t.Context())
 					}
 					clock.Step(renewInterval)
