@@ -33,9 +33,11 @@ func newEtcdCertificatesCommand() *cobra.Command {
 		Use:   "etcd-certificates",
 		Short: "Keep the certificates of the etcd cluster of artifacts/ha",
 		Long: `etcd-certificates generates a CA, the certificate of the members of an etcd cluster and that
-of website-apiserver, in the Secrets NAME-ca, NAME-server and NAME-client. It replaces the two
-certificates after two thirds of their lifetime, until it is stopped. etcd and
-website-apiserver read them again for each connection. The CA lives for ten years.`,
+of website-apiserver, in the Secrets NAME-ca, NAME-server and NAME-client. It replaces all three
+after two thirds of their lifetime, until it is stopped. etcd and website-apiserver read the two
+certificates again for each connection. For a new CA, which the annotation
+` + etcdcert.AnnotationRotate + ` of NAME-ca requests as well, it restarts the pods of the
+StatefulSet and of the Deployment, as these read what they trust at their start only.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
@@ -47,7 +49,7 @@ website-apiserver read them again for each connection. The CA lives for ten year
 			if certificates.Lifetime < minimumLifetime {
 				return fmt.Errorf("--lifetime must be at least %s", minimumLifetime)
 			}
-			if certificates.CALifetime < 3*certificates.Lifetime {
+			if certificates.CALifetime/3 < certificates.Lifetime {
 				return errors.New("--ca-lifetime must be at least three times --lifetime, as the CA must outlive the certificates that it signs")
 			}
 			rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -17,7 +17,7 @@ import (
 
 const (
 	// AnnotationRotate on the Secret of the CA requests a new CA. It is removed when its
-	// rotation begins.
+	// rotation begins, which is after one that is under way: that one's CA may be why another is wanted.
 	AnnotationRotate = "website-system.kubesites.io/rotate"
 	// annotationChanged is when the CA or the bundle has changed last.
 	annotationChanged = "website-system.kubesites.io/changed"
@@ -134,7 +134,7 @@ func (c Config) authority(ctx context.Context) (a *authority, secret *corev1.Sec
 // The order is: the next CA joins the bundle; once everyone trusts it, it signs all
 // certificates; once everyone uses these, the former CA leaves the bundle.
 func (c Config) rotate(ctx context.Context, a *authority, secret *corev1.Secret, settled bool) (*authority, error) {
-	now, next := c.Clock.Now(), *a
+	now, next, updated := c.Clock.Now(), *a, secret.DeepCopy()
 	_, requested := secret.Annotations[AnnotationRotate]
 	var did string
 	switch {
@@ -144,6 +144,7 @@ func (c Config) rotate(ctx context.Context, a *authority, secret *corev1.Secret,
 			return nil, err
 		}
 		next.next, did = joining, "The next CA of etcd joins the bundle"
+		delete(updated.Annotations, AnnotationRotate)
 	case a.next != nil && settled:
 		next.signer, next.next, next.former = a.next, nil, a.signer.cert
 		did = "The next CA of etcd signs all certificates"
@@ -153,15 +154,21 @@ func (c Config) rotate(ctx context.Context, a *authority, secret *corev1.Secret,
 		return a, nil
 	}
 	next.changed = now
-	updated := secret.DeepCopy()
 	updated.Data = next.data()
-	delete(updated.Annotations, AnnotationRotate)
-	metav1.SetMetaDataAnnotation(&updated.ObjectMeta, annotationChanged, now.UTC().Format(time.RFC3339))
-	if _, err := c.Client.CoreV1().Secrets(c.Namespace).Update(ctx, updated, metav1.UpdateOptions{}); err != nil {
-		return nil, fmt.Errorf("updating secret %s: %w", secret.Name, err)
+	if err := c.updateChanged(ctx, updated); err != nil {
+		return nil, err
 	}
 	klog.FromContext(ctx).Info(did, "secret", klog.KObj(updated), "signer", next.signer.cert.Subject.CommonName)
 	return &next, nil
+}
+
+// updateChanged updates the Secret of the CA: members and clients are given something else now.
+func (c Config) updateChanged(ctx context.Context, secret *corev1.Secret) error {
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, annotationChanged, c.Clock.Now().UTC().Format(time.RFC3339))
+	if _, err := c.Client.CoreV1().Secrets(c.Namespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("updating secret %s: %w", secret.Name, err)
+	}
+	return nil
 }
 
 // current reports whether a Secret has what members or clients are to be given.

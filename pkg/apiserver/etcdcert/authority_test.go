@@ -3,12 +3,17 @@ package etcdcert
 import (
 	"bytes"
 	"crypto/x509"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -208,5 +213,62 @@ func TestCARotationWaitsForPods(t *testing.T) {
 	r.roll(t, r.Name)
 	if r.roll(t, r.Servers) {
 		t.Error("the servers are restarted before etcd is ready")
+	}
+}
+
+// A request during a rotation is for another one, which begins when that one has ended.
+func TestCARotationDuringAnother(t *testing.T) {
+	r := newRotated(t)
+	r.request(t)
+	r.ensure(t)
+	next := r.entry(t, "ca", "next.crt")
+	r.request(t)
+	for step := 0; r.ensure(t); step++ {
+		if step > 100 {
+			t.Fatal("the rotations do not end")
+		}
+		r.requireTrusted(t)
+		r.roll(t, r.Name)
+		r.roll(t, r.Servers)
+		r.now.SetTime(r.now.Now().Add(r.PropagationDelay / 2))
+	}
+	if bytes.Equal(r.entry(t, "ca", "tls.crt"), next) {
+		t.Error("the CA of the first rotation signs, want that of the second")
+	}
+}
+
+// A step that is interrupted between the Secret of the CA and the others gives these the same time to
+// reach the pods.
+func TestCARotationInterrupted(t *testing.T) {
+	r := newRotated(t)
+	interrupted := false
+	r.Client.(*fake.Clientset).PrependReactor("update", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.UpdateAction).GetObject().(*corev1.Secret).Name
+		return interrupted && name != r.Name+"-ca", nil, errors.New("the API server is not reachable")
+	})
+	r.request(t)
+	for step := 0; ; step++ {
+		if step > 100 {
+			t.Fatal("the rotation does not end")
+		}
+		// Each step is interrupted, and takes place when the pods could have what it writes.
+		interrupted = true
+		rotating, err := r.Config.ensure(t.Context())
+		if err != nil {
+			r.now.SetTime(r.now.Now().Add(2 * r.PropagationDelay))
+		}
+		interrupted = false
+		r.requireTrusted(t)
+		if !rotating {
+			break
+		}
+		r.ensure(t)
+		r.requireTrusted(t)
+		r.roll(t, r.Name)
+		r.roll(t, r.Servers)
+		r.now.SetTime(r.now.Now().Add(r.PropagationDelay / 2))
+	}
+	if got := r.entry(t, "server", caCert); !bytes.Equal(got, r.entry(t, "ca", "tls.crt")) {
+		t.Errorf("the bundle is %s", got)
 	}
 }

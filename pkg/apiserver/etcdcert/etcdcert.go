@@ -84,8 +84,13 @@ func (c Config) ensure(ctx context.Context) (rotating bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := c.ensureLeaves(ctx, a); err != nil || secret == nil {
+	wrote, err := c.ensureLeaves(ctx, a)
+	if err != nil || secret == nil {
 		return a.rotating(), err
+	}
+	if wrote && !a.changed.IsZero() {
+		// The last step has been interrupted, so what it gives to members and clients is on its way only now.
+		return true, c.updateChanged(ctx, secret)
 	}
 	// With the certificates of this step in the Secrets.
 	settled, err := c.settle(ctx, a)
@@ -99,19 +104,22 @@ func (c Config) ensure(ctx context.Context) (rotating bool, err error) {
 	if next == a {
 		return a.rotating() || !settled, nil
 	}
-	return true, c.ensureLeaves(ctx, next)
+	_, err = c.ensureLeaves(ctx, next)
+	return true, err
 }
 
-func (c Config) ensureLeaves(ctx context.Context, a *authority) error {
+// ensureLeaves creates or replaces what is due, and reports whether that was anything.
+func (c Config) ensureLeaves(ctx context.Context, a *authority) (wrote bool, err error) {
 	expirations.WithLabelValues(c.Name + "-ca").Set(float64(a.signer.cert.NotAfter.Unix()))
 	var failed []error
 	for name, leaf := range map[string]leaf{
 		c.Name + "-server": {subject: c.Name, names: c.names(), server: true},
 		c.Name + "-client": {subject: clientName},
 	} {
-		failed = append(failed, c.ensureLeaf(ctx, name, leaf, a))
+		written, err := c.ensureLeaf(ctx, name, leaf, a)
+		wrote, failed = wrote || written, append(failed, err)
 	}
-	return errors.Join(failed...)
+	return wrote, errors.Join(failed...)
 }
 
 // names are those by which clients and other members connect to the members.
@@ -125,13 +133,14 @@ func (c Config) names() []string {
 	return names
 }
 
-// ensureLeaf creates a certificate, or replaces it if it is due, and keeps the bundle beside it.
-func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, a *authority) error {
+// ensureLeaf creates a certificate, or replaces it if it is due, and keeps the bundle beside it. It reports
+// whether it has written anything.
+func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, a *authority) (wrote bool, err error) {
 	secrets := c.Client.CoreV1().Secrets(c.Namespace)
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
-		return fmt.Errorf("getting secret %s: %w", name, err)
+		return false, fmt.Errorf("getting secret %s: %w", name, err)
 	}
 	var current *pair
 	if !missing {
@@ -142,24 +151,24 @@ func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, a *autho
 	}
 	if current != nil && a.current(secret) {
 		expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
-		return nil
+		return false, nil
 	}
 	if current == nil {
 		if current, err = a.signer.issue(leaf, c.Clock.Now(), c.Lifetime); err != nil {
-			return fmt.Errorf("generating the certificate of secret %s: %w", name, err)
+			return false, fmt.Errorf("generating the certificate of secret %s: %w", name, err)
 		}
 	}
 	if missing {
-		return c.create(ctx, name, current.cert, current.data(a.bundle()))
+		return true, c.create(ctx, name, current.cert, current.data(a.bundle()))
 	}
 	// The resource version keeps two that replace it at once from mixing their keys.
 	secret.Data = current.data(a.bundle())
 	if _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("updating secret %s: %w", name, err)
+		return false, fmt.Errorf("updating secret %s: %w", name, err)
 	}
 	expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
 	klog.FromContext(ctx).Info("Wrote a certificate of etcd", "secret", klog.KRef(c.Namespace, name), "issuer", current.cert.Issuer.CommonName, "expires", current.cert.NotAfter)
-	return nil
+	return true, nil
 }
 
 func (c Config) create(ctx context.Context, name string, generated *x509.Certificate, data map[string][]byte) error {

@@ -110,6 +110,8 @@ func (r *Registrar) sync(ctx context.Context) error {
 			return fmt.Errorf("service %s does not lead to a ready server yet: %w", r.config.Service, err)
 		}
 		r.answered = true
+		// That may have taken long, and the Service may say something else by now: see uninstallInterval.
+		return r.sync(ctx)
 	}
 	return r.apply(ctx, bundle)
 }

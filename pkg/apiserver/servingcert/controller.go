@@ -3,6 +3,7 @@ package servingcert
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,8 @@ type Controller struct {
 	config   Config
 	rotation rotation
 	current  atomic.Pointer[content]
+	// untrusted is the last reported reason why a due certificate is not replaced.
+	untrusted string
 
 	mu        sync.Mutex
 	listeners []dynamiccertificates.Listener
@@ -197,10 +200,11 @@ func (c *Controller) sync(ctx context.Context, secret *corev1.Secret) (time.Dura
 	}
 	if next == nil {
 		if !trusted && (!k.signs() || renewalDue(k.leaf, now)) {
-			klog.FromContext(ctx).V(2).Info("The serving certificate is not replaced before clients trust its CA", "reason", trustErr)
+			c.reportUntrusted(ctx, trustErr, k.leaf, now)
 		}
 		return c.rotation.wait(k, now), nil
 	}
+	c.untrusted = ""
 	written, err := c.write(ctx, secret, next)
 	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w", c.Name(), err)
@@ -242,5 +246,19 @@ func (c *Controller) adopt(secret *corev1.Secret) {
 	defer c.mu.Unlock()
 	for _, listener := range c.listeners {
 		listener.Enqueue()
+	}
+}
+
+// reportUntrusted says why the certificate is not replaced, once for each reason if it is due: it expires, and the
+// API with it, unless clients come to trust the CA.
+func (c *Controller) reportUntrusted(ctx context.Context, reason error, leaf *x509.Certificate, now time.Time) {
+	logger := klog.FromContext(ctx)
+	if !renewalDue(leaf, now) {
+		logger.V(2).Info("The serving certificate is not replaced before clients trust its CA", "reason", reason)
+		return
+	}
+	if text := fmt.Sprint(reason); text != c.untrusted {
+		logger.Error(reason, "The serving certificate is due and cannot be replaced before clients trust its CA", "secret", klog.KRef(c.config.Namespace, c.config.Name), "expires", leaf.NotAfter)
+		c.untrusted = text
 	}
 }

@@ -95,7 +95,7 @@ func TestContentDecidesTrust(t *testing.T) {
 		"no headers":             {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca}, unknown: "has no requestheader-username-headers"},
 		"no certificate":         {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: "x", usernameHeadersKey: `["X-Remote-User"]`}, unknown: "reading requestheader-client-ca-file", clients: true},
 		"names that are no list": {config: both, data: map[string]string{clientCAKey: ca, proxyCAKey: ca, usernameHeadersKey: `["X-Remote-User"]`, allowedNamesKey: "front-proxy"}, unknown: "reading requestheader-allowed-names"},
-		"no content":             {config: both, unknown: "has no"},
+		"no content":             {config: both, unknown: "has no requestheader-client-ca-file"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
