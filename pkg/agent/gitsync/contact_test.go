@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,6 +122,10 @@ func TestSyncNowWhileStarting(t *testing.T) {
 // start starts a process in place of git-sync, which ends with the test.
 func (s *Supervisor) start(t *testing.T) {
 	t.Helper()
+	// Under nohup the process would ignore this signal. One that is handled here has its default there.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	s.command, s.started = exec.CommandContext(t.Context(), "sleep", "600"), time.Now()
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
