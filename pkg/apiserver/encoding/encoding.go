@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// negotiated encodes Websites as JSON, and lists of them as protobuf, in this package, and all else
-// as the serializer underneath.
+// negotiated encodes Websites as JSON, large ones also for YAML, and lists of them as protobuf, in this
+// package, and all else as the serializer underneath.
 type negotiated struct {
 	runtime.NegotiatedSerializer
 	infos    []runtime.SerializerInfo
@@ -24,6 +24,7 @@ type negotiated struct {
 // not indented, and for lists of them as protobuf.
 func NewNegotiatedSerializer(codecs runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
 	n := &negotiated{NegotiatedSerializer: codecs, cache: newCache(maxCached)}
+	asJSON, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	for _, info := range codecs.SupportedMediaTypes() {
 		switch info.MediaType {
 		case runtime.ContentTypeJSON:
@@ -31,6 +32,8 @@ func NewNegotiatedSerializer(codecs runtime.NegotiatedSerializer) runtime.Negoti
 			stream := *info.StreamSerializer
 			stream.Serializer = jsonSerializer{stream.Serializer}
 			info.StreamSerializer = &stream
+		case runtime.ContentTypeYAML:
+			info.Serializer = yamlSerializer{info.Serializer, jsonSerializer{asJSON.Serializer}}
 		case runtime.ContentTypeProtobuf:
 			n.protobuf = info.Serializer
 		}

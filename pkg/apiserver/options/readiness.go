@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/apiserver/encoding"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
@@ -39,7 +40,7 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 // inside of all that a write passes.
 func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *largewrites.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(handler), c.Serializer), c.Serializer), c)
+		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(handler)), c.Serializer), c.Serializer), c)
 		if trusted == nil {
 			return handler
 		}
