@@ -2,7 +2,6 @@ package options
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
@@ -60,7 +59,12 @@ func (o CompletedOptions) applyDelegation(trusted *trust.Cluster) error {
 // that has no limit.
 func (o CompletedOptions) newAuthorizer() (authorizer.Authorizer, error) {
 	options := o.Recommended.Authorization
-	client, err := unlimitedClient(options.RemoteKubeConfigFile, options.ClientTimeout)
+	host, err := clientConfig(options.RemoteKubeConfigFile)
+	if err != nil {
+		return nil, fmt.Errorf("--authorization-kubeconfig: %w", err)
+	}
+	host.Timeout = options.ClientTimeout
+	client, err := kubernetes.NewForConfig(host)
 	if err != nil {
 		return nil, fmt.Errorf("--authorization-kubeconfig: %w", err)
 	}
@@ -97,13 +101,23 @@ func trustProxy(config *genericapiserver.RecommendedConfig, trusted *trust.Clust
 	return nil
 }
 
-// replaceAuthenticator does the same for TokenReviews, and verifies the front proxy's
+// TokenReviews per second, and at once. Clients of the API come through kube-apiserver and need none, but anyone
+// on the network of the pods can cause one with each request, and all would wait before the reviews of
+// authorization, which have no limit, in the queues of kube-apiserver.
+const tokenReviewQPS, tokenReviewBurst = 50, 100
+
+// replaceAuthenticator limits TokenReviews, and verifies the front proxy's
 // certificate less often. Client certificates and request headers are those that the
 // recommended options have set up.
 func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.AuthenticationInfo) error {
 	options := o.Recommended.Authentication
+	host, err := clientConfig(options.RemoteKubeConfigFile)
+	if err != nil {
+		return fmt.Errorf("--authentication-kubeconfig: %w", err)
+	}
 	// The timeout is that of the authenticator.
-	client, err := unlimitedClient(options.RemoteKubeConfigFile, 0)
+	host.QPS, host.Burst = tokenReviewQPS, tokenReviewBurst
+	client, err := kubernetes.NewForConfig(host)
 	if err != nil {
 		return fmt.Errorf("--authentication-kubeconfig: %w", err)
 	}
@@ -124,13 +138,4 @@ func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.Authentica
 	// Last, and not after an error: invalid credentials do not make an anonymous user.
 	info.Authenticator = authenticationunion.NewFailOnError(delegated, anonymous.NewAuthenticator(nil))
 	return nil
-}
-
-func unlimitedClient(kubeconfig string, timeout time.Duration) (kubernetes.Interface, error) {
-	config, err := clientConfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.Timeout = timeout
-	return kubernetes.NewForConfig(config)
 }
