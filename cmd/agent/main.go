@@ -125,6 +125,9 @@ func run(args []string) error {
 	if err := gitsync.Adopt(); err != nil {
 		return err
 	}
+	if o.supervisor.MemoryLimit, err = gitsync.MemoryLimit("/sys/fs/cgroup/memory.max"); err != nil {
+		return err
+	}
 	o.supervisor.Clock = clock.RealClock{}
 	o.supervisor.Spread(rand.Float64())
 	config := agent.Config{

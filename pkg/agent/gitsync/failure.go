@@ -40,7 +40,7 @@ const (
 	ReasonTimedOut Reason = "TimedOut"
 	// ReasonUnreachable is a server that cannot be reached.
 	ReasonUnreachable Reason = "RepositoryUnreachable"
-	// ReasonMemory is a process that was killed, mostly for its use of memory.
+	// ReasonMemory is a process that has no more memory, or was killed, mostly for its use of it.
 	ReasonMemory Reason = "Killed"
 	// ReasonPathNotFound is a commit without the published path, which the agent finds.
 	ReasonPathNotFound Reason = "PathNotFound"
@@ -56,6 +56,7 @@ var phrases = []struct {
 	text   []string
 }{
 	{ReasonStorageFull, []string{"no space left on device", "disk quota exceeded"}},
+	{ReasonMemory, []string{"out of memory", "cannot allocate memory"}},
 	{ReasonObjectFormat, []string{"mismatched algorithms", "mismatched object format", "unsupported object format", "unknown object format"}},
 	{ReasonHostKey, []string{"host key verification failed", "remote host identification has changed"}},
 	{ReasonSubmodule, []string{"no url found for submodule", "no submodule mapping found", "unable to checkout", "submodule path", "fetched in submodule", "failed to clone '"}},

@@ -34,6 +34,8 @@ func TestClassify(t *testing.T) {
 		"over its time":                    {how: "context deadline exceeded", want: ReasonTimedOut},
 		"over its time, within a transfer": {how: "context deadline exceeded", stderr: "POST git-upload-pack (305 bytes)\nPOST git-upload-pack (179 bytes)\nfatal: early EOF", want: ReasonTimedOut},
 		"killed":                           {how: "signal: killed", want: ReasonMemory},
+		"out of memory":                    {stderr: "fatal: Out of memory, malloc failed (tried to allocate 314572801 bytes)", want: ReasonMemory},
+		"no memory for a process":          {stderr: "error: cannot fork() for index-pack: Cannot allocate memory", want: ReasonMemory},
 		"disk":                             {stderr: "error: unable to write file index.html\nfatal: write error: No space left on device", want: ReasonStorageFull},
 		"object format":                    {stderr: "fatal: mismatched algorithms: client sha1; server sha256", want: ReasonObjectFormat},
 		"commit refused":                   {stderr: "error: Server does not allow request for unadvertised object 0123", want: ReasonCommitRefused},

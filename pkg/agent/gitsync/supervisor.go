@@ -40,6 +40,9 @@ type Supervisor struct {
 	UsernameFile string
 	// Period and Timeout are those of a sync.
 	Period, Timeout time.Duration
+	// MemoryLimit is how much memory each process may have, in bytes; 0: what the container may. See
+	// the function of that name.
+	MemoryLimit uint64
 	// Clock is the clock of all intervals.
 	Clock clock.WithTicker
 
@@ -150,6 +153,8 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 		s.mu.Unlock()
 		return fmt.Errorf("starting git-sync: %w", err)
 	}
+	// It has not started any git yet.
+	unlimited := limitMemory(command.Process.Pid, s.MemoryLimit)
 	if s.begun.IsZero() {
 		s.begun = s.Clock.Now()
 	} else {
@@ -159,6 +164,9 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	s.command, s.started, s.syncs, s.lastSign, s.pausedUntil = command, now, false, now, time.Time{}
 	s.seen, s.terminated = map[string]time.Time{}, map[string]time.Time{}
 	s.mu.Unlock()
+	if unlimited != nil {
+		klog.FromContext(ctx).Error(unlimited, "Failed to limit the memory of git-sync, which may end this container")
+	}
 
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()

@@ -29,6 +29,7 @@ var failures = map[gitsync.Reason]workload.Failure{
 	gitsync.ReasonNotFound:       workload.FailureNotFound,
 	gitsync.ReasonTimedOut:       workload.FailureTimedOut,
 	gitsync.ReasonUnreachable:    workload.FailureUnreachable,
+	gitsync.ReasonMemory:         workload.FailureMemory,
 }
 
 // accesses are those of the problems of the agent. Others are unknown.

@@ -418,7 +418,7 @@ func TestLastTransitionTime(t *testing.T) {
 func TestFailureMessagesRepeatNothing(t *testing.T) {
 	for _, failure := range []workload.Failure{workload.FailureUnknown, workload.FailureUnreachable, workload.FailureNotFound,
 		workload.FailureAuthentication, workload.FailureRefNotFound, workload.FailureCommitRefused, workload.FailureHostKey,
-		workload.FailureObjectFormat, workload.FailureSubmodule, workload.FailureTimedOut, workload.FailureStorage} {
+		workload.FailureObjectFormat, workload.FailureSubmodule, workload.FailureTimedOut, workload.FailureStorage, workload.FailureMemory} {
 		got := fetchFailure(newWebsite(), workload.Observation{Failure: failure})
 		if got == nil || strings.Contains(got.message, "github.com") {
 			t.Errorf("%s: %+v", failure, got)

@@ -192,6 +192,8 @@ func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.repository does not finish a fetch in time; check the host, or raise spec.sync.timeoutSeconds"}
 	case workload.FailureStorage:
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full"}
+	case workload.FailureMemory:
+		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: "git needs more memory for the repository than the container of git-sync has: raise the limit of memory in spec.resources.sync"}
 	default:
 		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: fmt.Sprintf("fetching the repository fails; see \"kubectl logs --selector controller=%s --container git-sync\"", website.Name)}
 	}

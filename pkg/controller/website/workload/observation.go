@@ -80,4 +80,6 @@ const (
 	FailureTimedOut Failure = "TimedOut"
 	// FailureStorage means that the volume of the pod is full.
 	FailureStorage Failure = "Storage"
+	// FailureMemory means that git has no more memory, or was killed for its use of it.
+	FailureMemory Failure = "Memory"
 )

@@ -1,0 +1,37 @@
+package gitsync
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// minMemory is what git-sync needs to start: a program in Go maps its first heap as a whole.
+const minMemory = 128 << 20
+
+// MemoryLimit returns how much memory git-sync, and each git that it runs, may have, in bytes: three quarters of what
+// the container may. The file is memory.max of its cgroup; 0 means that there is no limit, or that of
+// cgroups v1.
+//
+// Where the kubelet finds cgroups v2, it has the kernel end all processes of a container that exceeds its memory, the
+// agent as well. The pod would not be ready until it is restarted, after up to five minutes, in which all
+// replicas may do the same. So it is git that fails, and says why.
+func MemoryLimit(file string) (uint64, error) {
+	content, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory limit of this container: %w", err)
+	}
+	text := strings.TrimSpace(string(content))
+	if text == "max" {
+		return 0, nil
+	}
+	limit, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory limit of this container from %s: %w", file, err)
+	}
+	return max(limit/4*3, minMemory), nil
+}
