@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -39,6 +40,12 @@ func withBody(r *http.Request, limit int) (*http.Request, []byte, error) {
 func mediaType(r *http.Request) string {
 	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// isYAML reports whether the body is YAML, as that of server-side apply.
+func isYAML(r *http.Request) bool {
+	name := mediaType(r)
+	return name == runtime.ContentTypeYAML || name == string(types.ApplyYAMLPatchType)
 }
 
 func isJSONPatch(r *http.Request) bool { return mediaType(r) == string(types.JSONPatchType) }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/costlybodies"
 )
 
 const (
@@ -81,9 +82,16 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 // rejected.
 func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Request, func(), error) {
 	free := func() {}
-	if strings.HasPrefix(info.Verb, "delete") || info.Subresource == "sync" {
+	switch {
+	case info.Subresource == "sync" && !isYAML(r):
 		// Requests of a sync are recorded at a limited rate, and their body is not stored.
-		r, err := withShortYAML(r)
+		return r, free, nil
+	case info.Subresource == "sync", strings.HasPrefix(info.Verb, "delete"):
+		// Neither needs more, and decoders read all of it before they find that out.
+		r, body, err := withBody(r, minBytes)
+		if err == nil {
+			err = costlybodies.Check(body, isYAML(r))
+		}
 		return r, free, err
 	}
 	r, bytes, err := l.measure(r, info)
@@ -95,17 +103,17 @@ func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Reque
 
 // measure returns how large the write is: the request, or the Website that it changes. A
 // request that does not say how long it is may be as large as a Website, and so may what a JSON
-// patch makes. A short one is read to find out.
+// patch makes. A short one is read to find out, and whether it is costly in another way.
 func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Request, int64, error) {
 	bytes := r.ContentLength
 	if bytes < 0 {
 		bytes = validation.MaxBytes
 	}
 	isPatch, isLarge := info.Verb == "patch" && isJSONPatch(r), bytes >= minBytes
-	if !isLarge && (isPatch || isYAML(r)) {
+	if !isLarge {
 		read, body, err := withBody(r, maxBodyBytes)
 		if err == nil {
-			err = checkAliases(read, body)
+			err = costlybodies.Check(body, isYAML(r))
 		}
 		if err != nil {
 			return r, 0, err
@@ -144,7 +152,7 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (*http.R
 	}
 	// A document takes a hundred times its size while it is read, so that has its turn as well.
 	release := func() { l.inFlight.Release(bytes); releaseBody() }
-	if err := checkAliases(read, body); err != nil {
+	if err := costlybodies.Check(body, isYAML(r)); err != nil {
 		release()
 		return r, nil, err
 	}

@@ -10,57 +10,21 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// TestAliases: a document is not larger than its length says.
-func TestAliases(t *testing.T) {
-	const apply = "application/apply-patch+yaml"
-	anchor := "a: &a " + strings.Repeat("x", 1000) + "\n"
-	bomb := anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n"
-	tests := map[string]struct {
-		contentType, body string
-		want              int
-	}{
-		"none":                     {apply, anchor, http.StatusOK},
-		"few":                      {apply, anchor + "b: [*a, *a]\n", http.StatusOK},
-		"many":                     {apply, bomb, http.StatusRequestEntityTooLarge},
-		"of aliases":               {apply, anchor + "b: &b [*a,*a,*a]\nc: [*b,*b,*b]\n", http.StatusRequestEntityTooLarge},
-		"merged":                   {apply, "a: &a {b: " + strings.Repeat("x", 5000) + "}\nc: {<<: *a}\n", http.StatusRequestEntityTooLarge},
-		"of itself":                {apply, "a: &a [*a]\n", http.StatusRequestEntityTooLarge},
-		"in a large document":      {apply, "b: [" + strings.Repeat("x,", minBytes) + "x]\n" + "c: &c y\nd: *c\n", http.StatusRequestEntityTooLarge},
-		"in a creation":            {"application/yaml; charset=utf-8", bomb, http.StatusRequestEntityTooLarge},
-		"only characters, in JSON": {apply, `{"a":"https://example.com/?a&b","c":"*"}`, http.StatusOK},
-		"only characters, broken":  {apply, "a: &\nb: *\n", http.StatusBadRequest},
-		"of another kind":          {"application/merge-patch+json", bomb, http.StatusOK},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := httptest.NewRequest(http.MethodPatch, "/", strings.NewReader(test.body))
-			r.Header.Set("Content-Type", test.contentType)
-			l := newTestLimiter()
-			got := serve(l, r, request.RequestInfo{Verb: "patch", Namespace: "empty", Name: "small"}, func(*http.Request) {})
-			if got.Code != test.want {
-				t.Errorf("code = %d %s, want %d", got.Code, got.Body, test.want)
-			}
-			requireReleased(t, l)
-		})
-	}
-}
-
-// TestOptionsAsYAML: requests without a Website hold short YAML only.
-func TestOptionsAsYAML(t *testing.T) {
+// TestShortBodies: requests without a Website have short bodies; those of git servers, which are JSON, may be longer.
+func TestShortBodies(t *testing.T) {
 	const yaml = "application/yaml"
 	options := "kind: DeleteOptions\napiVersion: v1\n"
 	bomb := "a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("*a,", 10) + "*a]\n"
 	long := options + strings.Repeat("#", minBytes)
 	tests := map[string]struct {
 		contentType, body string
-		want              int
+		want, wantSync    int
 	}{
-		"options":       {yaml, options, http.StatusOK},
-		"none":          {"", "", http.StatusOK},
-		"aliases":       {yaml, bomb, http.StatusRequestEntityTooLarge},
-		"long":          {yaml, long, http.StatusRequestEntityTooLarge},
-		"long, of JSON": {"application/json", long, http.StatusOK},
+		"options":       {yaml, options, http.StatusOK, http.StatusOK},
+		"none":          {"", "", http.StatusOK, http.StatusOK},
+		"aliases":       {yaml, bomb, http.StatusRequestEntityTooLarge, http.StatusRequestEntityTooLarge},
+		"long":          {yaml, long, http.StatusRequestEntityTooLarge, http.StatusRequestEntityTooLarge},
+		"long, of JSON": {"application/json", long, http.StatusRequestEntityTooLarge, http.StatusOK},
 	}
 	for name, test := range tests {
 		for _, info := range []request.RequestInfo{
@@ -74,11 +38,43 @@ func TestOptionsAsYAML(t *testing.T) {
 				l := newTestLimiter()
 				var passed []byte
 				got := serve(l, r, info, func(r *http.Request) { passed, _ = io.ReadAll(r.Body) })
+				want := test.want
+				if info.Subresource == "sync" {
+					want = test.wantSync
+				}
+				if got.Code != want {
+					t.Errorf("code = %d %s, want %d", got.Code, got.Body, want)
+				}
+				if want == http.StatusOK && string(passed) != test.body {
+					t.Errorf("the handler got %d bytes, want %d", len(passed), len(test.body))
+				}
+				requireReleased(t, l)
+			})
+		}
+	}
+}
+
+// TestCostlyBodies: each write is checked, whatever its size.
+func TestCostlyBodies(t *testing.T) {
+	costly := `{"spec":{"resources":{"disk":"1e2147483646"}}}`
+	padding := `,"metadata":{"annotations":{"a":"` + strings.Repeat("x", minBytes) + `"}}}`
+	tests := map[string]struct {
+		body string
+		want int
+	}{
+		"small":                    {costly, http.StatusBadRequest},
+		"large":                    {strings.TrimSuffix(costly, "}") + padding, http.StatusBadRequest},
+		"large, and not so costly": {strings.Replace(strings.TrimSuffix(costly, "}")+padding, "1e2147483646", "1e9", 1), http.StatusOK},
+	}
+	for name, test := range tests {
+		for _, verb := range []string{"create", "update", "patch"} {
+			t.Run(name+"/"+verb, func(t *testing.T) {
+				t.Parallel()
+				l := newTestLimiter()
+				r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(test.body))
+				got := serve(l, r, request.RequestInfo{Verb: verb, Namespace: "empty", Name: "small"}, func(*http.Request) {})
 				if got.Code != test.want {
 					t.Errorf("code = %d %s, want %d", got.Code, got.Body, test.want)
-				}
-				if test.want == http.StatusOK && string(passed) != test.body {
-					t.Errorf("the handler got %d bytes, want %d", len(passed), len(test.body))
 				}
 				requireReleased(t, l)
 			})

@@ -42,13 +42,13 @@ func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.Manage
 	if !slices.ContainsFunc(entries, isAlpha) {
 		return entries
 	}
-	var translated []metav1.ManagedFieldsEntry
+	translated := newManagers(nil)
 	for _, entry := range entries {
 		if isAlpha(entry) {
 			set, ok := fieldsOf(&entry)
 			if !ok {
 				// Server-side apply reports unreadable entries.
-				translated = append(translated, entry)
+				translated.entries = append(translated.entries, entry)
 				continue
 			}
 			set = renamed(set, alphaRepository, betaRepository).Difference(fieldpath.NewSet(annotation))
@@ -58,9 +58,9 @@ func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.Manage
 			entry.APIVersion = betaVersion
 			setFields(&entry, set)
 		}
-		translated = merged(translated, entry)
+		translated.merge(entry)
 	}
-	return translated
+	return translated.entries
 }
 
 // managedFieldsInV1alpha1 returns entries with those of v1beta1 translated to
@@ -121,7 +121,7 @@ func renamed(set *fieldpath.Set, from, to fieldpath.Path) *fieldpath.Set {
 // WithManagersOf returns entries with the fields selected by keep that the managers
 // of old have. The given slices are not changed.
 func WithManagersOf(entries, old []metav1.ManagedFieldsEntry, keep func(fieldpath.Path) bool) []metav1.ManagedFieldsEntry {
-	entries = slices.Clone(entries)
+	all := newManagers(slices.Clone(entries))
 	for _, entry := range old {
 		set, ok := fieldsOf(&entry)
 		if !ok {
@@ -137,29 +137,55 @@ func WithManagersOf(entries, old []metav1.ManagedFieldsEntry, keep func(fieldpat
 			continue
 		}
 		setFields(&entry, kept)
-		entries = merged(entries, entry)
+		all.merge(entry)
 	}
-	return entries
+	return all.entries
 }
 
-// merged appends entry, or adds its fields to those of the same manager.
-func merged(entries []metav1.ManagedFieldsEntry, entry metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	i := slices.IndexFunc(entries, func(known metav1.ManagedFieldsEntry) bool {
-		return known.Manager == entry.Manager && known.Operation == entry.Operation && known.APIVersion == entry.APIVersion && known.Subresource == entry.Subresource
-	})
-	if i < 0 {
-		return append(entries, entry)
+// managers are entries, found by what tells them apart: a client may send thousands.
+type managers struct {
+	entries []metav1.ManagedFieldsEntry
+	first   map[manager]int
+}
+
+// manager is what tells entries apart.
+type manager struct {
+	name, apiVersion, subresource string
+	operation                     metav1.ManagedFieldsOperationType
+}
+
+func managerOf(entry *metav1.ManagedFieldsEntry) manager {
+	return manager{entry.Manager, entry.APIVersion, entry.Subresource, entry.Operation}
+}
+
+func newManagers(entries []metav1.ManagedFieldsEntry) *managers {
+	m := &managers{entries: entries, first: map[manager]int{}}
+	for i := range entries {
+		if _, known := m.first[managerOf(&entries[i])]; !known {
+			m.first[managerOf(&entries[i])] = i
+		}
 	}
-	known, knownOK := fieldsOf(&entries[i])
+	return m
+}
+
+// merge appends entry, or adds its fields to those of the same manager.
+func (m *managers) merge(entry metav1.ManagedFieldsEntry) {
+	i, found := m.first[managerOf(&entry)]
+	if !found {
+		m.first[managerOf(&entry)] = len(m.entries)
+		m.entries = append(m.entries, entry)
+		return
+	}
+	known, knownOK := fieldsOf(&m.entries[i])
 	added, addedOK := fieldsOf(&entry)
 	if !knownOK || !addedOK {
-		return append(entries, entry)
+		m.entries = append(m.entries, entry)
+		return
 	}
-	setFields(&entries[i], known.Union(added))
-	if entries[i].Time.Before(entry.Time) {
-		entries[i].Time = entry.Time
+	setFields(&m.entries[i], known.Union(added))
+	if m.entries[i].Time.Before(entry.Time) {
+		m.entries[i].Time = entry.Time
 	}
-	return entries
 }
 
 func fieldsOf(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {

@@ -44,7 +44,7 @@ func validateQuantities(quantities corev1.ResourceList, path *field.Path) field.
 		switch key := path.Key(string(name)); {
 		case !slices.Contains(resourceNames, string(name)):
 			errs = append(errs, field.NotSupported(key, name, resourceNames))
-		case quantity.Cmp(resource.Quantity{}) < 0:
+		case quantity.Sign() < 0:
 			errs = append(errs, field.Invalid(key, quantity.String(), "must be greater than or equal to 0"))
 		}
 	}

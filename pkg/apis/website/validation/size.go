@@ -23,6 +23,9 @@ const (
 	// references together, and of scheduling and resources together. In memory, such
 	// short elements take a multiple of it.
 	maxSmallPartsBytes = 64 << 10
+	// maxAnnotations and maxOwnerReferences are numbers of them: server-side apply and admission take time with
+	// the square of it.
+	maxAnnotations, maxOwnerReferences = 1000, 128
 )
 
 // EncodedSize returns the size of a Website as protobuf of v1beta1.
@@ -34,8 +37,8 @@ func EncodedSize(w *website.Website) int {
 	return beta.Size()
 }
 
-// validateObjectSize checks the size of a Website, unless old, which is nil on
-// creation, is as large.
+// validateObjectSize checks the size of a Website, and how many of some parts it has, unless old, which is nil on
+// creation, has as much.
 func validateObjectSize(w, old *website.Website) field.ErrorList {
 	var errs field.ErrorList
 	check := func(what string, limit int, path *field.Path, size func(*website.Website) int) {
@@ -56,6 +59,13 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 	check("scheduling and resources as JSON, together,", maxSmallPartsBytes, field.NewPath("spec"), func(w *website.Website) int {
 		return jsonSize(w.Spec.Scheduling) + jsonSize(w.Spec.Resources)
 	})
+	count := func(limit int, path *field.Path, number func(*website.Website) int) {
+		if n := number(w); n > limit && (old == nil || n > number(old)) {
+			errs = append(errs, field.TooMany(path, n, limit))
+		}
+	}
+	count(maxAnnotations, field.NewPath("metadata", "annotations"), func(w *website.Website) int { return len(w.Annotations) })
+	count(maxOwnerReferences, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
 	return errs
 }
 

@@ -34,6 +34,15 @@ func TestObjectSize(t *testing.T) {
 			w.Spec.Scheduling.Tolerations = make([]corev1.Toleration, 30000)
 		}, want: "scheduling and resources as JSON, together, may not be more than 65536 bytes"},
 		"managed fields": {change: managedFields, want: "the Website, with the managed fields of all its field managers, may not be more than 1048576 bytes"},
+		"many annotations": {change: func(w *website.Website) {
+			w.Annotations = map[string]string{}
+			for i := range maxAnnotations + 1 {
+				w.Annotations[fmt.Sprint("a", i)] = ""
+			}
+		}, want: "metadata.annotations: Too many: 1001: must have at most 1000 items"},
+		"more owners than are compared": {change: func(w *website.Website) {
+			w.OwnerReferences = make([]metav1.OwnerReference, maxOwnerReferences+1)
+		}, want: "metadata.ownerReferences: Too many: 129: must have at most 128 items"},
 		"a large status": {change: func(w *website.Website) { w.Status.Urls = []string{strings.Repeat("u", MaxBytes)} }},
 	}
 	for name, test := range tests {

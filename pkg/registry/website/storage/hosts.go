@@ -19,12 +19,15 @@ import (
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
-// hostHolders warns about hosts that another Website has. It is not an error: the other
+// hostHolders warns about the first hosts that another Website has. It is not an error: the other
 // one may be about to give the host up.
 type hostHolders struct {
 	store      *genericregistry.Store
 	authorizer authorizer.UnconditionalAuthorizer
 }
+
+// maxComparedHosts is the number of new hosts of a request that are looked for: each may be found in thousands of Websites.
+const maxComparedHosts = 8
 
 // onCreate returns a validation of new Websites that warns and then runs validate, which
 // may be nil.
@@ -56,9 +59,13 @@ func (h hostHolders) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.Valid
 }
 
 func (h hostHolders) warn(ctx context.Context, w *website.Website, known []string) {
+	compared := 0
 	for i, host := range w.Spec.Hosts {
 		if slices.Contains(known, host) {
 			continue
+		}
+		if compared++; compared > maxComparedHosts {
+			return
 		}
 		if holder := h.holder(ctx, w, host); holder != nil {
 			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d]: %s has the host %q: requests for it do not reach this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))

@@ -1,0 +1,60 @@
+// Package costlybodies refuses the bodies of requests that take the server out of proportion to their size, before
+// they are decoded. Some of what decoders, admission and server-side apply do grows with the square of the
+// number of items, and a quantity of ten characters can be a number of gigabytes.
+//
+// No Website has such a body: the limits are far beyond what one may have.
+package costlybodies
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// maxItems is the number of items of a list, and of members of an object.
+	maxItems = 10_000
+	// maxOwnerReferences is the number of owner references. All are compared with each other.
+	maxOwnerReferences = 128
+	// ownerReferences is their member of the metadata.
+	ownerReferences = "ownerReferences"
+)
+
+// costlyQuantity matches the quantities of resources that take long to compute: those with an exponent of three
+// digits, and those with more digits than any amount has.
+var costlyQuantity = regexp.MustCompile(`^[+-]?[0-9.]*[eE][+-]?[0-9]{3,}$|^[+-]?[0-9.]{65}`)
+
+// Check returns an error for the client if the body is too costly. isYAML says that it is decoded as YAML, if it is
+// not JSON. What cannot be read is left to the decoder.
+func Check(body []byte, isYAML bool) error {
+	switch {
+	case bytes.HasPrefix(body, protobufMagic):
+		return checkProtobuf(body[len(protobufMagic):])
+	case isYAML && !json.Valid(body):
+		if err := checkAliases(body); err != nil {
+			return err
+		}
+		converted, err := yaml.YAMLToJSON(body)
+		if err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("decoding the body of the request as YAML: %v", err))
+		}
+		body = converted
+	}
+	return (&document{}).check(body)
+}
+
+func tooMany(what string, limit int) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s are limited to %d", what, limit))
+}
+
+func checkQuantity(text string) error {
+	if text = strings.TrimSpace(text); !costlyQuantity.MatchString(text) {
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the quantity %.80q has more digits than quantities of resources may have: write it with a suffix, such as 100Mi", text))
+}

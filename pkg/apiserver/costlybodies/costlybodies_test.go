@@ -1,0 +1,149 @@
+package costlybodies
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// repeated returns a list of n items.
+func repeated(item string, n int) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
+}
+
+// inAnnotation returns a Website of v1alpha1 with the fields that it lacks.
+func inAnnotation(fields string) string {
+	value, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // Text always is JSON.
+	}
+	return fmt.Sprintf(`{"metadata":{"annotations":{"fields":%s}}}`, value)
+}
+
+// inProtobuf returns a field of a message in messages, the last one without a type.
+func inProtobuf(value []byte, numbers ...protowire.Number) []byte {
+	for i := len(numbers) - 1; i >= 0; i-- {
+		value = protowire.AppendBytes(protowire.AppendTag(nil, numbers[i], protowire.BytesType), value)
+	}
+	return value
+}
+
+func TestCheck(t *testing.T) {
+	quantity := func(text string) string {
+		return fmt.Sprintf(`{"spec":{"resources":{"server":{"limits":{"cpu":%s}}}}}`, text)
+	}
+	anchor := "a: &a " + strings.Repeat("x", 1000) + "\n"
+	references := func(n int) []byte {
+		var metadata []byte
+		for range n {
+			metadata = append(metadata, inProtobuf(nil, ownerReferencesNumber)...)
+		}
+		return append([]byte("k8s\x00"), inProtobuf(metadata, 2, 1)...)
+	}
+	unknown := func(value string) []byte {
+		return append([]byte("k8s\x00"), inProtobuf([]byte(value), 2, 2, 8, 1, 2, 2, 1)...)
+	}
+	const none, invalid, tooLarge = 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge
+	tests := map[string]struct {
+		body   string
+		isYAML bool
+		want   int32
+	}{
+		"a quantity":                      {quantity(`"100m"`), false, none},
+		"an exponent":                     {quantity(`"1e3"`), false, none},
+		"a large exponent":                {quantity(`"1e2147483646"`), false, invalid},
+		"a small exponent":                {quantity(`"1E-2147483640"`), false, invalid},
+		"an exponent that is valid":       {quantity(`"1e+300"`), false, invalid},
+		"escaped":                         {quantity(`"\u0031e99999"`), false, invalid},
+		"between spaces":                  {quantity(`" 1e99999 "`), false, invalid},
+		"a number":                        {quantity(`1e99999`), false, invalid},
+		"many digits":                     {quantity(`"` + strings.Repeat("9", 100000) + `Ki"`), false, invalid},
+		"in another spelling":             {strings.Replace(quantity(`"1e99999"`), "resources", "Resources", 1), false, invalid},
+		"followed by what is no JSON":     {quantity(`"1e99999"`) + "x", false, invalid},
+		"of v1alpha1":                     {inAnnotation(quantity(`"1e99999"`)), false, invalid},
+		"of v1alpha1, small":              {inAnnotation(quantity(`"1e9"`)), false, none},
+		"by a JSON patch":                 {`[{"op":"replace","path":"/spec/resources/disk","value":"1e99999"}]`, false, invalid},
+		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, false, invalid},
+		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", true, invalid},
+		"as YAML, in binary":              {"spec:\n  resources:\n    disk: !!binary MWU5OTk5OQ==\n", true, invalid},
+		"as protobuf":                     {string(unknown("1e99999")), false, invalid},
+		"as protobuf, before an error":    {string(unknown("1e99999")) + "\xff", false, invalid},
+		"as protobuf, small":              {string(unknown("1e9")), false, none},
+		"text elsewhere":                  {`{"spec":{"pin":"1e99999","serving":{"headers":[{"value":"1e99999"}]}}}`, false, none},
+		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, false, none},
+		"too many owner references":       {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences+1) + `}}`, false, tooLarge},
+		"the same as protobuf":            {string(references(maxOwnerReferences + 1)), false, tooLarge},
+		"as many as may be, as protobuf":  {string(references(maxOwnerReferences)), false, none},
+		"by operations of a JSON patch":   {repeated(`{"op":"add","path":"/metadata/ownerReferences/-","value":{}}`, maxOwnerReferences+1), false, tooLarge},
+		"many items":                      {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`, false, tooLarge},
+		"many members":                    {`{"metadata":{"annotations":{` + members(maxItems+1) + `}}}`, false, tooLarge},
+		"as many members as may be":       {`{"metadata":{"annotations":{` + members(maxItems) + `}}}`, false, none},
+		"aliases":                         {anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n", true, tooLarge},
+		"few aliases":                     {anchor + "b: [*a, *a]\n", true, none},
+		"aliases of aliases":              {anchor + "b: &b [*a,*a,*a]\nc: [*b,*b,*b]\n", true, tooLarge},
+		"merged aliases":                  {"a: &a {b: " + strings.Repeat("x", 5000) + "}\nc: {<<: *a}\n", true, tooLarge},
+		"an alias of itself":              {"a: &a [*a]\n", true, tooLarge},
+		"an alias in a large document":    {"b: [" + strings.Repeat("x,", maxExpanded) + "x]\nc: &c y\nd: *c\n", true, tooLarge},
+		"characters of aliases, in JSON":  {`{"a":"https://example.com/?a&b","c":"*"}`, true, none},
+		"characters of aliases, not YAML": {"a: &\nb: *\n", true, invalid},
+		"what is not decoded as YAML":     {anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n", false, none},
+		"nothing":                         {"", false, none},
+		"what is no JSON":                 {"]", false, none},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := Check([]byte(test.body), test.isYAML)
+			if test.want == none && err != nil {
+				t.Errorf("got %v", err)
+			}
+			if status, ok := err.(apierrors.APIStatus); test.want != none && (!ok || status.Status().Code != test.want) {
+				t.Errorf("got %v, want the code %d", err, test.want)
+			}
+		})
+	}
+}
+
+func members(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, `,"a%d":""`, i)
+	}
+	return text.String()[1:]
+}
+
+// TestExamples: none of them is costly.
+func TestExamples(t *testing.T) {
+	examples, err := filepath.Glob("../../../artifacts/examples/*.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatal("there are no examples", err)
+	}
+	for _, path := range examples {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
+			if err := Check([]byte(document), true); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	body := []byte(`{"apiVersion":"v1","metadata":{"name":"site"},"spec":{"source":{"repository":"https://git.example.com/site.git"},"resources":{"server":{"requests":{"cpu":"10m","memory":"16Mi"},"limits":{"memory":"64Mi"}}},"serving":{"redirects":` + repeated(`{"from":"/a","to":"/b","code":302}`, 10) + `}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := Check(body, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
