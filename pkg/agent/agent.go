@@ -56,9 +56,11 @@ type Config struct {
 type Agent struct {
 	Config
 
-	// failed is the commit whose release could not be made, and when that was.
-	failed   string
-	failedAt time.Time
+	// failed is the commit whose release could not be made, and when that was. It is tried
+	// again after failedBackoff.
+	failed        string
+	failedAt      time.Time
+	failedBackoff time.Duration
 	// refused is the last commit if it lacks the published path. It is not tried again.
 	refused string
 

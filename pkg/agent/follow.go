@@ -16,8 +16,9 @@ const (
 	linkInterval = 200 * time.Millisecond
 	// hurriedInterval is linkInterval while a requested sync is under way.
 	hurriedInterval = 20 * time.Millisecond
-	// retryInterval is the time after which a release that failed is tried again.
-	retryInterval = 2 * time.Second
+	// minReleaseRetry and maxReleaseRetry limit how long a release that failed is not tried
+	// again: each try links the whole tree, and some commits can never become a release.
+	minReleaseRetry, maxReleaseRetry = 2 * time.Second, 5 * time.Minute
 )
 
 // followAlways follows until ctx ends.
@@ -99,7 +100,7 @@ func (a *Agent) followNewest(ctx context.Context, commit, worktree string, isPin
 		return false
 	case commit == a.refused:
 		return true
-	case commit == a.failed && a.Clock.Now().Sub(a.failedAt) < retryInterval:
+	case commit == a.failed && a.Clock.Now().Sub(a.failedAt) < a.failedBackoff:
 		return true
 	case isDone:
 		if a.failed != "" || a.refused != "" {
@@ -142,14 +143,18 @@ func (a *Agent) prepareNewest(ctx context.Context, commit, worktree string) erro
 
 // note takes in whether the last commit is published, or why not.
 func (a *Agent) note(ctx context.Context, commit string, err error) {
-	before := a.refused
+	failedBefore, refusedBefore := a.failed, a.refused
 	a.failed, a.refused = "", ""
 	switch logger := klog.FromContext(ctx); {
 	case errors.Is(err, release.ErrPathNotFound):
 		a.refused = commit
 		logger.Info("Not publishing a commit, which lacks the published path", "commit", commit, "path", a.Releases.Published)
 	case err != nil:
+		if commit != failedBefore {
+			a.failedBackoff = 0
+		}
 		a.failed, a.failedAt = commit, a.Clock.Now()
+		a.failedBackoff = min(max(2*a.failedBackoff, minReleaseRetry), maxReleaseRetry)
 		logger.Error(err, "Failed to publish a commit, which is tried again", "commit", commit)
 	}
 	reason := gitsync.ReasonNone
@@ -163,7 +168,7 @@ func (a *Agent) note(ctx context.Context, commit string, err error) {
 	if a.refused != "" {
 		a.pathNotFoundSince = a.Clock.Now()
 	}
-	if a.failed != "" || a.refused != before {
+	if a.failed != "" || a.refused != refusedBefore {
 		a.changed()
 	}
 }

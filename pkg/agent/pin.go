@@ -168,7 +168,7 @@ func (a *Agent) followPin(ctx context.Context, commit string) {
 	case a.Releases.Current() == commit:
 		a.notePin(ctx, commit, nil)
 	case a.Releases.Has(commit):
-		if now := a.Clock.Now(); now.Sub(a.fetch.unpublishedAt) >= retryInterval {
+		if now := a.Clock.Now(); now.Sub(a.fetch.unpublishedAt) >= minReleaseRetry {
 			err := a.publish(ctx, commit, "")
 			if err != nil {
 				a.fetch.unpublishedAt = now
