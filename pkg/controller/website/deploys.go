@@ -23,9 +23,9 @@ const (
 	syncBurst    = 2
 )
 
-// deployMemory remembers of each Website what explains its next release, and when its
-// requests to sync were started. It begins empty: a release of which it does not know when
-// it was requested is reported without that.
+// deployMemory remembers of each Website what explains its next release, when its requests to
+// sync were started, and since when its previews are too old. It begins empty: a release of
+// which it does not know when it was requested is reported without that.
 type deployMemory struct {
 	clock clock.PassiveClock
 
@@ -44,6 +44,8 @@ type deploys struct {
 	running string
 	begun   time.Time
 	starts  *rate.Limiter
+	// previewsTooOld is that of the last selection of previews.
+	previewsTooOld map[string]time.Time
 }
 
 func newDeployMemory(clock clock.PassiveClock) *deployMemory {
@@ -123,6 +125,20 @@ func (m *deployMemory) untilStart(website *v1beta1.Website, now time.Time) time.
 	defer m.mu.Unlock()
 	missing := 1 - m.of(website).starts.TokensAt(now)
 	return max(0, time.Duration(missing*float64(syncInterval)))
+}
+
+// previewsTooOld returns what was noted last, to be read only.
+func (m *deployMemory) previewsTooOld(website *v1beta1.Website) map[string]time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(website).previewsTooOld
+}
+
+// notePreviewsTooOld notes since when branches of a Website that have a preview are too old.
+func (m *deployMemory) notePreviewsTooOld(website *v1beta1.Website, since map[string]time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(website).previewsTooOld = since
 }
 
 // prepareDeploys adds what is remembered to what was found of a Website, has its pods do what

@@ -31,6 +31,12 @@ func withPreviews(w *v1beta1.Website) {
 // the condition.
 func (f *fixture) preview(branches []string) (*metav1.Condition, *problem.Problem) {
 	f.Helper()
+	return f.previewAt(testNow, branches)
+}
+
+// previewAt runs the step at a time.
+func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition, *problem.Problem) {
+	f.Helper()
 	f.refreshWebsites()
 	_, ctx := ktesting.NewTestContext(f.T)
 	website := f.controller.reconciler.website(testKey)
@@ -41,7 +47,7 @@ func (f *fixture) preview(branches []string) (*metav1.Condition, *problem.Proble
 			observed.Branches.List = append(observed.Branches.List, workload.Branch{Name: branch, Commit: commitA})
 		}
 	}
-	found := &status.Input{Website: website, Probing: true, Now: testNow, Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
+	found := &status.Input{Website: website, Probing: true, Now: now, Pods: []status.Pod{{Pod: newPod(), Ready: true, Observed: true, Observation: observed}}}
 	p := f.controller.reconciler.reconcilePreviews(ctx, found)
 	computed := status.Compute(found)
 	current := f.website(testName).DeepCopy()
@@ -216,5 +222,30 @@ func TestPreviewsGetOld(t *testing.T) {
 	reported := f.website(testName).Status.Previews
 	if len(reported) != 2 || reported[1].Branch != "old" || reported[1].WebsiteName != "" {
 		t.Errorf("reported %s", fmt.Sprint(reported))
+	}
+}
+
+// TestPreviewsOutliveAClockThatIsAhead: for a moment. What was found at the reconciliation
+// before is remembered.
+func TestPreviewsOutliveAClockThatIsAhead(t *testing.T) {
+	f := newFixture(t, newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Previews.TTLSeconds = ptr.To[int32](3600) }))
+	const day = 24 * time.Hour
+	for _, step := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{0, "kubia-a kubia-b"},
+		{day, "kubia-a kubia-b"},
+		{time.Second, "kubia-a kubia-b"},
+		{day + time.Minute, "kubia-a kubia-b"},
+		{day + 2*time.Minute, ""},
+	} {
+		_, p := f.previewAt(testNow.Add(step.after), []string{"a", "b"})
+		if got := f.websiteNames(); got != step.want || p != nil {
+			t.Errorf("after %v there are %q, %v, want %q", step.after, got, p, step.want)
+		}
+	}
+	if events := strings.Join(f.events(), "\n"); !strings.Contains(events, "has had no commit for 3600 seconds") {
+		t.Errorf("the events are %s", events)
 	}
 }

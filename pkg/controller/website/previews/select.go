@@ -14,8 +14,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// maxReported is how many branches a status may have.
-const maxReported = 100
+const (
+	// maxReported is how many branches a status may have.
+	maxReported = 100
+	// confirmation is how long a preview has to be too old before it is removed: the clock of
+	// the node can be ahead for a moment, and then every preview is too old.
+	confirmation = time.Minute
+)
 
 // Input is what the selection is made from.
 type Input struct {
@@ -25,6 +30,9 @@ type Input struct {
 	Held []string
 	// Listed are the branches of the repository, or nil if they are not known.
 	Listed *workload.Branches
+	// TooOld is that of the selection before. It and Now have the monotonic time of this
+	// process, which does not change with the clock.
+	TooOld map[string]time.Time
 	Now    time.Time
 }
 
@@ -37,14 +45,16 @@ type Selection struct {
 	// Omitted is how many other branches match: there are spec.previews.maxCount without
 	// them, or one of the same name.
 	Omitted int
-	// Next is when the next preview gets too old, or zero.
+	// Next is when the next preview gets too old, or has been for long enough, or zero.
 	Next time.Duration
+	// TooOld is since when branches are too old that have a preview.
+	TooOld map[string]time.Time
 }
 
 // Select selects the branches. One that is not known to be gone is not gone, and does not get
 // too old. What is selected once is selected again.
 func Select(in *Input) *Selection {
-	s := &Selection{}
+	s := &Selection{TooOld: map[string]time.Time{}}
 	own := ownBranch(in)
 	var kept, added, old []v1beta1.WebsitePreviewStatus
 	for _, branch := range in.candidates() {
@@ -54,8 +64,9 @@ func Select(in *Input) *Selection {
 		}
 		entry, isHeld := in.observed(branch, commit), slices.Contains(in.Held, branch)
 		left, ages := in.left(&entry)
+		isTooOld := presence == listed && ages && left <= 0
 		switch {
-		case presence == listed && ages && left <= 0, presence == unknown && !isHeld:
+		case isTooOld && !(isHeld && s.awaits(in, branch)), presence == unknown && !isHeld:
 			entry.WebsiteName = ""
 			old = append(old, entry)
 			continue
@@ -74,14 +85,34 @@ func Select(in *Input) *Selection {
 		}
 		names[entry.WebsiteName] = true
 		s.Branches, s.Reported = append(s.Branches, entry.Branch), append(s.Reported, entry)
-		if left, ages := in.left(&entry); ages && left > 0 && (s.Next == 0 || left < s.Next) {
-			s.Next = left
+		if left, ages := in.left(&entry); ages {
+			s.due(left)
 		}
 	}
 	s.Reported = append(s.Reported, old[:min(len(old), maxReported-len(s.Reported))]...)
 	slices.Sort(s.Branches)
 	slices.SortFunc(s.Reported, func(a, b v1beta1.WebsitePreviewStatus) int { return cmp.Compare(a.Branch, b.Branch) })
 	return s
+}
+
+// awaits reports whether a branch that has a preview has to stay too old for some time before
+// that is removed.
+func (s *Selection) awaits(in *Input, branch string) bool {
+	since, known := in.TooOld[branch]
+	if !known {
+		since = in.Now
+	}
+	s.TooOld[branch] = since
+	wait := confirmation - in.Now.Sub(since)
+	s.due(wait)
+	return wait > 0
+}
+
+// due has the next selection be after some time, unless that is over.
+func (s *Selection) due(in time.Duration) {
+	if in > 0 && (s.Next == 0 || in < s.Next) {
+		s.Next = in
+	}
 }
 
 // ownBranch returns the branch that the Website itself follows, or "".

@@ -72,6 +72,16 @@ func reported(branch, website string, age time.Duration) func(*Input) {
 	}
 }
 
+// tooOldFor has branches be found too old some time ago, and since then.
+func tooOldFor(ago time.Duration, names ...string) func(*Input) {
+	return func(in *Input) {
+		in.TooOld = map[string]time.Time{}
+		for _, name := range names {
+			in.TooOld[name] = now.Add(-ago)
+		}
+	}
+}
+
 func TestSelect(t *testing.T) {
 	for name, test := range map[string]struct {
 		tweaks      []func(*Input)
@@ -93,7 +103,9 @@ func TestSelect(t *testing.T) {
 		"nothing is known, no match":   {[]func(*Input){holding("a", "b"), withPatterns("b")}, "b", 0, ""},
 		"nothing is known of an old":   {[]func(*Input){withTTL(time.Hour), reported("a", "", 2*time.Hour)}, "", 0, "a"},
 		"beyond the end of the list":   {[]func(*Input){holding("b", "z"), listingFirst("a", "c")}, "a c z", 0, ""},
-		"too old":                      {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour-time.Second), listing("a", "b")}, "b", 0, "a"},
+		"too old":                      {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour-time.Second), listing("a", "b"), tooOldFor(confirmation, "a", "b")}, "b", 0, "a"},
+		"too old since now":            {[]func(*Input){holding("a", "b"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), reported("b", "shop-b", time.Hour), listing("a", "b"), tooOldFor(confirmation, "b")}, "a", 0, "b"},
+		"too old for a moment":         {[]func(*Input){holding("a"), withTTL(time.Hour), reported("a", "shop-a", time.Hour), listing("a"), tooOldFor(confirmation-1, "a")}, "a", 0, ""},
 		"still too old":                {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), listing("a")}, "", 0, "a"},
 		"too old, and gone":            {[]func(*Input){withTTL(time.Hour), reported("a", "", time.Hour), listing("b")}, "b", 0, ""},
 		"too old, but not any more":    {[]func(*Input){withTTL(2 * time.Hour), reported("a", "", time.Hour), listing("a")}, "a", 0, ""},
@@ -117,8 +129,10 @@ func TestSelect(t *testing.T) {
 			if got := strings.Join(old, " "); got != test.wantOld || len(s.Reported) != len(s.Branches)+len(old) {
 				t.Errorf("reported %+v, want %q as too old", s.Reported, test.wantOld)
 			}
-			in.Held, in.Website.Status.Previews = s.Branches, s.Reported
-			if again := Select(in); !reflect.DeepEqual(again, s) {
+			in.Held, in.Website.Status.Previews, in.TooOld = s.Branches, s.Reported, s.TooOld
+			again := Select(in)
+			again.TooOld = s.TooOld
+			if !reflect.DeepEqual(again, s) {
 				t.Errorf("selected again: %+v, want %+v", again, s)
 			}
 		})
@@ -139,6 +153,38 @@ func TestTimeOfTheLastCommit(t *testing.T) {
 	}
 	if s.Next != 30*time.Minute {
 		t.Errorf("the next is too old in %v, want 30m", s.Next)
+	}
+}
+
+// TestClockIsAhead: a preview is not removed because the clock is ahead for a moment.
+func TestClockIsAhead(t *testing.T) {
+	in := newInput(withTTL(time.Hour), holding("a", "b"), listing("a", "b"), reported("a", "shop-a", 0), reported("b", "shop-b", 0))
+	const day = 24 * time.Hour
+	for _, step := range []struct {
+		after    time.Duration
+		want     string
+		wantNext time.Duration
+	}{
+		{0, "a b", time.Hour},
+		{day, "a b", confirmation},
+		{time.Second, "a b", time.Hour - time.Second},
+		{day + confirmation, "a b", confirmation},
+		{day + 2*confirmation - time.Second, "a b", time.Second},
+		{day + 2*confirmation, "", 0},
+		{day + 3*confirmation, "", 0},
+	} {
+		in.Now = now.Add(step.after)
+		s := Select(in)
+		if got := strings.Join(s.Branches, " "); got != step.want || s.Next != step.wantNext {
+			t.Errorf("after %v selected %q, the next in %v, want %q, in %v", step.after, got, s.Next, step.want, step.wantNext)
+		}
+		in.TooOld = s.TooOld
+	}
+	in.Now = time.Now()
+	in.TooOld = nil
+	// Equal would not compare the monotonic time.
+	if s := Select(in); s.TooOld["a"] != in.Now {
+		t.Errorf("too old since %v, want %v", s.TooOld["a"], in.Now)
 	}
 }
 
