@@ -39,6 +39,12 @@ func TestRequiredPermissions(t *testing.T) {
 	certified := func(r website.CAReference) tweak {
 		return func(w *website.Website) { w.Spec.Source.CARef = &r }
 	}
+	privateWith := func(ca string) tweak {
+		return func(w *website.Website) {
+			private(w)
+			certified(website.CAReference{ConfigMapName: ca, Key: "k"})(w)
+		}
+	}
 	all := func(w *website.Website) {
 		private(w)
 		service(website.ServiceTypeLoadBalancer, 30080)(w)
@@ -66,6 +72,10 @@ func TestRequiredPermissions(t *testing.T) {
 			certified(website.CAReference{SecretName: "ca", Key: "k"})(w)
 			w.Spec.Source.Repository = "https://other/x"
 		}},
+		"CA next to credentials":           {old: private, updated: privateWith("ca"), want: []string{get, "get configmaps ca for spec.source.caRef"}},
+		"another CA next to credentials":   {old: privateWith("ca"), updated: privateWith("cb"), want: []string{get, "get configmaps cb for spec.source.caRef"}},
+		"CA removed next to credentials":   {old: privateWith("ca"), updated: private, want: []string{get}},
+		"CA unchanged next to credentials": {old: privateWith("ca"), updated: privateWith("ca")},
 		"CA removed":                       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(*website.Website) {}},
 		"a pin, of what was not published": {old: private, updated: pinned("c"), want: []string{get}},
 		"a pin, of the history":            {old: private, updated: pinned("b")},

@@ -29,13 +29,15 @@ var (
 )
 
 // gitRecipients decide where the credentials of a repository are sent: to its server,
-// and to those of the submodules of the reference and of the branches with previews.
+// and to those of the submodules of the reference and of the branches with previews. The
+// CA decides who may be these servers.
 type gitRecipients struct {
 	Repository string
 	Ref        *website.GitReference
 	Previews   []string
 	Submodules website.SubmodulePolicy
 	Scope      website.CredentialScope
+	CA         *website.CAReference
 }
 
 // certificateRecipients decide who proves with a certificate which host it is.
@@ -51,7 +53,7 @@ type certificateRecipients struct {
 func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
 	if source := &spec.Source; source.SecretRef != nil {
-		recipients := gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope}
+		recipients := gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope, CA: source.CARef}
 		if spec.Previews != nil {
 			recipients.Previews = spec.Previews.Branches
 		}

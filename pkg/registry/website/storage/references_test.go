@@ -59,6 +59,11 @@ func withUsersOfPreviews(w *website.Website) {
 	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com", BasicAuthRef: &website.SecretReference{Name: "key"}}
 }
 
+// certified has the server of the repository verified with a CA that every user may get.
+func certified(w *website.Website) {
+	w.Spec.Source.CARef = &website.CAReference{ConfigMapName: "ca", Key: "ca.crt"}
+}
+
 // changed is an update by which admission or a client changes what is stored.
 func changed(tweaks ...func(*website.Website)) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
@@ -181,9 +186,10 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesRecursive }, want: refused},
 		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.secretRef", "spec.access.basicAuthRef", 1)},
 		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.secretRef", "spec.previews.basicAuthRef", 1)},
+		"a CA":                 {tweak: certified, want: refused},
 		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }, want: refused},
 	}
-	p := &policy{allowed: []string{"rich/key", "rich/", "poor/"}}
+	p := &policy{allowed: []string{"rich/key", "rich/", "rich/ca", "poor/", "poor/ca"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
