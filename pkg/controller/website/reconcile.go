@@ -2,13 +2,9 @@ package website
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -46,6 +42,8 @@ type reconciler struct {
 	// attempted has the UIDs of Websites without a status whose children were to be created,
 	// by their names.
 	attempted sync.Map
+	// portRefused has since when the node ports of deleted Services are refused, by their Websites.
+	portRefused sync.Map
 
 	events   *events.Reporter
 	statuses *statusReporter
@@ -64,6 +62,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		r.deploys.forget(key)
 		r.pods.unwant(key)
 		r.attempted.Delete(key)
+		r.portRefused.Delete(key)
 		r.routes.forget(key)
 		return nil
 	}
@@ -71,6 +70,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 		// Garbage collection deletes the children; recreating one would delay it.
 		r.rollouts.Forget(key)
 		r.attempted.Delete(key)
+		r.portRefused.Delete(key)
 		return nil
 	}
 
@@ -145,10 +145,10 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 	if p != nil {
 		return nil, p
 	}
-	if port := resources.NodePortToRestore(website); current == nil && port != 0 {
-		if current, p = r.restoreService(ctx, found, desired, port); p != nil {
-			return nil, p
-		}
+	if port := resources.NodePortToRestore(website); current != nil || port == 0 {
+		r.portRefused.Delete(cache.MetaObjectToName(website))
+	} else if current, p = r.restoreService(ctx, found, desired, port); p != nil {
+		return nil, p
 	}
 	service, done, p := services.Apply(ctx, website, current, workload.Service(desired.website, found.Deployment, current, found.PodSelector))
 	if p != nil {
@@ -158,46 +158,6 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 	// Its first creation needs no event: it is created together with the Deployment.
 	if done != children.Created || website.Status.ObservedGeneration != 0 {
 		r.events.ChildWritten(website, service, services, done)
-	}
-	return service, nil
-}
-
-// portRelease bounds how long the API server may take to release the node port of a
-// Service after it has reported its deletion.
-var portRelease = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 6}
-
-// restoreService creates the Service with the node port that it had, or with any
-// when that one is taken. The next apply leaves the port out and so gives up its
-// ownership: the API server keeps the value, and other clients may change it.
-func (r *reconciler) restoreService(ctx context.Context, found *status.Input, desired desiredChildren, port int32) (*corev1.Service, *problem.Problem) {
-	build := func() *corev1ac.ServiceApplyConfiguration {
-		return workload.Service(desired.website, found.Deployment, nil, found.PodSelector)
-	}
-	services, website := r.children.Services, found.Website
-	var (
-		service *corev1.Service
-		done    children.Operation
-		p       *problem.Problem
-		refused bool
-	)
-	err := wait.ExponentialBackoffWithContext(ctx, portRelease, func(ctx context.Context) (bool, error) {
-		service, done, p = services.Apply(ctx, website, nil, resources.WithNodePort(build(), port))
-		refused = p != nil && (p.Reason == v1beta1.WebsiteReasonNodePortTaken || p.Reason == v1beta1.WebsiteReasonSpecInvalid)
-		return !refused || p.Reason == v1beta1.WebsiteReasonSpecInvalid, nil
-	})
-	if ctx.Err() != nil {
-		return nil, problem.Classify(fmt.Errorf("creating Service %q with its node port: %w", resources.ServiceName(website), err))
-	}
-	if refused {
-		service, done, p = services.Apply(ctx, website, nil, build())
-	}
-	if p != nil {
-		return nil, p
-	}
-	metrics.RecordChildWrite(services, done)
-	r.events.ChildWritten(website, service, services, done)
-	if refused {
-		r.events.NodePortLost(website, service, port)
 	}
 	return service, nil
 }

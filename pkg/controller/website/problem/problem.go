@@ -131,6 +131,14 @@ func (p *Problem) Lasting() *Problem {
 	return &lasting
 }
 
+// RetriedSoon returns a problem that is probably over with one of the next tries, and not
+// reported before these are.
+func (p *Problem) RetriedSoon() *Problem {
+	soon := *p
+	soon.Reason, soon.ID, soon.Retry = "", "", WithBackoff
+	return &soon
+}
+
 // RetriedApart returns a problem on which the site does not depend, and that has a condition of its own. What
 // the API server refuses can be allowed without a change of the Website. Nil is no problem.
 func (p *Problem) RetriedApart() *Problem {
