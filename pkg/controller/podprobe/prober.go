@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/fairqueue"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 type Prober struct {
 	Config
 	queue   workqueue.TypedDelayingInterface[key]
-	fair    *fairQueue
+	fair    *fairqueue.Queue[key]
 	changes chan cache.ObjectName
 
 	mu   sync.Mutex
@@ -87,12 +88,18 @@ type record struct {
 	state
 }
 
+// key is a pod to probe, with its namespace, which is what workers are shared by.
+type key struct {
+	namespace string
+	uid       types.UID
+}
+
 func (r *record) key() key { return key{r.pod.Namespace, r.pod.UID} }
 
 // New returns a prober that probes nothing before Run.
 func New(config Config) *Prober {
 	const name = "pods"
-	fair := newFairQueue(config.Share)
+	fair := fairqueue.New(config.Share, func(k key) string { return k.namespace })
 	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Name: name, Clock: config.Clock, Queue: fair})
 	return &Prober{
 		Config: config,
@@ -208,7 +215,7 @@ func (p *Prober) next(ctx context.Context) bool {
 	}
 	begun := p.Clock.Now()
 	defer func() {
-		p.fair.finish(key, p.Clock.Since(begun))
+		p.fair.Finish(key, p.Clock.Since(begun))
 		p.queue.Done(key)
 	}()
 	pod, turn, a := p.begin(ctx, key.uid)

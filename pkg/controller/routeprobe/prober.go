@@ -13,12 +13,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/fairqueue"
 )
 
 const (
-	// workers is how many Websites are probed at the same time, and hostsAtOnce how many hosts of each:
-	// whoever has hosts that do not answer takes little of the time of others.
-	workers, hostsAtOnce = 16, 8
+	// workers is how many Websites are probed at the same time, share how many of one namespace, and
+	// hostsAtOnce how many hosts of each: hosts that do not answer take their worker's time.
+	workers, share, hostsAtOnce = 32, 8, 8
 	// healthyPeriod is the interval of probes of a Website whose hosts are all found.
 	healthyPeriod = time.Minute
 	// failingPeriod is the interval while one is not.
@@ -44,6 +46,8 @@ type Config struct {
 type Prober struct {
 	requester requester
 	changed   func(cache.ObjectName)
+	clock     clock.PassiveClock
+	fair      *fairqueue.Queue[cache.ObjectName]
 	queue     workqueue.TypedDelayingInterface[cache.ObjectName]
 
 	mu    sync.Mutex
@@ -64,10 +68,14 @@ func New(config Config) *Prober {
 	if config.Dial == nil {
 		config.Dial = (&net.Dialer{Control: refuseLinkLocal}).DialContext
 	}
+	fair := fairqueue.New(share, func(key cache.ObjectName) string { return key.Namespace })
+	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[cache.ObjectName]{Clock: config.Clock, Queue: fair})
 	return &Prober{
 		requester: requester{resolver: config.Resolver, dial: config.Dial, now: config.Clock.Now},
 		changed:   config.Changed,
-		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock}),
+		clock:     config.Clock,
+		fair:      fair,
+		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Clock: config.Clock, Queue: storage}),
 		known:     map[cache.ObjectName]*observed{},
 	}
 }
@@ -122,7 +130,9 @@ func (p *Prober) Run(ctx context.Context) {
 				if shutdown {
 					return
 				}
+				begun := p.clock.Now()
 				p.probe(ctx, key)
+				p.fair.Finish(key, p.clock.Since(begun))
 				p.queue.Done(key)
 			}
 		})

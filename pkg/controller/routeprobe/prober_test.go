@@ -3,10 +3,12 @@ package routeprobe
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +177,49 @@ func TestHostsWithoutAnswer(t *testing.T) {
 		synctest.Wait()
 		if results := g.Want(cache.NewObjectName("default", "one"), targetOf(), false); len(results) != 4 {
 			t.Errorf("%d hosts are known after one timeout, want all 4", len(results))
+		}
+	})
+}
+
+// TestHostsWithoutAnswerOfANamespace: however many Websites of one namespace have only hosts that
+// do not answer, those of other namespaces are probed at once.
+func TestHostsWithoutAnswerOfANamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		var inFlight atomic.Int32
+		dial := g.requester.dial
+		g.requester.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "198.51.100.") {
+				inFlight.Add(1)
+				defer inFlight.Add(-1)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return dial(ctx, network, address)
+		}
+		var hosts []string
+		for i := range 64 {
+			hosts = append(hosts, fmt.Sprintf("%d.silent.example", i))
+		}
+		silent := targetOf(hosts...)
+		silent.Addresses = []string{"198.51.100.1"}
+		for i := range workers {
+			g.Want(cache.NewObjectName("silent", fmt.Sprint(i)), silent, false)
+		}
+		synctest.Wait()
+		if got := inFlight.Load(); got != share*hostsAtOnce {
+			t.Errorf("%d hosts without an answer are requested at once, want %d", got, share*hostsAtOnce)
+		}
+		g.Want(shop, targetOf("a.example.com"), false)
+		check(t, "beside a namespace without an answer", g.after(time.Second), 0)
+
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		for i := range workers {
+			if results := g.Want(cache.NewObjectName("silent", fmt.Sprint(i)), silent, false); len(results) != len(hosts) {
+				t.Errorf("%d hosts of Website %d are known, want %d", len(results), i, len(hosts))
+			}
 		}
 	})
 }

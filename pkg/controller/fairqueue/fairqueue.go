@@ -1,0 +1,134 @@
+// Package fairqueue shares the workers of a work queue between namespaces.
+package fairqueue
+
+import (
+	"cmp"
+	"container/list"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Queue hands out keys by namespace: first those of the namespace with the fewest
+// keys in flight, and of several that of the one whose keys have taken the least time of
+// workers. A namespace never has more than its share of keys in flight, so the keys of
+// one that take long leave workers to the others. Within a namespace the order is that
+// in which keys came.
+//
+// It is the storage below a work queue, which calls it under its own lock; only Finish is
+// called from outside. Whoever calls that takes the next key itself, so no worker has to
+// be woken for a share that is free again.
+type Queue[K comparable] struct {
+	share       int
+	namespaceOf func(K) string
+
+	mu sync.Mutex
+	// lanes are those of namespaces with keys that wait or are in flight.
+	lanes map[string]*lane[K]
+	// permitted is how many keys of all lanes may be taken now.
+	permitted int
+	// arrivals numbers the keys.
+	arrivals uint64
+	// served is what the namespace of the last key had used. One that comes later starts
+	// there: that it was idle is no credit.
+	served time.Duration
+}
+
+// lane is a namespace.
+type lane[K comparable] struct {
+	waiting  list.List // of arrival[K]
+	inFlight int
+	// used is the time of workers that its keys have taken.
+	used time.Duration
+}
+
+type arrival[K comparable] struct {
+	key    K
+	number uint64
+}
+
+var _ workqueue.Queue[string] = &Queue[string]{}
+
+// New returns an empty queue of which each namespace has at most share keys in flight.
+func New[K comparable](share int, namespaceOf func(K) string) *Queue[K] {
+	return &Queue[K]{share: share, namespaceOf: namespaceOf, lanes: map[string]*lane[K]{}}
+}
+
+// Touch does nothing: a key that waits keeps its place.
+func (q *Queue[K]) Touch(K) {}
+
+// Push adds a key.
+func (q *Queue[K]) Push(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := q.namespaceOf(key)
+	l := q.lanes[namespace]
+	if l == nil {
+		l = &lane[K]{used: q.served}
+		q.lanes[namespace] = l
+	}
+	q.arrivals++
+	q.change(l, func() { l.waiting.PushBack(arrival[K]{key, q.arrivals}) })
+}
+
+// Len returns how many keys may be taken now.
+func (q *Queue[K]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.permitted
+}
+
+// Pop returns the next key. The work queue calls it only when Len is not 0.
+func (q *Queue[K]) Pop() K {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var next *lane[K]
+	for _, l := range q.lanes {
+		if l.permitted(q.share) > 0 && (next == nil || l.isBefore(next)) {
+			next = l
+		}
+	}
+	q.served = max(q.served, next.used)
+	var first arrival[K]
+	q.change(next, func() {
+		first = next.waiting.Remove(next.waiting.Front()).(arrival[K])
+		next.inFlight++
+	})
+	return first.key
+}
+
+// Finish gives back the share of a key that Pop returned, which took a worker that long.
+func (q *Queue[K]) Finish(key K, took time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := q.namespaceOf(key)
+	l := q.lanes[namespace]
+	q.change(l, func() { l.inFlight-- })
+	l.used += took
+	if l.inFlight == 0 && l.waiting.Len() == 0 {
+		delete(q.lanes, namespace)
+	}
+}
+
+// change changes a lane and counts again what it permits.
+func (q *Queue[K]) change(l *lane[K], change func()) {
+	q.permitted -= l.permitted(q.share)
+	change()
+	q.permitted += l.permitted(q.share)
+}
+
+// permitted returns how many keys of a namespace may be taken now.
+func (l *lane[K]) permitted(share int) int { return min(l.waiting.Len(), share-l.inFlight) }
+
+// isBefore compares two lanes with keys that wait.
+func (l *lane[K]) isBefore(other *lane[K]) bool {
+	return cmp.Or(
+		cmp.Compare(l.inFlight, other.inFlight),
+		cmp.Compare(l.used, other.used),
+		cmp.Compare(l.first(), other.first()),
+	) < 0
+}
+
+// first returns the number of the key that has waited longest.
+func (l *lane[K]) first() uint64 { return l.waiting.Front().Value.(arrival[K]).number }
