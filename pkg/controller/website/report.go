@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,10 @@ const (
 	// becomes ready, or is no longer, has another commit, or has answered a request to
 	// sync, does not wait.
 	statusDelay = time.Second
+	// commitInterval is the average interval of the writes because of another commit, at
+	// least, and commitBurst how many of them there may be at once: pods can say what they like.
+	commitInterval = 5 * time.Second
+	commitBurst    = 10
 	// persistent is how many times in a row an error must occur before it is reported:
 	// the next retry resolves most.
 	persistent = 3
@@ -40,7 +45,7 @@ type statusReporter struct {
 	cache  cache.MutationCache
 	queue  *queue.Queue
 	tracer tracer
-	writes statusWriteTimes
+	writes *statusWriteTimes
 	// written is called with what a Website was before a write, and is after it.
 	written func(before, after *v1beta1.Website)
 }
@@ -48,7 +53,7 @@ type statusReporter struct {
 func newStatusReporter(client websiteclient.WebsitesGetter, written cache.MutationCache, queue *queue.Queue, tracer tracer) *statusReporter {
 	return &statusReporter{
 		client: client, cache: written, queue: queue, tracer: tracer, written: func(_, _ *v1beta1.Website) {},
-		writes: statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}},
+		writes: newStatusWriteTimes(),
 	}
 }
 
@@ -123,26 +128,47 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	default:
 		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)
-		r.writes.forget(key)
+		r.writes.written(key, &website.Status, &current, now)
 		r.written(website, written)
 		return nil
 	}
 }
 
 // statusWriteTimes is since when the statuses of Websites differ from what is
-// reported.
+// reported, and how often their commits have changed.
 type statusWriteTimes struct {
 	delay time.Duration
 
 	mu    sync.Mutex
 	since map[cache.ObjectName]time.Time
+	// commits limits the writes because of another commit.
+	commits map[cache.ObjectName]*rate.Limiter
 }
 
-// forget ends the wait of a Website whose status is reported, or that is gone.
+func newStatusWriteTimes() *statusWriteTimes {
+	return &statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}, commits: map[cache.ObjectName]*rate.Limiter{}}
+}
+
+// forget drops what is known of a Website that is gone.
 func (w *statusWriteTimes) forget(key cache.ObjectName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.since, key)
+	delete(w.commits, key)
+}
+
+// written ends the wait of a Website whose status was written.
+func (w *statusWriteTimes) written(key cache.ObjectName, before, after *v1beta1.WebsiteStatus, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.since, key)
+	if !hasAnotherCommit(before, after) {
+		return
+	}
+	if w.commits[key] == nil {
+		w.commits[key] = rate.NewLimiter(rate.Every(commitInterval), commitBurst)
+	}
+	w.commits[key].AllowN(now, 1)
 }
 
 // due reports whether a status has changed, and how long it has to wait for more
@@ -154,10 +180,11 @@ func (w *statusWriteTimes) due(key cache.ObjectName, reported, current *v1beta1.
 		delete(w.since, key)
 		return false, 0
 	}
-	// That pods serve different commits is over soon.
-	if isReady(reported) != isReady(current) || current.Commit != "" && current.Commit != reported.Commit ||
-		!apiequality.Semantic.DeepEqual(reported.Sync, current.Sync) {
+	if isReady(reported) != isReady(current) || !apiequality.Semantic.DeepEqual(reported.Sync, current.Sync) {
 		return true, 0
+	}
+	if hasAnotherCommit(reported, current) {
+		return true, w.untilCommit(key, now)
 	}
 	since, waiting := w.since[key]
 	if !waiting {
@@ -165,6 +192,22 @@ func (w *statusWriteTimes) due(key cache.ObjectName, reported, current *v1beta1.
 		w.since[key] = now
 	}
 	return true, max(0, w.delay-now.Sub(since))
+}
+
+// untilCommit returns how long the write of another commit has to wait. The caller holds the lock.
+func (w *statusWriteTimes) untilCommit(key cache.ObjectName, now time.Time) time.Duration {
+	commits := w.commits[key]
+	if commits == nil {
+		return 0
+	}
+	missing := 1 - commits.TokensAt(now)
+	return max(0, time.Duration(missing*float64(commitInterval)))
+}
+
+// hasAnotherCommit reports whether the commit of a Website has changed. That its pods serve
+// different ones is over soon.
+func hasAnotherCommit(before, after *v1beta1.WebsiteStatus) bool {
+	return after.Commit != "" && after.Commit != before.Commit
 }
 
 func isReady(status *v1beta1.WebsiteStatus) bool {

@@ -3,13 +3,13 @@ package website
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -90,14 +90,14 @@ func TestStatusWritesAreDue(t *testing.T) {
 		"a sync as it was":   {withSync(&started), withSync(&started), unchanged},
 		"ready at once":      {&v1beta1.WebsiteStatus{}, readyStatus(true, 1), 0},
 	} {
-		w := &statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}}
+		w := newStatusWriteTimes()
 		if got := due(w, test.reported, test.current, testNow); got != test.want {
 			t.Errorf("%s: due in %v, want %v", name, got, test.want)
 		}
 	}
 
 	// The wait begins with the first change and does not start again with others.
-	w := &statusWriteTimes{delay: statusDelay, since: map[cache.ObjectName]time.Time{}}
+	w := newStatusWriteTimes()
 	reported := readyStatus(true, 1)
 	due(w, reported, readyStatus(true, 2), testNow)
 	if got := due(w, reported, readyStatus(true, 3), testNow.Add(statusDelay/4)); got != statusDelay*3/4 {
@@ -153,12 +153,64 @@ func TestCreatingCostsOneStatusWrite(t *testing.T) {
 	}
 }
 
+// TestCommitsAreWrittenAtARate: pods that say another commit each second cost few writes, none of
+// another Website waits for them, and what they say last is written.
+func TestCommitsAreWrittenAtARate(t *testing.T) {
+	clock := testingclock.NewFakeClock(testNow)
+	f := newFixtureAt(t, clock, newWebsite(), newWebsite(withName("other")))
+	alarm := &alarm{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface, clock: clock}
+	f.controller.queue.TypedRateLimitingInterface = alarm
+	statuses := f.controller.reconciler.statuses
+	statuses.writes.delay = statusDelay
+	write := func(name, commit string) {
+		t.Helper()
+		status := f.website(name).Status.DeepCopy()
+		status.Commit = commit
+		status.History = []v1beta1.WebsiteRelease{{Commit: commit, Cause: v1beta1.ReleaseCausePoll}}
+		if p := statuses.write(t.Context(), f.website(name), *status, clock.Now()); p != nil {
+			t.Fatal(p)
+		}
+	}
+	const seconds = 58
+	for i := range seconds {
+		write(testName, []string{commitA, commitB}[i%2])
+		clock.Step(time.Second)
+	}
+	if got, want := len(f.writes()), commitBurst+int(seconds*time.Second/commitInterval); got != want {
+		t.Errorf("the status was written %d times in %d s, want %d", got, seconds, want)
+	}
+
+	f.forgetHistory()
+	write("other", commitA)
+	if len(f.writes()) != 1 {
+		t.Error("one Website's commits delay another's")
+	}
+
+	alarm.at = time.Time{}
+	last := strings.Repeat("c", 40)
+	write(testName, last)
+	if f.website(testName).Status.Commit == last {
+		t.Fatal("the last commit is written at once, want it to wait")
+	}
+	if wait := alarm.at.Sub(clock.Now()); wait <= 0 || wait > commitInterval {
+		t.Fatalf("the last commit is to be written in %v", wait)
+	}
+	clock.SetTime(alarm.at)
+	write(testName, last)
+	if got := f.website(testName).Status.Commit; got != last {
+		t.Errorf("the commit is %q, want the last one", got)
+	}
+}
+
 func TestStatusWriteTimesGoWithTheWebsite(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.reconcile(testKey)
+	writes := f.controller.reconciler.statuses.writes
+	writes.written(testKey, &v1beta1.WebsiteStatus{}, &v1beta1.WebsiteStatus{Commit: commitA}, testNow)
+	writes.due(testKey, readyStatus(true, 1), readyStatus(true, 2), testNow)
 	f.uncacheWebsite(newWebsite())
 	f.reconcile(testKey)
-	if len(f.controller.reconciler.statuses.writes.since) != 0 {
+	if len(writes.since) != 0 || len(writes.commits) != 0 {
 		t.Error("a Website that is gone is still remembered")
 	}
 }

@@ -37,7 +37,9 @@ func (r *Reporter) Published(before, after *v1beta1.Website) {
 		if release.Cause == v1beta1.ReleaseCauseRollback {
 			reason, verb = reasonRolledBack, "rolled back to"
 		}
-		r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
+		if r.mayReportPublish(after) {
+			r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
+		}
 	}
 	if completed := newCompletion(before, after); completed != nil {
 		metrics.RecordSync(completed)
@@ -45,7 +47,7 @@ func (r *Reporter) Published(before, after *v1beta1.Website) {
 			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s", problem.Shorten(completed.Reason+": "+completed.Message))
 		}
 	}
-	if synced := newFetchProblem(before, after); synced != nil {
+	if synced := newFetchProblem(before, after); synced != nil && r.mayReportPublish(after) {
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s", problem.Shorten(synced.Reason+": "+synced.Message))
 	}
 }

@@ -46,6 +46,10 @@ const (
 	// time, which should not fill the event store.
 	writeEventBurst    = 20
 	writeEventInterval = time.Minute
+	// publishEventBurst and publishEventInterval bound the events about what pods
+	// serve, who can say another commit all the time.
+	publishEventBurst    = 10
+	publishEventInterval = 5 * time.Second
 )
 
 // Reporter reports to the users of a Website, by events. It remembers what it
@@ -62,7 +66,8 @@ type reportedEvents struct {
 	uid types.UID
 	// problems are the IDs of those that last.
 	problems sets.Set[string]
-	writes   flowcontrol.PassiveRateLimiter
+	// writes and publishes limit the events about children and about what pods serve.
+	writes, publishes flowcontrol.PassiveRateLimiter
 }
 
 // NewReporter returns a Reporter that has reported nothing yet.
@@ -83,19 +88,30 @@ func (r *Reporter) reported(website *v1beta1.Website) *reportedEvents {
 	known := r.websites[key]
 	if known == nil || known.uid != website.UID {
 		known = &reportedEvents{
-			uid:      website.UID,
-			problems: sets.New[string](),
-			writes:   flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/writeEventInterval.Seconds()), writeEventBurst),
+			uid:       website.UID,
+			problems:  sets.New[string](),
+			writes:    newLimiter(writeEventInterval, writeEventBurst),
+			publishes: newLimiter(publishEventInterval, publishEventBurst),
 		}
 		r.websites[key] = known
 	}
 	return known
 }
 
+func newLimiter(interval time.Duration, burst int) flowcontrol.PassiveRateLimiter {
+	return flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/interval.Seconds()), burst)
+}
+
 func (r *Reporter) mayReportWrite(website *v1beta1.Website) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reported(website).writes.TryAccept()
+}
+
+func (r *Reporter) mayReportPublish(website *v1beta1.Website) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reported(website).publishes.TryAccept()
 }
 
 // namedObject is a child in an event.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	clientevents "k8s.io/client-go/tools/events"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -45,5 +46,50 @@ func TestWriteEventsAreBounded(t *testing.T) {
 	reporter.ChildWritten(newWebsite(withName("other")), service, kind("Service"), children.Updated)
 	if got := len(recorder.Events); got != writeEventBurst+1 {
 		t.Error("one Website's fight silences another's events")
+	}
+}
+
+// TestPublishEventsAreBounded: pods that say another commit, or another failure, all the time do
+// not fill the event store.
+func TestPublishEventsAreBounded(t *testing.T) {
+	serving := func(name, commit string) *v1beta1.Website {
+		return newWebsite(withName(name), func(website *v1beta1.Website) {
+			website.Status.History = []v1beta1.WebsiteRelease{{Commit: commit, Cause: v1beta1.ReleaseCausePoll}}
+		})
+	}
+	failing := func(name, reason string) *v1beta1.Website {
+		return newWebsite(withName(name), func(website *v1beta1.Website) {
+			website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, Status: metav1.ConditionFalse, Reason: reason}}
+		})
+	}
+	for name, test := range map[string]func(name string) (one, other *v1beta1.Website){
+		"commits": func(name string) (one, other *v1beta1.Website) {
+			return serving(name, commitA), serving(name, commitB)
+		},
+		"failures": func(name string) (one, other *v1beta1.Website) {
+			return failing(name, v1beta1.WebsiteReasonRefNotFound), failing(name, v1beta1.WebsiteReasonRepositoryUnreachable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := clientevents.NewFakeRecorder(1000)
+			reporter := NewReporter(recorder)
+			for range 5 * publishEventBurst {
+				one, other := test("kubia")
+				reporter.Published(one, other)
+				reporter.Published(other, one)
+			}
+			if got := len(recorder.Events); got != publishEventBurst {
+				t.Errorf("%d events, want %d", got, publishEventBurst)
+			}
+			reporter.Published(test("another"))
+			if got := len(recorder.Events); got != publishEventBurst+1 {
+				t.Error("one Website's pods silence another's events")
+			}
+			reporter.Forget(cache.NewObjectName(metav1.NamespaceDefault, "kubia"))
+			reporter.Forget(cache.NewObjectName(metav1.NamespaceDefault, "another"))
+			if len(reporter.websites) != 0 {
+				t.Error("Websites that are gone are still remembered")
+			}
+		})
 	}
 }
