@@ -40,16 +40,18 @@ func TestCheck(t *testing.T) {
 		return fmt.Sprintf(`{"spec":{"resources":{"server":{"limits":{"cpu":%s}}}}}`, text)
 	}
 	anchor := "a: &a " + strings.Repeat("x", 1000) + "\n"
-	references := func(n int) []byte {
+	references := func(n int) string {
 		var metadata []byte
 		for range n {
 			metadata = append(metadata, inProtobuf(nil, ownerReferencesNumber)...)
 		}
-		return append([]byte("k8s\x00"), inProtobuf(metadata, 2, 1)...)
+		return "k8s\x00" + string(inProtobuf(metadata, rawNumber, metadataNumber))
 	}
-	unknown := func(value string) []byte {
-		return append([]byte("k8s\x00"), inProtobuf([]byte(value), 2, 2, 8, 1, 2, 2, 1)...)
+	unknown := func(value string, numbers ...protowire.Number) string {
+		return "k8s\x00" + string(inProtobuf([]byte(value), append([]protowire.Number{rawNumber}, numbers...)...))
 	}
+	limit := []protowire.Number{2, 8, 1, 2, 2, 1}
+	annotation := []protowire.Number{metadataNumber, annotationsNumber, valueNumber}
 	const none, invalid, tooLarge = 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge
 	tests := map[string]struct {
 		body   string
@@ -73,14 +75,18 @@ func TestCheck(t *testing.T) {
 		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, false, invalid},
 		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", true, invalid},
 		"as YAML, in binary":              {"spec:\n  resources:\n    disk: !!binary MWU5OTk5OQ==\n", true, invalid},
-		"as protobuf":                     {string(unknown("1e99999")), false, invalid},
-		"as protobuf, before an error":    {string(unknown("1e99999")) + "\xff", false, invalid},
-		"as protobuf, small":              {string(unknown("1e9")), false, none},
+		"as protobuf":                     {unknown("1e99999", limit...), false, invalid},
+		"as protobuf, before an error":    {unknown("1e99999", limit...) + "\xff", false, invalid},
+		"as protobuf, small":              {unknown("1e9", limit...), false, none},
+		"as protobuf, of v1alpha1":        {unknown(quantity(`"1e99999"`), annotation...), false, invalid},
+		"as protobuf, text elsewhere":     {unknown("1e99999", annotation...), false, none},
+		"as protobuf, text like messages": {unknown(strings.Repeat("x", 200<<10), annotation...), false, none},
+		"as protobuf, many items":         {"k8s\x00" + string(inProtobuf([]byte(strings.Repeat("\x0a\x00", maxItems+1)), rawNumber, 2, 9)), false, tooLarge},
 		"text elsewhere":                  {`{"spec":{"pin":"1e99999","serving":{"headers":[{"value":"1e99999"}]}}}`, false, none},
 		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, false, none},
 		"too many owner references":       {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences+1) + `}}`, false, tooLarge},
-		"the same as protobuf":            {string(references(maxOwnerReferences + 1)), false, tooLarge},
-		"as many as may be, as protobuf":  {string(references(maxOwnerReferences)), false, none},
+		"the same as protobuf":            {references(maxOwnerReferences + 1), false, tooLarge},
+		"as many as may be, as protobuf":  {references(maxOwnerReferences), false, none},
 		"by operations of a JSON patch":   {repeated(`{"op":"add","path":"/metadata/ownerReferences/-","value":{}}`, maxOwnerReferences+1), false, tooLarge},
 		"many items":                      {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`, false, tooLarge},
 		"many members":                    {`{"metadata":{"annotations":{` + members(maxItems+1) + `}}}`, false, tooLarge},

@@ -121,8 +121,16 @@ func (d *document) text(parent *container, text string) error {
 			return tooMany("operations on owner references", maxOwnerReferences)
 		}
 	}
-	if !d.within && strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
-		return (&document{within: true}).check([]byte(text))
+	if d.within {
+		return nil
 	}
-	return nil
+	return checkText(text)
+}
+
+// checkText checks the JSON that text may be.
+func checkText(text string) error {
+	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
+		return nil
+	}
+	return (&document{within: true}).check([]byte(text))
 }
