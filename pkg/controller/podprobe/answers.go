@@ -69,7 +69,8 @@ func printable(text string, most int) string {
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 	}
-	return strings.TrimSpace(text)
+	// A part of a string keeps all of it in memory.
+	return strings.Clone(strings.TrimSpace(text))
 }
 
 // maxRevision is enough for the revisions of agents.

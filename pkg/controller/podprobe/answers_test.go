@@ -2,7 +2,9 @@ package podprobe
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -27,6 +29,26 @@ func TestParseCommit(t *testing.T) {
 		got, err := parseCommit(test.code, []byte(test.body))
 		if got != test.want || (err != nil) != test.wantErr {
 			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestPrintableIsACopy: a text that is shown does not keep all that a pod has answered in memory.
+func TestPrintableIsACopy(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"short":                    {"a commit", "a commit"},
+		"long":                     {strings.Repeat("a", maxBody), strings.Repeat("a", 20)},
+		"with spaces":              {strings.Repeat(" ", 10) + "a" + strings.Repeat(" ", maxBody), "a"},
+		"with control characters":  {"a\x1b[0m" + strings.Repeat("b", maxBody), "a[0m" + strings.Repeat("b", 16)},
+		"cut within a wide letter": {strings.Repeat("é", maxBody), strings.Repeat("é", 10)},
+	} {
+		got := printable(test.text, 20)
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+		begin, end := uintptr(unsafe.Pointer(unsafe.StringData(test.text))), uintptr(len(test.text))
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(got))); at >= begin && at < begin+end {
+			t.Errorf("%s: it is a part of the answer", name)
 		}
 	}
 }

@@ -1,11 +1,15 @@
 package website
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -48,7 +52,10 @@ func TestTrimmedPods(t *testing.T) {
 		}
 	}
 	want := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: newPod().Labels, OwnerReferences: newPod().OwnerReferences},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, OwnerReferences: newPod().OwnerReferences,
+			Labels: map[string]string{"controller": testName, "pod-template-hash": "1234"},
+		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.9", HostIP: "192.0.2.1",
 			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
@@ -57,6 +64,38 @@ func TestTrimmedPods(t *testing.T) {
 	}
 	if !apiequality.Semantic.DeepEqual(pod, want) {
 		t.Errorf("the cache holds\n%+v\nwant\n%+v", pod, want)
+	}
+}
+
+// TestTrimmedLargePods: whoever may create pods decides how large they are.
+func TestTrimmedLargePods(t *testing.T) {
+	const many = 10_000
+	long := strings.Repeat("x", 1<<20)
+	pod := newPod(func(p *corev1.Pod) {
+		p.OwnerReferences[0].UID, p.Finalizers, p.Status.Message = types.UID(long), []string{long}, long
+		p.Status.Conditions[0].Message = long
+		for i := range many {
+			p.Labels[fmt.Sprintf("label-%d", i)] = "value"
+			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{Name: fmt.Sprint(i)})
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Ports: []corev1.ContainerPort{{Name: fmt.Sprint(i)}}})
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: fmt.Sprint(i), State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
+		}
+		status := &p.Status.ContainerStatuses[1]
+		status.Image, status.State.Waiting.Message = long, long
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Message: long}
+	})
+	if _, err := trim(pod); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := 8 << 10; len(kept) > most {
+		t.Errorf("%d bytes are kept, at most %d are wanted", len(kept), most)
+	}
+	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Name != testDeployment+"-1234" || len(pod.OwnerReferences) != 1 {
+		t.Errorf("the owners are %+v", pod.OwnerReferences)
 	}
 }
 

@@ -1,31 +1,39 @@
 package website
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 // keptPodConditions are those of a pod that runs.
 const keptPodConditions = 3
 
+// keptPodLabels are those by which Services and Deployments of the controller select pods, and what
+// a Deployment adds for each revision.
+var keptPodLabels = append(slices.Sorted(maps.Keys(api.PodSelectorLabels("", ""))), appsv1.DefaultDeploymentUniqueLabelKey)
+
 // trimPod keeps of a pod what is read here: there are many, and most of each is
-// the same.
+// the same. Any client can give pods of any size the label of the controller.
 func trimPod(pod *corev1.Pod) {
-	pod.ManagedFields, pod.Annotations, pod.Finalizers = nil, nil, nil
-	pod.GenerateName = ""
 	children.Intern(&pod.Namespace)
-	pod.Labels = children.InternKeys(pod.Labels)
-	for i := range pod.OwnerReferences {
-		children.InternOwner(&pod.OwnerReferences[i])
+	pod.ObjectMeta = metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		Labels: children.PickLabels(pod.Labels, keptPodLabels...), OwnerReferences: children.TrimOwners(pod.OwnerReferences),
 	}
 	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers))}
 	status := corev1.PodStatus{
-		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
+		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: problem.Shorten(pod.Status.Message),
 		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, StartTime: pod.Status.StartTime,
 	}
 	status.Conditions = make([]corev1.PodCondition, 0, keptPodConditions)
@@ -37,25 +45,39 @@ func trimPod(pod *corev1.Pod) {
 			// When it was last probed changes all the time and says nothing.
 			status.Conditions = append(status.Conditions, corev1.PodCondition{
 				Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
-				Message: condition.Message, LastTransitionTime: condition.LastTransitionTime,
+				Message: problem.Shorten(condition.Message), LastTransitionTime: condition.LastTransitionTime,
 			})
 		}
 	}
-	// What a container does that runs is not read.
-	strip := func(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
-		var kept []corev1.ContainerStatus
-		for _, container := range containers {
-			if container.State.Waiting != nil || container.State.Terminated != nil {
-				kept = append(kept, corev1.ContainerStatus{
-					Name: container.Name, Image: container.Image, State: container.State, LastTerminationState: container.LastTerminationState,
-				})
-			}
-		}
-		return kept
-	}
-	status.InitContainerStatuses = strip(pod.Status.InitContainerStatuses)
-	status.ContainerStatuses = strip(pod.Status.ContainerStatuses)
+	status.InitContainerStatuses = trimContainers(pod.Status.InitContainerStatuses)
+	status.ContainerStatuses = trimContainers(pod.Status.ContainerStatuses)
 	pod.Status = status
+}
+
+// trimContainers leaves out what a container does that runs, which is not read.
+func trimContainers(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for _, container := range children.FirstOf(containers) {
+		if container.State.Waiting != nil || container.State.Terminated != nil {
+			kept = append(kept, corev1.ContainerStatus{
+				Name: container.Name, Image: problem.Shorten(container.Image),
+				State: shortened(container.State), LastTerminationState: shortened(container.LastTerminationState),
+			})
+		}
+	}
+	return kept
+}
+
+// shortened returns a state with messages as long as they are reported at most: the kubelet repeats in them
+// the name of an image, which can be as long as a pod.
+func shortened(state corev1.ContainerState) corev1.ContainerState {
+	if state.Waiting != nil {
+		state.Waiting.Message = problem.Shorten(state.Waiting.Message)
+	}
+	if state.Terminated != nil {
+		state.Terminated.Message = problem.Shorten(state.Terminated.Message)
+	}
+	return state
 }
 
 // sharedPorts are the containers that portsOf has returned last.
@@ -67,10 +89,13 @@ func portsOf(containers []corev1.Container) []corev1.Container {
 	var ports []corev1.ContainerPort
 	var key strings.Builder
 	for _, container := range containers {
-		for _, port := range container.Ports {
+		for _, port := range children.FirstOf(container.Ports) {
 			ports = append(ports, corev1.ContainerPort{Name: port.Name})
-			key.WriteString(port.Name + ",")
 		}
+	}
+	ports = children.FirstOf(ports)
+	for _, port := range ports {
+		key.WriteString(port.Name + ",")
 	}
 	if len(ports) == 0 {
 		return nil

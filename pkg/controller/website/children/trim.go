@@ -16,9 +16,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// Trim keeps of a child, for the cache, what is read of it. Of managed fields that is only
-// what the controller applied, as a Digest. It may be called twice, as informers may do.
-// One of which that cannot be extracted is left for Applied to return the error.
+// Trim keeps of a child, for the cache, what is read of it, and no more than children of the
+// controller have: any client can give objects of any size their labels. Of managed fields that is only
+// what the controller applied, as a Digest, which is made before anything is dropped. It may be called
+// twice, as informers may do. One of which that cannot be extracted is left for Applied to return the error.
 func Trim(child any) {
 	switch child := child.(type) {
 	case *appsv1.Deployment:
@@ -26,9 +27,7 @@ func Trim(child any) {
 			trimMetadata(child)
 			trimTemplate(&child.Spec.Template)
 			trimConditions(child.Status.Conditions)
-			if selector := child.Spec.Selector; selector != nil {
-				selector.MatchLabels = InternKeys(selector.MatchLabels)
-			}
+			child.Spec.Selector = trimLabelSelector(child.Spec.Selector)
 		}
 	case *corev1.ConfigMap:
 		if keepDigest(child, extractConfigMap, digestOfConfigMap) {
@@ -38,18 +37,29 @@ func Trim(child any) {
 	case *corev1.Service:
 		if keepDigest(child, extractService, digestOf) {
 			trimMetadata(child)
-			child.Spec.Selector = InternKeys(child.Spec.Selector)
+			child.Spec = corev1.ServiceSpec{Selector: trimSelector(child.Spec.Selector), Ports: FirstOf(child.Spec.Ports)}
 		}
 	case *policyv1.PodDisruptionBudget:
 		if keepDigest(child, extractPodDisruptionBudget, digestOf) {
 			trimMetadata(child)
+			child.Spec = policyv1.PodDisruptionBudgetSpec{Selector: trimLabelSelector(child.Spec.Selector)}
+			child.Status = policyv1.PodDisruptionBudgetStatus{}
 		}
 	case *networkingv1.Ingress:
-		keepDigest(child, extractIngress, digestOf)
+		if keepDigest(child, extractIngress, digestOf) {
+			trimMetadata(child)
+			trimIngress(child)
+		}
 	case *gatewayv1.HTTPRoute:
-		keepDigest(child, extractHTTPRoute, digestOf)
+		if keepDigest(child, extractHTTPRoute, digestOf) {
+			trimMetadata(child)
+			child.Spec = gatewayv1.HTTPRouteSpec{Hostnames: child.Spec.Hostnames}
+		}
 	case *gatewayv1.ListenerSet:
-		keepDigest(child, extractListenerSet, digestOf)
+		if keepDigest(child, extractListenerSet, digestOf) {
+			trimMetadata(child)
+			trimListenerSet(child)
+		}
 	case *v1beta1.Website:
 		// A preview is also a Website of its own.
 		keepDigest(child, extractWebsite, digestOf)
@@ -118,7 +128,7 @@ func trimContainers(containers []corev1.Container, own bool) []corev1.Container 
 
 func trimVolumes(pod *corev1.PodSpec) []corev1.Volume {
 	var trimmed []corev1.Volume
-	for _, name := range mountedConfigMaps(pod) {
+	for _, name := range FirstOf(mountedConfigMaps(pod)) {
 		trimmed = append(trimmed, corev1.Volume{VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
 		}})
@@ -126,17 +136,23 @@ func trimVolumes(pod *corev1.PodSpec) []corev1.Volume {
 	return trimmed
 }
 
+// maxAgentFile is more than the public keys take of which an agent accepts most, and a pin is shorter.
+const maxAgentFile = 4 << 10
+
 // trimData drops an nginx configuration: with redirects it has hundreds of kilobytes, and each
-// Website has several. What agents read is small, and read here as well.
+// Website has several. Of what agents read, the pin and the public keys are read here as well.
 func trimData(configMap *corev1.ConfigMap) {
+	files := configMap.Data
+	configMap.Data, configMap.BinaryData = nil, nil
 	if !resources.IsAgentConfigMap(configMap.Name) {
-		configMap.Data, configMap.BinaryData = nil, nil
 		return
 	}
-	configMap.Data = InternKeys(configMap.Data)
-	if keys, ok := configMap.Data[requests.KeysFile]; ok {
-		Intern(&keys) // Those of the installation.
-		configMap.Data[requests.KeysFile] = keys
+	configMap.Data = map[string]string{}
+	for _, name := range []string{requests.PinFile, requests.KeysFile} {
+		if content, ok := files[name]; ok && len(content) <= maxAgentFile {
+			Intern(&content) // Most are the same in all ConfigMaps of the installation.
+			configMap.Data[name] = content
+		}
 	}
 }
 
@@ -155,7 +171,7 @@ func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
 			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
 		},
 		Website:    cache.NewObjectName(replicaSet.Namespace, replicaSet.Labels[resources.LabelController]),
-		ConfigMaps: mountedConfigMaps(&replicaSet.Spec.Template.Spec),
+		ConfigMaps: FirstOf(mountedConfigMaps(&replicaSet.Spec.Template.Spec)),
 	}
 }
 

@@ -89,7 +89,7 @@ func New(config Config, handlers Handlers) *Router {
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
 			resource: gateways, object: &gatewayv1.Gateway{}, source: sourceOf(api.Gateways(namespace)),
-			store: newStore(handlers.Gateways, dropManagedFields, handlers.Changed, cache.Indexers{}), streams: config.Gateway,
+			store: newStore(handlers.Gateways, trimGateway, handlers.Changed, cache.Indexers{}), streams: config.Gateway,
 		})
 	}
 	r.state.Store(&State{Unknown: "what the cluster serves is not discovered yet"})

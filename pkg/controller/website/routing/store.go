@@ -5,8 +5,10 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // store keeps the objects of one kind that a reflector sees, and calls a handler. It
@@ -95,12 +97,27 @@ func (s *store) clear() {
 	}
 }
 
-// dropManagedFields is for objects that are only read.
-func dropManagedFields(obj any) (any, error) {
-	if accessor, err := meta.Accessor(obj); err == nil {
-		accessor.SetManagedFields(nil)
+// trimGateway keeps of a Gateway what is read of it: all Gateways are watched, and their annotations and
+// selectors can be as large as an object can be. The API limits the number of listeners.
+func trimGateway(obj any) (any, error) {
+	gateway, ok := obj.(*gatewayv1.Gateway)
+	if !ok {
+		return obj, nil
 	}
-	return obj, nil
+	gateway.ObjectMeta = metav1.ObjectMeta{
+		Namespace: gateway.Namespace, Name: gateway.Name, UID: gateway.UID, ResourceVersion: gateway.ResourceVersion, Generation: gateway.Generation,
+	}
+	spec := gatewayv1.GatewaySpec{}
+	for _, listener := range gateway.Spec.Listeners {
+		spec.Listeners = append(spec.Listeners, gatewayv1.Listener{
+			Name: listener.Name, Hostname: listener.Hostname, Port: listener.Port, Protocol: listener.Protocol,
+		})
+	}
+	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil {
+		spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: allowed.Namespaces.From}}
+	}
+	gateway.Spec = spec
+	return gateway, nil
 }
 
 // Resync does nothing: the informer of Websites resyncs.

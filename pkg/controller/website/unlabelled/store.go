@@ -103,11 +103,11 @@ func isChild(object *metav1.PartialObjectMetadata) bool {
 	return ok
 }
 
-// trim returns what identifies an object, with its owners if it is a child.
+// trim returns what identifies an object, with its owner if it is a child.
 func trim(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	trimmed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}}
 	if isChild(object) {
-		trimmed.UID, trimmed.Generation, trimmed.OwnerReferences = object.UID, object.Generation, object.OwnerReferences
+		trimmed.UID, trimmed.Generation, trimmed.OwnerReferences = object.UID, object.Generation, children.TrimOwners(object.OwnerReferences)
 	}
 	return trimmed
 }

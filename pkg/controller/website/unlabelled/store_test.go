@@ -66,6 +66,13 @@ func TestStore(t *testing.T) {
 }
 
 func TestTrim(t *testing.T) {
+	ownedByMany := newObject("x", "Website")
+	for range 100 {
+		ownedByMany.OwnerReferences = append(ownedByMany.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"})
+	}
+	if kept := trim(ownedByMany).OwnerReferences; len(kept) != 1 || kept[0].UID != "uid-of-kubia" {
+		t.Errorf("%d owners are kept, want the controller", len(kept))
+	}
 	for name, object := range map[string]*metav1.PartialObjectMetadata{"child": newObject("x", "Website"), "foreign": newObject("x", "Shop")} {
 		trimmed := trim(object)
 		if trimmed.Name != "x" || trimmed.Namespace != "default" || len(trimmed.Labels)+len(trimmed.Annotations)+len(trimmed.ManagedFields) > 0 {
