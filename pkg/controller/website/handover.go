@@ -73,5 +73,5 @@ func (r *reconciler) handsOver(website *v1beta1.Website, held []string) string {
 }
 
 func (r *reconciler) routesOf(website *v1beta1.Website) routing.Children {
-	return routing.Children{HTTPRoutes: r.children.HTTPRoutes.Of(website.UID), Ingresses: r.children.Ingresses.Of(website.UID)}
+	return routing.Children{HTTPRoutes: r.children.HTTPRoutes.Of(website), Ingresses: r.children.Ingresses.Of(website)}
 }

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -46,14 +47,17 @@ func TestHandover(t *testing.T) {
 		heir     *v1beta1.Website
 		accepted metav1.ConditionStatus
 		hasRoute bool
-		after    time.Duration
-		waits    bool
+		// elsewhere is the namespace of that route, if it is another one.
+		elsewhere string
+		after     time.Duration
+		waits     bool
 	}{
 		"no Website gets it":                {},
 		"another one gets it":               {heir: websiteIn("heir", host), waits: true},
 		"its route is pending":              {heir: websiteIn("heir", host), hasRoute: true, waits: true},
 		"its route is rejected":             {heir: websiteIn("heir", host), hasRoute: true, accepted: metav1.ConditionFalse, waits: true},
 		"its route is accepted":             {heir: websiteIn("heir", host), hasRoute: true, accepted: metav1.ConditionTrue},
+		"a route elsewhere with its UID":    {heir: websiteIn("heir", host), hasRoute: true, elsewhere: "third", accepted: metav1.ConditionTrue, waits: true},
 		"another one gets another host":     {heir: websiteIn("heir", "www.example.com")},
 		"its route is never accepted":       {heir: websiteIn("heir", host), after: handoverLimit},
 		"its route is not accepted in time": {heir: websiteIn("heir", host), after: handoverLimit - time.Second, waits: true},
@@ -78,7 +82,9 @@ func TestHandover(t *testing.T) {
 				add(index, test.heir)
 			}
 			if test.hasRoute {
-				add(stores.HTTPRoutes, routeOf(test.heir, test.accepted))
+				route := routeOf(test.heir, test.accepted)
+				route.Namespace = cmp.Or(test.elsewhere, route.Namespace)
+				add(stores.HTTPRoutes, route)
 			}
 			r := &reconciler{
 				websiteIndex: index, children: &children.Children{}, clock: clock,

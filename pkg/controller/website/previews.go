@@ -72,10 +72,12 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 	return p.RetriedApart()
 }
 
-// heldPreviews returns the previews of a Website. Another client can make a Website the owner
-// of others, which are left alone.
+// heldPreviews returns the previews of a Website, without those that are about to go. Another client can
+// make a Website the owner of others, which are left alone.
 func (r *reconciler) heldPreviews(website *v1beta1.Website) []*v1beta1.Website {
-	return slices.DeleteFunc(r.children.Previews.Of(website.UID), func(preview *v1beta1.Website) bool { return !children.WasApplied(preview) })
+	return slices.DeleteFunc(r.children.Previews.Of(website), func(preview *v1beta1.Website) bool {
+		return !children.WasApplied(preview) || !preview.DeletionTimestamp.IsZero()
+	})
 }
 
 // branchOf returns the branch of a preview, or "" if that is not known: its spec can be

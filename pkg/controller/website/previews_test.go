@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/ptr"
 
@@ -180,6 +181,40 @@ func TestOthersAreNoPreviews(t *testing.T) {
 	f.preview(nil)
 	if got, want := f.websiteNames(), "kubia-feature-a owned"; got != want {
 		t.Errorf("without previews there are %q, want %q", got, want)
+	}
+}
+
+// TestPreviewsOfAnotherNamespace: a Website can have the UID of an owner that is in another namespace.
+func TestPreviewsOfAnotherNamespace(t *testing.T) {
+	f := newFixture(t, newWebsite(withPreviews))
+	f.preview([]string{"d"})
+	made := f.website("kubia-d").DeepCopy()
+	f.preview([]string{})
+	f.websiteNames()
+	for _, branch := range []string{"d", "e", "f"} {
+		foreign := made.DeepCopy()
+		foreign.Namespace, foreign.Name, foreign.UID = "other", "kubia-"+branch, types.UID(branch)
+		foreign.Spec.Source.Ref.Branch = branch
+		f.cacheWebsite(foreign)
+	}
+	if _, p := f.preview([]string{"a", "b", "c", "d", "e", "f"}); p != nil {
+		t.Error(p)
+	}
+	if got, want := f.websiteNames(), "kubia-a kubia-b kubia-c"; got != want {
+		t.Errorf("there are %q, want %q", got, want)
+	}
+}
+
+// TestPreviewThatGoes: while branches are unknown, a preview that is about to go is not reported as one.
+func TestPreviewThatGoes(t *testing.T) {
+	f := newFixture(t, newWebsite(withPreviews))
+	f.preview([]string{"next"})
+	preview := f.website("kubia-next").DeepCopy()
+	preview.DeletionTimestamp, preview.Finalizers = ptr.To(metav1.NewTime(testNow)), []string{metav1.FinalizerDeleteDependents}
+	f.store(preview)
+	f.preview(nil)
+	if reported := f.website(testName).Status.Previews; len(reported) != 1 || reported[0].Branch != "next" || reported[0].WebsiteName != "" {
+		t.Errorf("reported %+v", reported)
 	}
 }
 

@@ -24,7 +24,7 @@ func hasRoutes(website *v1beta1.Website) bool {
 
 // holdsRoutes reports whether the caches show routes of a Website.
 func (r *reconciler) holdsRoutes(website *v1beta1.Website) bool {
-	return len(r.children.HTTPRoutes.Of(website.UID)) > 0 || len(r.children.ListenerSets.Of(website.UID)) > 0 || len(r.children.Ingresses.Of(website.UID)) > 0
+	return len(r.children.HTTPRoutes.Of(website)) > 0 || len(r.children.ListenerSets.Of(website)) > 0 || len(r.children.Ingresses.Of(website)) > 0
 }
 
 // reconcileRoutes has the hosts of a Website routed to its Service, and sets what was found
@@ -153,9 +153,9 @@ func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website,
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website.UID), routing.HostsOfIngress, kept)...)},
-		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website.UID), httpRouteHosts, kept)...)},
-		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website.UID), listenerSetHosts, kept)...)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website), routing.HostsOfIngress, kept)...)},
+		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website), httpRouteHosts, kept)...)},
+		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website), listenerSetHosts, kept)...)},
 	} {
 		deleted, p := kind.deleteOthers(ctx, website, kind.names...)
 		for range deleted {

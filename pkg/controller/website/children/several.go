@@ -13,7 +13,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// ByOwner indexes children by the UID of the Website that controls them.
+// ByOwner indexes children by their namespace and the UID of the Website that controls them: an object of
+// another namespace can have a reference with that UID as well.
 const ByOwner = "owner"
 
 // IndexByOwner returns the indexer ByOwner.
@@ -24,10 +25,15 @@ func IndexByOwner() cache.Indexers {
 			return nil, nil
 		}
 		if _, uid, ok := OwnerOf(child); ok {
-			return []string{string(uid)}, nil
+			return []string{ownerKey(child.GetNamespace(), uid)}, nil
 		}
 		return nil, nil
 	}}
+}
+
+// ownerKey is the key of ByOwner.
+func ownerKey(namespace string, uid types.UID) string {
+	return cache.NewObjectName(namespace, string(uid)).String()
 }
 
 // Several is a Kind of which a Website has any number of children.
@@ -41,8 +47,8 @@ func newSeveral[T Object, A ApplyConfiguration[A]](kind *Kind[T, A], indexer cac
 }
 
 // Of returns the children of a Website by the cache, in the order of their names.
-func (s *Several[T, A]) Of(uid types.UID) []T {
-	indexed, err := s.indexer.ByIndex(ByOwner, string(uid))
+func (s *Several[T, A]) Of(website *v1beta1.Website) []T {
+	indexed, err := s.indexer.ByIndex(ByOwner, ownerKey(website.Namespace, website.UID))
 	if err != nil {
 		return nil // Only an index that does not exist is an error.
 	}
@@ -60,7 +66,7 @@ func (s *Several[T, A]) Of(uid types.UID) []T {
 // returns how many.
 func (s *Several[T, A]) DeleteOthers(ctx context.Context, website *v1beta1.Website, names ...string) (int, *problem.Problem) {
 	deleted := 0
-	for _, child := range s.Of(website.UID) {
+	for _, child := range s.Of(website) {
 		if slices.Contains(names, child.GetName()) {
 			continue
 		}
