@@ -93,6 +93,11 @@ func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment
 		return desired, problem.InvalidSpec(err)
 	}
 	deployment.Spec.Selector.MatchLabels = workload.DeploymentSelector(website, existing)
+	if existing != nil && existing.Spec.MinReadySeconds >= resources.ProgressDeadlineSeconds {
+		// The API server rejects a progress deadline that is not longer. What another client has set is reset once:
+		// zero is not stored, so the controller does not own it afterwards.
+		deployment.Spec.WithMinReadySeconds(0)
+	}
 	return desiredChildren{website: website, commit: commit, configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
 }
 

@@ -129,7 +129,7 @@ func New(config Config) (*Controller, error) {
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
 		children:      ofWebsites,
-		rollouts:      rollout.NewLimit(config.MaxConcurrentRollouts, c.queue.Enqueue),
+		rollouts:      rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
 		pods:          c.pods,
 		installation:  config.Installation,
 		keys:          config.Keys,

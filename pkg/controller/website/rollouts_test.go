@@ -1,6 +1,7 @@
 package website
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func newUpgrade(t *testing.T) *upgrade {
 		u.converge(website)
 	}
 	u.controller.reconciler.installation.Nginx = "example.com/nginx:2"
-	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.queue.Enqueue)
+	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.reconciler.clock, u.controller.queue.Enqueue)
 	u.controller.reconciler.startRollouts([]*v1beta1.Website{u.older, u.younger})
 	u.controller.queue.Running.Store(true)
 	return u
@@ -170,7 +171,7 @@ func TestWaitingWebsiteIsReconciled(t *testing.T) {
 func TestRolloutsInProgressAreKnownAtTheStart(t *testing.T) {
 	u := newUpgrade(t)
 	u.reconcileAndSee(u.older)
-	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.queue.Enqueue)
+	u.controller.reconciler.rollouts = rollout.NewLimit(1, u.controller.reconciler.clock, u.controller.queue.Enqueue)
 	u.controller.reconciler.startRollouts([]*v1beta1.Website{u.older, u.younger})
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "1")
@@ -178,5 +179,28 @@ func TestRolloutsInProgressAreKnownAtTheStart(t *testing.T) {
 	u.reconcileAndSee(u.older)
 	if !rollout.InProgress(u.controller.reconciler.children.Deployments.Held(u.older, resources.DeploymentName(u.older))) {
 		t.Error("scaling has ended a limited rollout")
+	}
+}
+
+// TestProgressDeadline: another client cannot raise it, nor set what makes the API server reject it.
+func TestProgressDeadline(t *testing.T) {
+	for name, test := range map[string]struct{ deadline, ready, wantReady int32 }{
+		"raised":                     {deadline: math.MaxInt32},
+		"raised, with ready seconds": {deadline: math.MaxInt32, ready: math.MaxInt32 - 1},
+		"with a few ready seconds":   {deadline: 700, ready: 10, wantReady: 10},
+	} {
+		f := newFixture(t, newWebsite())
+		f.converge(newWebsite())
+		edit(f, testDeployment, func(d *appsv1.Deployment) {
+			d.Spec.ProgressDeadlineSeconds, d.Spec.MinReadySeconds = &test.deadline, test.ready
+		})
+		f.syncCaches()
+		f.converge(newWebsite())
+		if spec := f.deployment().Spec; *spec.ProgressDeadlineSeconds != resources.ProgressDeadlineSeconds || spec.MinReadySeconds != test.wantReady {
+			t.Errorf("%s: the deadline is %d seconds, minReadySeconds %d, want %d", name, *spec.ProgressDeadlineSeconds, spec.MinReadySeconds, test.wantReady)
+		}
+		if problems := f.reconcile(testKey); len(problems) > 0 || len(f.writes()) > 0 {
+			t.Errorf("%s: in the end there are %v and writes %q", name, problems, f.writes())
+		}
 	}
 }

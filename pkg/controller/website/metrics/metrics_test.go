@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
@@ -43,7 +44,7 @@ func TestWebsitesByCondition(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	limit := rollout.NewLimit(1, func(cache.ObjectName) {})
+	limit := rollout.NewLimit(1, clock.RealClock{}, func(cache.ObjectName) {})
 	for _, name := range []string{"a", "b", "c"} {
 		limit.Admit(newWebsite(withName(name)), "template")
 	}

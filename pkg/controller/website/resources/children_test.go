@@ -167,8 +167,9 @@ func TestDeployment(t *testing.T) {
 			Name: "kubia-website", Namespace: "default", Labels: labels, OwnerReferences: wantOwner(),
 		},
 		Spec: appsv1.DeploymentSpec{
-			Replicas:             ptr.To[int32](1),
-			RevisionHistoryLimit: ptr.To[int32](3),
+			Replicas:                ptr.To[int32](1),
+			RevisionHistoryLimit:    ptr.To[int32](3),
+			ProgressDeadlineSeconds: ptr.To[int32](600),
 			Selector: &metav1.LabelSelector{
 				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"},
 			},

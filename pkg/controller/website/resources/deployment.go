@@ -57,6 +57,10 @@ const (
 	// keptRevisions is how many old ReplicaSets stay. Rolling back is done in
 	// git, so they are kept for inspection only.
 	keptRevisions = 3
+
+	// ProgressDeadlineSeconds is the default of Kubernetes. It is applied so that no other client can raise
+	// it: until then, a rollout without progress keeps those of other Websites waiting.
+	ProgressDeadlineSeconds = 600
 )
 
 // Installation is what the flags of the controller say about all pods.
@@ -127,6 +131,7 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithReplicas(replicas).
 			WithRevisionHistoryLimit(keptRevisions).
+			WithProgressDeadlineSeconds(ProgressDeadlineSeconds).
 			WithStrategy(rollingUpdate()).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(PodSelector(website))).
 			WithTemplate(corev1ac.PodTemplateSpec().

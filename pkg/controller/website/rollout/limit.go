@@ -7,9 +7,14 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
+
+// longest is how long a rollout counts as in progress, from its admission on. One that stands still exceeds its
+// progress deadline before, but another client can keep one going, and those of other Websites waiting.
+const longest = time.Hour
 
 // Limit bounds the limited rollouts in progress, and admits those of the oldest Websites
 // first. All that it knows it has learned from the cluster: Start and one reconciliation
@@ -18,7 +23,8 @@ type Limit struct {
 	// most is how many rollouts may be in progress. Zero: any number.
 	most int
 	// wake has a Website reconciled that can be admitted now.
-	wake func(cache.ObjectName)
+	wake  func(cache.ObjectName)
+	clock clock.PassiveClock
 
 	mu       sync.Mutex
 	websites map[cache.ObjectName]entry
@@ -31,6 +37,8 @@ type entry struct {
 	state   state
 	// template is the pod template for which a Website waits.
 	template string
+	// since is when a rollout in progress was admitted, or found at the start.
+	since time.Time
 }
 
 type state int
@@ -45,8 +53,8 @@ const (
 )
 
 // NewLimit returns a limit. Zero is none.
-func NewLimit(most int, wake func(cache.ObjectName)) *Limit {
-	return &Limit{most: most, wake: wake, websites: map[cache.ObjectName]entry{}}
+func NewLimit(most int, clock clock.PassiveClock, wake func(cache.ObjectName)) *Limit {
+	return &Limit{most: most, wake: wake, clock: clock, websites: map[cache.ObjectName]entry{}}
 }
 
 // Start begins with the Websites that there are, of which some have rollouts in progress.
@@ -59,7 +67,7 @@ func (l *Limit) Start(websites []*v1beta1.Website, isInProgress func(*v1beta1.We
 		if isInProgress(website) {
 			state = inProgress
 		}
-		l.set(cache.MetaObjectToName(website), entry{created: website.CreationTimestamp.Time, state: state})
+		l.set(cache.MetaObjectToName(website), entry{created: website.CreationTimestamp.Time, state: state, since: l.clock.Now()})
 	}
 }
 
@@ -67,20 +75,18 @@ func (l *Limit) Start(websites []*v1beta1.Website, isInProgress func(*v1beta1.We
 // progress until Observe says otherwise. If it may not, the Website waits: it is woken as
 // soon as it may.
 func (l *Limit) Admit(website *v1beta1.Website, template string) bool {
-	if l.most == 0 {
-		return true
-	}
 	key := cache.MetaObjectToName(website)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.websites[key]
-	admitted := before.state == inProgress || l.free() > l.ahead(key, website.CreationTimestamp.Time)
+	if l.websites[key].state == inProgress {
+		return true
+	}
 	next := entry{created: website.CreationTimestamp.Time, state: waiting, template: template}
-	if admitted {
-		next.state, next.template = inProgress, ""
+	if l.most == 0 || l.free() > l.ahead(key, website.CreationTimestamp.Time) {
+		next.state, next.template, next.since = inProgress, "", l.clock.Now()
 	}
 	l.set(key, next)
-	return admitted
+	return next.state == inProgress
 }
 
 // Waits reports whether a Website waits for the rollout of this very pod template. A change
@@ -92,16 +98,20 @@ func (l *Limit) Waits(key cache.ObjectName, template string) bool {
 	return ok && known.state == waiting && known.template == template
 }
 
-// Observe ends a reconciliation of a Website that does not wait.
+// Observe ends a reconciliation of a Website that does not wait. A rollout in progress counts if it was
+// admitted, or found at the start: a Deployment that looks like one can be the work of another client.
 func (l *Limit) Observe(website *v1beta1.Website, isInProgress bool) {
-	key := cache.MetaObjectToName(website)
-	if !isInProgress {
+	if key := cache.MetaObjectToName(website); !isInProgress || !l.counted(key) {
 		l.Forget(key)
-		return
 	}
+}
+
+// counted reports whether a rollout of a Website counts as in progress, and has not done so for too long.
+func (l *Limit) counted(key cache.ObjectName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.set(key, entry{created: website.CreationTimestamp.Time, state: inProgress})
+	known := l.websites[key]
+	return known.state == inProgress && l.clock.Now().Sub(known.since) < longest
 }
 
 // Forget drops a Website that is gone, or has no rollout.

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -19,7 +20,7 @@ func newWebsite(name string) *v1beta1.Website {
 }
 
 // TestLimit plays what happens to Websites: "a?" asks for the rollout of a, "a!" ends its
-// reconciliation with a rollout in progress, "a." without one, "a-" is its deletion.
+// reconciliation with a rollout in progress, "a." without one, "a-" is its deletion. "1h" is an hour.
 func TestLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int
@@ -40,16 +41,24 @@ func TestLimit(t *testing.T) {
 		"one that waits is deleted":  {most: 1, play: "a? b? c? b- a. c?", admitted: "a c", woken: "c", inProgress: 1},
 		"one in progress is deleted": {most: 1, play: "a? b? a-", admitted: "a", woken: "b", pending: 1},
 		"changed by its user":        {most: 1, play: "a? b? b. a. c?", admitted: "a c", inProgress: 1},
-		"no limit":                   {most: 0, play: "a? b? c?", admitted: "a b c"},
+		"no limit":                   {most: 0, play: "a? b? c? a! b! c.", admitted: "a b c", inProgress: 2},
 
-		"started over rollouts in progress":    {most: 2, start: "ABcd", play: "c? c?", pending: 1, inProgress: 2},
+		"for too long":                       {most: 1, play: "a? a! b? 1h a! b? a!", admitted: "a b", woken: "b", inProgress: 1},
+		"for too long, with other templates": {most: 1, play: "a? a! b? 1h a? a! b?", admitted: "a a b", woken: "b", inProgress: 1},
+		"for too long since the start":       {most: 1, start: "Ab", play: "b? 1h a! b?", admitted: "b", woken: "b", inProgress: 1},
+		"that was not admitted":              {most: 1, play: "a! b? c! c. c!", admitted: "b", inProgress: 1},
+		"that was not there at the start":    {most: 1, start: "ab", play: "a! b?", admitted: "b", inProgress: 1},
+		"that was not admitted, and waits":   {most: 1, play: "a? b? b! a. b? b!", admitted: "a b", inProgress: 1},
+
+		"started over rollouts in progress":    {most: 2, start: "ABcd", play: "c? a! b! c?", pending: 1, inProgress: 2},
 		"older ones were not reconciled yet":   {most: 2, start: "abcd", play: "d? a. d? b. d?", admitted: "d", woken: "d", inProgress: 1},
 		"an older one turns out to be settled": {most: 1, start: "ab", play: "b? a. b?", admitted: "b", woken: "b", inProgress: 1},
 		"an older one turns out to wait":       {most: 1, start: "abc", play: "c? b? a. b? b. c?", admitted: "b c", woken: "b c", inProgress: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var admitted, woken []string
-			limit := NewLimit(test.most, func(key cache.ObjectName) { woken = append(woken, key.Name) })
+			clock := clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
+			limit := NewLimit(test.most, clock, func(key cache.ObjectName) { woken = append(woken, key.Name) })
 			var websites []*v1beta1.Website
 			for _, letter := range test.start {
 				websites = append(websites, newWebsite(strings.ToLower(string(letter))))
@@ -68,6 +77,8 @@ func TestLimit(t *testing.T) {
 					limit.Observe(website, true)
 				case '.':
 					limit.Observe(website, false)
+				case 'h':
+					clock.Step(time.Hour)
 				case '-':
 					limit.Forget(cache.MetaObjectToName(website))
 				}
@@ -86,7 +97,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestWaits(t *testing.T) {
-	limit := NewLimit(1, func(cache.ObjectName) {})
+	limit := NewLimit(1, clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0)), func(cache.ObjectName) {})
 	a, b := newWebsite("a"), newWebsite("b")
 	limit.Admit(a, "new")
 	limit.Admit(b, "new")
