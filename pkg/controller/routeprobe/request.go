@@ -19,6 +19,10 @@ import (
 // commitHeader is how nginx in the pods names the commit of a response.
 const commitHeader = "Website-Commit"
 
+// maxHeader is more than a site and what is in front of it send, and bounds the memory that other servers
+// can take: requests go to many hosts at once, and by default 10 MiB are read for each.
+const maxHeader = 16 << 10
+
 // commitName is a full SHA-1 or SHA-256.
 var commitName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
@@ -67,8 +71,9 @@ func (r *requester) request(ctx context.Context, addresses []string, host Host, 
 		DialContext: func(_ context.Context, network, _ string) (net.Conn, error) {
 			return r.dialFirst(ctx, network, addresses, endpoint.Port)
 		},
-		DisableKeepAlives: true,
-		ForceAttemptHTTP2: true,
+		DisableKeepAlives:      true,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: maxHeader,
 		// The certificate is verified below, for the message and without a chain: which
 		// CAs the visitors trust is not known here.
 		TLSClientConfig: &tls.Config{ServerName: host.Name, InsecureSkipVerify: true}, //nolint:gosec

@@ -7,11 +7,14 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -114,6 +117,58 @@ func TestProbe(t *testing.T) {
 				t.Errorf("the certificate expires at %s, want %s", got.CertificateExpiration, ends)
 			}
 		})
+	}
+}
+
+// countingConn counts what is read of a connection.
+type countingConn struct {
+	net.Conn
+	read *atomic.Int64
+}
+
+func (c countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// TestLargeHeader: a server decides what it sends, not how much of it is in memory.
+func TestLargeHeader(t *testing.T) {
+	const host = "shop.example.com"
+	for name, test := range map[string]struct {
+		size    int
+		failure bool
+	}{
+		"of a site": {size: maxHeader / 2},
+		"too large": {size: maxHeader * 64, failure: true},
+	} {
+		for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Proto != protocol {
+					t.Errorf("requested by %s, want %s", r.Proto, protocol)
+				}
+				w.Header().Set(commitHeader, testCommit)
+				w.Header().Set("X-Padding", strings.Repeat("x", test.size))
+			}))
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{certificateOf(t, host, testNow.Add(-time.Hour), testNow.Add(time.Hour))}}
+			server.EnableHTTP2 = protocol == "HTTP/2.0"
+			server.Config.ErrorLog = log.New(io.Discard, "", 0) // It is cut off.
+			server.StartTLS()
+			var read atomic.Int64
+			r := &requester{resolver: names{host: {"127.0.0.1"}}, now: func() time.Time { return testNow }, dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+				connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+				return countingConn{connection, &read}, err
+			}}
+			port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
+			got := r.probe(t.Context(), []string{"127.0.0.1"}, Host{Name: host, Endpoints: []Endpoint{{TLS: true, Port: port}}})
+			server.Close()
+			if (got.Failure != "") != test.failure || (got.Commit == "") != test.failure {
+				t.Errorf("%s by %s: failure %q, commit %q", name, protocol, got.Failure, got.Commit)
+			}
+			if most := int64(maxHeader * 8); read.Load() > most {
+				t.Errorf("%s by %s: %d bytes were read, at most %d are wanted", name, protocol, read.Load(), most)
+			}
+		}
 	}
 }
 
