@@ -2,6 +2,10 @@
 # failed once more, which tells a failure from a busy machine. One that passes then is still a
 # fault, of the test or of what it tests, and is named by repeated_tests.
 
+# Set by git for hooks and for "git rebase --exec": the repositories that tests make would be this one.
+# shellcheck disable=SC2046 # They are words.
+unset $(git rev-parse --local-env-vars)
+
 (cd "${ROOT}/hack/tools" && go build -o "${ROOT}/bin/gotestsum" gotest.tools/gotestsum)
 report=$(mktemp -d)
 trap 'rm -rf "${report}"' EXIT
