@@ -111,6 +111,9 @@ var memorySettings = []gitSetting{
 	{"core.bigFileThreshold", "16m"},
 	{"pack.threads", "1"},
 	{"pack.windowMemory", "32m"},
+	// Each thread counts with the whole of its stack towards the limit that the agent sets.
+	{"core.preloadIndex", "false"},
+	{"index.threads", "1"},
 }
 
 // fetchSettings keep a fetch from being stopped by what was fetched before, and by a
