@@ -2,6 +2,7 @@ package options
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
@@ -59,12 +60,7 @@ func (o CompletedOptions) applyDelegation(trusted *trust.Cluster) error {
 // that has no limit.
 func (o CompletedOptions) newAuthorizer() (authorizer.Authorizer, error) {
 	options := o.Recommended.Authorization
-	host, err := clientConfig(options.RemoteKubeConfigFile)
-	if err != nil {
-		return nil, fmt.Errorf("--authorization-kubeconfig: %w", err)
-	}
-	host.Timeout = options.ClientTimeout
-	client, err := kubernetes.NewForConfig(host)
+	client, err := unlimitedClient(options.RemoteKubeConfigFile, options.ClientTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("--authorization-kubeconfig: %w", err)
 	}
@@ -101,23 +97,13 @@ func trustProxy(config *genericapiserver.RecommendedConfig, trusted *trust.Clust
 	return nil
 }
 
-// TokenReviews per second, and at once. Clients of the API come through kube-apiserver and need none, but anyone
-// on the network of the pods can cause one with each request, and all would wait before the reviews of
-// authorization, which have no limit, in the queues of kube-apiserver.
-const tokenReviewQPS, tokenReviewBurst = 50, 100
-
-// replaceAuthenticator limits TokenReviews, and verifies the front proxy's
+// replaceAuthenticator does the same for TokenReviews, and verifies the front proxy's
 // certificate less often. Client certificates and request headers are those that the
 // recommended options have set up.
 func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.AuthenticationInfo) error {
 	options := o.Recommended.Authentication
-	host, err := clientConfig(options.RemoteKubeConfigFile)
-	if err != nil {
-		return fmt.Errorf("--authentication-kubeconfig: %w", err)
-	}
 	// The timeout is that of the authenticator.
-	host.QPS, host.Burst = tokenReviewQPS, tokenReviewBurst
-	client, err := kubernetes.NewForConfig(host)
+	client, err := unlimitedClient(options.RemoteKubeConfigFile, 0)
 	if err != nil {
 		return fmt.Errorf("--authentication-kubeconfig: %w", err)
 	}
@@ -138,4 +124,13 @@ func (o CompletedOptions) replaceAuthenticator(info *genericapiserver.Authentica
 	// Last, and not after an error: invalid credentials do not make an anonymous user.
 	info.Authenticator = authenticationunion.NewFailOnError(delegated, anonymous.NewAuthenticator(nil))
 	return nil
+}
+
+func unlimitedClient(kubeconfig string, timeout time.Duration) (kubernetes.Interface, error) {
+	config, err := clientConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = timeout
+	return kubernetes.NewForConfig(config)
 }

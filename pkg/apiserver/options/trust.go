@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -24,11 +23,7 @@ func (o CompletedOptions) applyTrust() (*trust.Cluster, error) {
 	if authentication.SkipInClusterLookup || !config.Clients && !config.Proxy {
 		return nil, nil
 	}
-	host, err := clientConfig(authentication.RemoteKubeConfigFile)
-	if err != nil {
-		return nil, fmt.Errorf("--authentication-kubeconfig: %w", err)
-	}
-	client, err := kubernetes.NewForConfig(host)
+	client, err := unlimitedClient(authentication.RemoteKubeConfigFile, 0)
 	if err != nil {
 		return nil, fmt.Errorf("--authentication-kubeconfig: %w", err)
 	}
