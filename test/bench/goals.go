@@ -83,14 +83,15 @@ func goals(r *Report) []Goal {
 var singles = []string{"create", "get", "patch", "delete"}
 
 func (l *goalList) atMost(name string, limit float64, metric, target, against string, operations ...string) {
-	l.add(Goal{Name: name, Limit: limit}, operations, func(operation string) (float64, bool) {
-		ratio := l.report.ratio(operation, metric, target, against)
-		return ratio, ratio > 0
-	})
+	l.ratios(Goal{Name: name, Limit: limit}, metric, target, against, operations)
 }
 
 func (l *goalList) atLeast(name string, limit float64, metric, target, against string, operations ...string) {
-	l.add(Goal{Name: name, Limit: limit, AtLeast: true}, operations, func(operation string) (float64, bool) {
+	l.ratios(Goal{Name: name, Limit: limit, AtLeast: true}, metric, target, against, operations)
+}
+
+func (l *goalList) ratios(goal Goal, metric, target, against string, operations []string) {
+	l.add(goal, operations, func(operation string) (float64, bool) {
 		ratio := l.report.ratio(operation, metric, target, against)
 		return ratio, ratio > 0
 	})

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"syscall"
-
-	"k8s.io/klog/v2"
 )
 
 // runBeside runs a command, whose environment is set, next to git-sync until it ends, or for a
@@ -24,16 +22,13 @@ func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
 		s.mu.Unlock()
 		return fmt.Errorf("starting %s: %w", command.Path, err)
 	}
+	s.limitMemory(ctx, command)
 	pid := command.Process.Pid
-	unlimited := limitMemory(pid, s.MemoryLimit)
 	if s.beside == nil {
 		s.beside = map[int]bool{}
 	}
 	s.beside[pid] = true
 	s.mu.Unlock()
-	if unlimited != nil {
-		klog.FromContext(ctx).Error(unlimited, "Failed to limit the memory of a command, which may end this container", "command", command.Path)
-	}
 
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()

@@ -1,10 +1,14 @@
 package gitsync
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+
+	"k8s.io/klog/v2"
 )
 
 // minMemory is what git-sync needs to start: a program in Go maps its first heap as a whole.
@@ -34,4 +38,14 @@ func MemoryLimit(file string) (uint64, error) {
 		return 0, fmt.Errorf("reading the memory limit of this container from %s: %w", file, err)
 	}
 	return max(limit/4*3, minMemory), nil
+}
+
+// limitMemory limits the memory of a command that has just started, and of what it starts from now on.
+func (s *Supervisor) limitMemory(ctx context.Context, command *exec.Cmd) {
+	if s.MemoryLimit == 0 {
+		return
+	}
+	if err := limitData(command.Process.Pid, s.MemoryLimit); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to limit the memory of a command, which may end this container", "command", command.Path)
+	}
 }

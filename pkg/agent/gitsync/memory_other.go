@@ -2,5 +2,5 @@
 
 package gitsync
 
-// limitMemory does nothing: there are no such limits.
-func limitMemory(int, uint64) error { return nil }
+// limitData does nothing: there are no such limits.
+func limitData(int, uint64) error { return nil }

@@ -154,7 +154,7 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 		return fmt.Errorf("starting git-sync: %w", err)
 	}
 	// It has not started any git yet.
-	unlimited := limitMemory(command.Process.Pid, s.MemoryLimit)
+	s.limitMemory(ctx, command)
 	if s.begun.IsZero() {
 		s.begun = s.Clock.Now()
 	} else {
@@ -164,9 +164,6 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	s.command, s.started, s.syncs, s.lastSign, s.pausedUntil = command, now, false, now, time.Time{}
 	s.seen, s.terminated = map[string]time.Time{}, map[string]time.Time{}
 	s.mu.Unlock()
-	if unlimited != nil {
-		klog.FromContext(ctx).Error(unlimited, "Failed to limit the memory of git-sync, which may end this container")
-	}
 
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()

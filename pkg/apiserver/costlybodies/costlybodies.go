@@ -14,13 +14,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
 const (
 	// maxItems is the number of items of a list, and of members of an object.
 	maxItems = 10_000
-	// maxOwnerReferences is the number of owner references. All are compared with each other.
-	maxOwnerReferences = 128
+	// maxOwnerReferences is the number of owner references. All are compared with each other, before they are validated.
+	maxOwnerReferences = validation.MaxOwnerReferences
 	// ownerReferences is their member of the metadata.
 	ownerReferences = "ownerReferences"
 )

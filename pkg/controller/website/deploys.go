@@ -123,8 +123,13 @@ func (m *deployMemory) started(website *v1beta1.Website) {
 func (m *deployMemory) untilStart(website *v1beta1.Website, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	missing := 1 - m.of(website).starts.TokensAt(now)
-	return max(0, time.Duration(missing*float64(syncInterval)))
+	return untilToken(m.of(website).starts, now)
+}
+
+// untilToken returns how long after a time the next token of a limiter has to wait.
+func untilToken(limiter *rate.Limiter, now time.Time) time.Duration {
+	missing := 1 - limiter.TokensAt(now)
+	return max(0, time.Duration(missing/float64(limiter.Limit())*float64(time.Second)))
 }
 
 // previewsTooOld returns what was noted last, to be read only.

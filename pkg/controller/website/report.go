@@ -200,8 +200,7 @@ func (w *statusWriteTimes) untilCommit(key cache.ObjectName, now time.Time) time
 	if commits == nil {
 		return 0
 	}
-	missing := 1 - commits.TokensAt(now)
-	return max(0, time.Duration(missing*float64(commitInterval)))
+	return untilToken(commits, now)
 }
 
 // hasAnotherCommit reports whether the commit of a Website has changed. That its pods serve

@@ -23,9 +23,9 @@ const (
 	// references together, and of scheduling and resources together. In memory, such
 	// short elements take a multiple of it.
 	maxSmallPartsBytes = 64 << 10
-	// maxAnnotations and maxOwnerReferences are numbers of them: server-side apply and admission take time with
-	// the square of it.
-	maxAnnotations, maxOwnerReferences = 1000, 128
+	// MaxOwnerReferences and maxAnnotations are the maximum numbers of them: server-side apply and admission take time
+	// with the square of it.
+	MaxOwnerReferences, maxAnnotations = 128, 1000
 )
 
 // EncodedSize returns the size of a Website as protobuf of v1beta1.
@@ -65,7 +65,7 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 		}
 	}
 	count(maxAnnotations, field.NewPath("metadata", "annotations"), func(w *website.Website) int { return len(w.Annotations) })
-	count(maxOwnerReferences, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
+	count(MaxOwnerReferences, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
 	return errs
 }
 

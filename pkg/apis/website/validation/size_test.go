@@ -41,7 +41,7 @@ func TestObjectSize(t *testing.T) {
 			}
 		}, want: "metadata.annotations: Too many: 1001: must have at most 1000 items"},
 		"more owners than are compared": {change: func(w *website.Website) {
-			w.OwnerReferences = make([]metav1.OwnerReference, maxOwnerReferences+1)
+			w.OwnerReferences = make([]metav1.OwnerReference, MaxOwnerReferences+1)
 		}, want: "metadata.ownerReferences: Too many: 129: must have at most 128 items"},
 		"a large status": {change: func(w *website.Website) { w.Status.Urls = []string{strings.Repeat("u", MaxBytes)} }},
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// longest is how long a rollout counts as in progress, from its admission on. One that stands still exceeds its
-// progress deadline before, but another client can keep one going, and those of other Websites waiting.
+// longest is how long a rollout counts as in progress, from its admission on. One without progress exceeds its
+// deadline before, but another client can keep one going, and those of other Websites waiting.
 const longest = time.Hour
 
 // Limit bounds the limited rollouts in progress, and admits those of the oldest Websites
