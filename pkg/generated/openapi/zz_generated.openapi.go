@@ -1503,7 +1503,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules or credentialScope while it is set, requires get on the Secret, and so does a pin that is not in status.history. Running pods use a changed password, key or known_hosts when the kubelet has updated the volume, by default within 90 seconds; a changed username requires new pods.",
+							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules, credentialScope, caRef or the branches of previews while it is set, requires get on the Secret, and so does a pin that is not in status.history. Running pods use a changed password, key or known_hosts when the kubelet has updated the volume, by default within 90 seconds; a changed username requires new pods.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
 					},

@@ -143,12 +143,14 @@ func WithManagersOf(entries, old []metav1.ManagedFieldsEntry, keep func(fieldpat
 }
 
 // managers are entries, found by what tells them apart: a client may send thousands.
+// +k8s:openapi-gen=false
 type managers struct {
 	entries []metav1.ManagedFieldsEntry
 	first   map[manager]int
 }
 
 // manager is what tells entries apart.
+// +k8s:openapi-gen=false
 type manager struct {
 	name, apiVersion, subresource string
 	operation                     metav1.ManagedFieldsOperationType

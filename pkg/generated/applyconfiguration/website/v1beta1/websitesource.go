@@ -32,9 +32,10 @@ type WebsiteSourceApplyConfiguration struct {
 	// secretRef names the Secret with the credentials for the repository:
 	// username and password for https://, ssh-privatekey and known_hosts for
 	// ssh. It must not be set for http://. Setting it, or changing repository,
-	// ref, submodules or credentialScope while it is set, requires get on the
-	// Secret, and so does a pin that is not in status.history. Running pods use a changed password, key or known_hosts when the
-	// kubelet has updated the volume, by default within 90 seconds; a changed
+	// ref, submodules, credentialScope, caRef or the branches of previews while it
+	// is set, requires get on the Secret, and so does a pin that is not in
+	// status.history. Running pods use a changed password, key or known_hosts when
+	// the kubelet has updated the volume, by default within 90 seconds; a changed
 	// username requires new pods.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// credentialScope limits where the credentials of secretRef are sent:
