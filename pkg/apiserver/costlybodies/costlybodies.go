@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
@@ -25,11 +24,13 @@ const (
 	maxOwnerReferences = validation.MaxOwnerReferences
 	// ownerReferences is their member of the metadata.
 	ownerReferences = "ownerReferences"
+	// resources is the member of the spec that has quantities.
+	resources = "resources"
 )
 
-// costlyQuantity matches the quantities of resources that take long to compute: those with an exponent of three
+// costlyQuantity is found in the quantities of resources that take long to compute: those with an exponent of three
 // digits, and those with more digits than any amount has.
-var costlyQuantity = regexp.MustCompile(`^[+-]?[0-9.]*[eE][+-]?[0-9]{3,}$|^[+-]?[0-9.]{65}`)
+var costlyQuantity = regexp.MustCompile(`[eE][+-]?[0-9]{3}|[0-9.]{65}`)
 
 // Check returns an error for the client if the body is too costly. isYAML says that it is decoded as YAML, if it is
 // not JSON. What cannot be read is left to the decoder.
@@ -55,8 +56,9 @@ func tooMany(what string, limit int) error {
 }
 
 func checkQuantity(text string) error {
-	if text = strings.TrimSpace(text); !costlyQuantity.MatchString(text) {
+	found := costlyQuantity.FindStringIndex(text)
+	if found == nil {
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the quantity %.80q has more digits than quantities of resources may have: write it with a suffix, such as 100Mi", text))
+	return apierrors.NewBadRequest(fmt.Sprintf("the quantity with %.80q has more digits than quantities of resources may have: write it with a suffix, such as 100Mi", text[found[0]:found[1]]))
 }

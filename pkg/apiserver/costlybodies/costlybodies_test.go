@@ -47,10 +47,19 @@ func TestCheck(t *testing.T) {
 		}
 		return "k8s\x00" + string(inProtobuf(metadata, rawNumber, metadataNumber))
 	}
+	// The decoder drops the bits of a number that are too many.
+	longTag := string(protowire.AppendVarint(nil, (1<<32+15)<<3|2)) + "\x00"
+	longLength := "\x7a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"
+	merged := func(part []byte, number protowire.Number, n int) string {
+		return "k8s\x00" + string(inProtobuf([]byte(strings.Repeat(string(inProtobuf(part, number)), n)), rawNumber))
+	}
+	patched := func(path, value string) string {
+		return fmt.Sprintf(`[{"op":"add","value":%s,"path":"%s"}]`, value, path)
+	}
 	unknown := func(value string, numbers ...protowire.Number) string {
 		return "k8s\x00" + string(inProtobuf([]byte(value), append([]protowire.Number{rawNumber}, numbers...)...))
 	}
-	limit := []protowire.Number{2, 8, 1, 2, 2, 1}
+	limit := []protowire.Number{specNumber, resourcesNumber, 1, 2, 2, 1}
 	annotation := []protowire.Number{metadataNumber, annotationsNumber, valueNumber}
 	const none, invalid, tooLarge = 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge
 	tests := map[string]struct {
@@ -67,11 +76,19 @@ func TestCheck(t *testing.T) {
 		"between spaces":                  {quantity(`" 1e99999 "`), false, invalid},
 		"a number":                        {quantity(`1e99999`), false, invalid},
 		"many digits":                     {quantity(`"` + strings.Repeat("9", 100000) + `Ki"`), false, invalid},
-		"in another spelling":             {strings.Replace(quantity(`"1e99999"`), "resources", "Resources", 1), false, invalid},
 		"followed by what is no JSON":     {quantity(`"1e99999"`) + "x", false, invalid},
 		"of v1alpha1":                     {inAnnotation(quantity(`"1e99999"`)), false, invalid},
 		"of v1alpha1, small":              {inAnnotation(quantity(`"1e9"`)), false, none},
 		"by a JSON patch":                 {`[{"op":"replace","path":"/spec/resources/disk","value":"1e99999"}]`, false, invalid},
+		"by a JSON patch, the path last":  {patched("/spec/resources/disk", `"1e99999"`), false, invalid},
+		"by a JSON patch, in an object":   {patched("/spec/resources/server", `{"limits":{"cpu":"1e99999"}}`), false, invalid},
+		"by a JSON patch, a number":       {patched("/spec/resources/disk", "1e99999"), false, invalid},
+		"by a JSON patch, to be moved":    {patched("/x", `{"y":{"resources":{"disk":"1e99999"}}}`), false, invalid},
+		"copied by a JSON patch":          {`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/resources/disk"}]`, false, invalid},
+		"moved by a JSON patch":           {`[{"path":"/spec/resources/disk","op":"move","from":"/metadata/annotations/resources"}]`, false, invalid},
+		"copied from resources":           {`[{"op":"copy","from":"/spec/resources/server","path":"/spec/resources/sync"}]`, false, none},
+		"a JSON patch, text elsewhere":    {patched("/spec/source/ref/branch", `"e2024"`), false, none},
+		"a JSON patch, digits elsewhere":  {patched("/spec/pin", `"`+strings.Repeat("1", 70)+`"`), false, none},
 		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, false, invalid},
 		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", true, invalid},
 		"as YAML, in binary":              {"spec:\n  resources:\n    disk: !!binary MWU5OTk5OQ==\n", true, invalid},
@@ -80,14 +97,29 @@ func TestCheck(t *testing.T) {
 		"as protobuf, small":              {unknown("1e9", limit...), false, none},
 		"as protobuf, of v1alpha1":        {unknown(quantity(`"1e99999"`), annotation...), false, invalid},
 		"as protobuf, text elsewhere":     {unknown("1e99999", annotation...), false, none},
+		"as protobuf, a name":             {unknown("e2024", specNumber, 9), false, none},
+		"as protobuf, in the status":      {unknown("e2024", 3, 9), false, none},
+		"as protobuf, after a long tag":   {"k8s\x00" + longTag + unknown("1e99999", limit...)[4:], false, invalid},
+		"as protobuf, a long length":      {"k8s\x00" + longLength + unknown("1e99999", limit...)[4:], false, invalid},
+		"as protobuf, after other fields": {unknown("\x08\x01\x0d\x00\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x00\x7b\x7c" + string(inProtobuf([]byte("1e99999"), limit...))), false, invalid},
+		"merged owner references":         {merged(inProtobuf(nil, ownerReferencesNumber), metadataNumber, maxOwnerReferences+1), false, tooLarge},
+		"merged items":                    {merged([]byte(strings.Repeat("\x0a\x00", maxItems)), specNumber, 11), false, tooLarge},
 		"as protobuf, text like messages": {unknown(strings.Repeat("x", 200<<10), annotation...), false, none},
 		"as protobuf, many items":         {"k8s\x00" + string(inProtobuf([]byte(strings.Repeat("\x0a\x00", maxItems+1)), rawNumber, 2, 9)), false, tooLarge},
+		"a label":                         {`{"metadata":{"labels":{"resources":"e2024"}}}`, false, none},
 		"text elsewhere":                  {`{"spec":{"pin":"1e99999","serving":{"headers":[{"value":"1e99999"}]}}}`, false, none},
 		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, false, none},
 		"too many owner references":       {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences+1) + `}}`, false, tooLarge},
 		"the same as protobuf":            {references(maxOwnerReferences + 1), false, tooLarge},
 		"as many as may be, as protobuf":  {references(maxOwnerReferences), false, none},
 		"by operations of a JSON patch":   {repeated(`{"op":"add","path":"/metadata/ownerReferences/-","value":{}}`, maxOwnerReferences+1), false, tooLarge},
+		"by a list in a JSON patch":       {patched("/metadata/ownerReferences", repeated("{}", maxOwnerReferences+1)), false, tooLarge},
+		"a short list in a JSON patch":    {patched("/metadata/ownerReferences", repeated("{}", maxOwnerReferences)), false, none},
+		"moved to owner references":       {`[{"op":"move","from":"/a","path":"/metadata/ownerReferences"}]`, false, invalid},
+		"a long list in a JSON patch":     {patched("/spec/serving/redirects", repeated("{}", maxOwnerReferences+1)), false, none},
+		"nested":                          {strings.Repeat("[", maxNesting+1), false, tooLarge},
+		"nested in text":                  {inAnnotation(`{"a":` + strings.Repeat("[", maxNesting)), false, tooLarge},
+		"as nested as may be":             {strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting), false, none},
 		"many items":                      {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`, false, tooLarge},
 		"many members":                    {`{"metadata":{"annotations":{` + members(maxItems+1) + `}}}`, false, tooLarge},
 		"as many members as may be":       {`{"metadata":{"annotations":{` + members(maxItems) + `}}}`, false, none},

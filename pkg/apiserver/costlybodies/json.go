@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// maxNesting is deeper than any object is nested. Without a limit, what is open takes many times the size of the body.
+const maxNesting = 1000
+
 // document is JSON that is read token by token.
 type document struct {
 	// within is set for JSON in a string, as in the annotation of v1alpha1.
@@ -23,8 +26,10 @@ type container struct {
 	name string
 	// items is the number of items, or of members.
 	items int
-	// quantities is set if it is part of what has quantities, and operation if it is an operation of a JSON patch.
-	quantities, operation bool
+	// quantities is set if it is part of what has quantities.
+	quantities bool
+	// operation is that of a JSON patch which it is, or which it is a part of.
+	operation *operation
 	// member is the name of the last member of an object, and named is set until its value begins.
 	member string
 	named  bool
@@ -47,7 +52,11 @@ func (d *document) check(body []byte) error {
 // add follows the next token.
 func (d *document) add(token json.Token) error {
 	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+		last := d.open[len(d.open)-1]
 		d.open = d.open[:len(d.open)-1]
+		if last.isOperation(len(d.open)) {
+			return d.endOperation(last.operation)
+		}
 		return nil
 	}
 	var parent *container
@@ -66,10 +75,13 @@ func (d *document) add(token json.Token) error {
 	}
 	switch value := token.(type) {
 	case json.Delim:
+		if len(d.open) == maxNesting {
+			return tooMany("lists and objects within each other", maxNesting)
+		}
 		d.open = append(d.open, d.inside(parent, value == '{'))
 	case json.Number:
-		if parent != nil && parent.hasQuantity() {
-			return checkQuantity(value.String())
+		if parent != nil {
+			return parent.quantity(value.String())
 		}
 	case string:
 		return d.text(parent, value)
@@ -83,8 +95,10 @@ func (c *container) count() error {
 	switch {
 	case c.items > maxItems:
 		return tooMany("items of a list, and members of an object,", maxItems)
-	case !c.isObject && strings.EqualFold(c.name, ownerReferences) && c.items > maxOwnerReferences:
+	case !c.isObject && c.name == ownerReferences && c.items > maxOwnerReferences:
 		return tooMany("owner references", maxOwnerReferences)
+	case !c.isObject && c.operation != nil:
+		c.operation.items = max(c.operation.items, c.items)
 	}
 	return nil
 }
@@ -92,33 +106,46 @@ func (c *container) count() error {
 // inside returns the container that begins.
 func (d *document) inside(parent *container, isObject bool) container {
 	c := container{isObject: isObject}
-	if parent == nil {
+	switch {
+	case parent == nil:
 		return c
+	case len(d.open) == 1 && !parent.isObject:
+		// Only a JSON patch is a list as a whole.
+		c.operation = &operation{}
+	default:
+		c.operation = parent.operation
 	}
-	c.name, c.quantities = parent.name, parent.hasQuantity()
-	// Only a JSON patch is a list as a whole.
-	c.operation = len(d.open) == 1 && !parent.isObject
+	c.name, c.quantities = parent.name, parent.hasQuantities()
 	if parent.isObject {
 		c.name = parent.member
 	}
 	return c
 }
 
-// hasQuantity reports whether the current member may be a quantity, or have some: that of resources, in any
-// spelling that a decoder takes, and the value of an operation of a JSON patch, whose path may be anything.
-func (c *container) hasQuantity() bool {
-	return c.quantities || c.isObject && strings.EqualFold(c.member, "resources") || c.operation && c.member == "value"
+// hasQuantities reports whether the current member has quantities: that of the spec, and anything of that name in a
+// JSON patch, which may move it.
+func (c *container) hasQuantities() bool {
+	return c.quantities || c.isObject && c.member == resources && (c.name == "spec" || c.operation != nil)
+}
+
+// quantity checks what may be a quantity.
+func (c *container) quantity(text string) error {
+	switch {
+	case c.hasQuantities():
+		return checkQuantity(text)
+	case c.operation != nil && c.operation.quantity == nil:
+		c.operation.quantity = checkQuantity(text)
+	}
+	return nil
 }
 
 func (d *document) text(parent *container, text string) error {
-	if parent != nil && parent.hasQuantity() {
-		if err := checkQuantity(text); err != nil {
-			return err
+	if parent != nil {
+		if parent.isOperation(len(d.open) - 1) {
+			parent.operation.set(parent.member, text)
 		}
-	}
-	if parent != nil && parent.operation && parent.member == "path" && strings.Contains(text, ownerReferences) {
-		if d.references++; d.references > maxOwnerReferences {
-			return tooMany("operations on owner references", maxOwnerReferences)
+		if err := parent.quantity(text); err != nil {
+			return err
 		}
 	}
 	if d.within {

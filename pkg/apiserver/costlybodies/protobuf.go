@@ -1,96 +1,107 @@
 package costlybodies
 
-import (
-	"google.golang.org/protobuf/encoding/protowire"
-)
-
 // protobufMagic begins what Kubernetes encodes as protobuf. A runtime.Unknown follows.
 var protobufMagic = []byte("k8s\x00")
 
-// maxDepth is deeper than the spec of a Website is nested.
-const maxDepth = 16
-
-// The numbers of fields: of the object in a runtime.Unknown, of the metadata in the object, of what is checked in the
-// metadata, and of the value in an entry of a map.
 const (
-	rawNumber, metadataNumber                = 2, 1
-	annotationsNumber, ownerReferencesNumber = 12, 13
-	valueNumber                              = 2
+	// maxDepth is deeper than the spec of a Website is nested.
+	maxDepth = 16
+	// maxFields is the number of texts and messages of a body. Messages that are repeated are merged by the decoder,
+	// lists in them are joined, so the limit of each list is not enough.
+	maxFields = 10 * maxItems
 )
 
-// checkProtobuf looks for costly quantities and numbers of items. The decoder reads until the first error, and so
-// does this.
+// The numbers of fields: of the object in a runtime.Unknown, of the metadata and the spec in the object, of what is
+// checked in the metadata, of the value in an entry of a map, and of what has quantities in a spec. A spec of
+// v1alpha1 has fewer fields.
+const (
+	rawNumber                                = 2
+	metadataNumber, specNumber               = 1, 2
+	annotationsNumber, ownerReferencesNumber = 12, 13
+	valueNumber                              = 2
+	resourcesNumber                          = 8
+)
+
+// message is an object as protobuf.
+type message struct {
+	// fields and references are the numbers of all fields, and of owner references.
+	fields, references int
+}
+
+// checkProtobuf looks for costly quantities and numbers of items.
 func checkProtobuf(unknown []byte) error {
-	return eachField(unknown, func(number protowire.Number, raw []byte) error {
+	m := &message{}
+	return m.eachField(unknown, func(number int32, raw []byte) error {
 		if number != rawNumber {
 			return nil
 		}
-		return eachField(raw, func(number protowire.Number, value []byte) error {
-			if number == metadataNumber {
-				return checkMetadata(value)
-			}
-			return checkMessage(value, 0)
-		})
+		return m.eachField(raw, m.checkPart)
 	})
 }
 
-func checkMetadata(metadata []byte) error {
-	references := 0
-	return eachField(metadata, func(number protowire.Number, value []byte) error {
-		switch number {
-		case ownerReferencesNumber:
-			if references++; references > maxOwnerReferences {
-				return tooMany("owner references", maxOwnerReferences)
-			}
-		case annotationsNumber:
-			return eachField(value, func(number protowire.Number, text []byte) error {
-				if number != valueNumber {
-					return nil
+// checkPart checks the metadata, the spec, or the status.
+func (m *message) checkPart(number int32, part []byte) error {
+	switch number {
+	case metadataNumber:
+		return m.eachField(part, m.checkMetadata)
+	case specNumber:
+		return m.eachField(part, func(number int32, value []byte) error {
+			if number == resourcesNumber {
+				// Text is in one piece, so it is found in whichever message it is.
+				if err := checkQuantity(string(value)); err != nil {
+					return err
 				}
-				return checkText(string(text))
-			})
-		}
-		return nil
-	})
+			}
+			return m.checkItems(value, 0)
+		})
+	default:
+		return m.checkItems(part, 0)
+	}
 }
 
-// checkMessage checks a part of a spec without its type: a field is taken as text and as a message, whichever it is.
-func checkMessage(message []byte, depth int) error {
+func (m *message) checkMetadata(number int32, value []byte) error {
+	switch number {
+	case ownerReferencesNumber:
+		if m.references++; m.references > maxOwnerReferences {
+			return tooMany("owner references", maxOwnerReferences)
+		}
+	case annotationsNumber:
+		return m.eachField(value, func(number int32, text []byte) error {
+			if number != valueNumber {
+				return nil
+			}
+			return checkText(string(text))
+		})
+	}
+	return nil
+}
+
+// checkItems counts the items of lists without their types: a field is taken as a message, also where it is text.
+func (m *message) checkItems(value []byte, depth int) error {
 	if depth > maxDepth {
 		return nil
 	}
-	return eachField(message, func(_ protowire.Number, value []byte) error {
-		if err := checkQuantity(string(value)); err != nil {
-			return err
-		}
-		return checkMessage(value, depth+1)
-	})
+	return m.eachField(value, func(_ int32, value []byte) error { return m.checkItems(value, depth+1) })
 }
 
 // eachField calls do with each text, and each message, of a message.
-func eachField(message []byte, do func(protowire.Number, []byte) error) error {
-	items := map[protowire.Number]int{}
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
+func (m *message) eachField(value []byte, do func(number int32, value []byte) error) error {
+	items := map[int32]int{}
+	for {
+		number, field, rest, ok := nextField(value)
+		if !ok {
 			return nil
 		}
-		message = message[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
-			return nil
-		}
-		field := message[:n]
-		message = message[n:]
-		if kind != protowire.BytesType {
+		value = rest
+		if field == nil {
 			continue
 		}
-		if items[number]++; items[number] > maxItems {
+		m.fields++
+		if items[number]++; items[number] > maxItems || m.fields > maxFields {
 			return tooMany("items of a list", maxItems)
 		}
-		value, _ := protowire.ConsumeBytes(field)
-		if err := do(number, value); err != nil {
+		if err := do(number, field); err != nil {
 			return err
 		}
 	}
-	return nil
 }

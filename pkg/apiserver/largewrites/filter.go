@@ -83,11 +83,11 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Request, func(), error) {
 	free := func() {}
 	switch {
-	case info.Subresource == "sync" && !isYAML(r):
-		// Requests of a sync are recorded at a limited rate, and their body is not stored.
+	case info.Subresource == "sync":
+		// Requests of a sync are recorded at a limited rate, and no decoder reads their body, which is not stored.
 		return r, free, nil
-	case info.Subresource == "sync", strings.HasPrefix(info.Verb, "delete"):
-		// Neither needs more, and decoders read all of it before they find that out.
+	case strings.HasPrefix(info.Verb, "delete"):
+		// The options need no more, and decoders read all of it before they find that out.
 		r, body, err := withBody(r, minBytes)
 		if err == nil {
 			err = costlybodies.Check(body, isYAML(r))
