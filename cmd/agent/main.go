@@ -126,8 +126,9 @@ func run(args []string) error {
 		return err
 	}
 	if o.supervisor.MemoryLimit, err = gitsync.MemoryLimit("/sys/fs/cgroup/memory.max"); err != nil {
-		return err
+		klog.FromContext(ctx).Error(err, "Failed to find how much memory git may have, so it is not limited, and may end this container")
 	}
+	o.store.Started = o.supervisor.LimitMemory
 	o.supervisor.Clock = clock.RealClock{}
 	o.supervisor.Spread(rand.Float64())
 	config := agent.Config{

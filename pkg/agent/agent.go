@@ -57,7 +57,7 @@ type Agent struct {
 	Config
 
 	// failed is the commit whose release could not be made, and when that was. It is tried
-	// again after failedBackoff.
+	// again after failedBackoff, or when that is asked for.
 	failed        string
 	failedAt      time.Time
 	failedBackoff time.Duration
@@ -88,6 +88,8 @@ type Agent struct {
 	// syncing is the request to fetch that is worked on, and pin what is to be served.
 	syncing syncing
 	pin     pinning
+	// retries is true once what is served, or a fetch, was asked for after a release could not be made.
+	retries bool
 	// pathNotFoundSince is when the last commit was found to lack the published path, or zero.
 	pathNotFoundSince time.Time
 	// unpublished is why what was fetched could not be published, or nil.

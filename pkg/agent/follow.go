@@ -55,6 +55,7 @@ func (a *Agent) wakeUp() {
 func (a *Agent) follow(ctx context.Context) {
 	a.syncExpected(ctx)
 	a.advanceSync(ctx)
+	a.retryRequested()
 	newest, worktree := a.fetched()
 	pin := a.notePending(newest)
 	a.takeFetched(ctx, pin)
@@ -70,6 +71,15 @@ func (a *Agent) follow(ctx context.Context) {
 	}
 	if ctx.Err() == nil {
 		a.endSync(ctx, newest, settled)
+	}
+}
+
+// retryRequested has a release that could not be made be tried again at once, if that was asked for.
+func (a *Agent) retryRequested() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.retries {
+		a.retries, a.failedBackoff = false, 0
 	}
 }
 

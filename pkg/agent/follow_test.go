@@ -6,6 +6,8 @@ import (
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 // TestReleasesThatFail: the more often the release of a commit has failed, the later it is tried
@@ -54,6 +56,40 @@ func TestReleasesThatFail(t *testing.T) {
 			}
 			if !follow(time.Millisecond) {
 				t.Errorf("not tried again after %v", test.want)
+			}
+		})
+	}
+}
+
+// TestReleaseIsRetriedOnRequest: who asks for a commit, or a fetch, after a problem was solved does not wait for the
+// next try.
+func TestReleaseIsRetriedOnRequest(t *testing.T) {
+	for name, request := range map[string]func(*Agent, string){
+		"a pin": func(a *Agent, commit string) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.setPin(t.Context(), requests.Pin{Commit: commit})
+		},
+		"a sync": func(a *Agent, _ string) { a.requestSync(t.Context(), "once") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, now := newAgent(t), testingclock.NewFakeClock(time.Now())
+			a.Clock = now
+			bad := strings.Repeat("b", 40)
+			fetches(t, a, bad)
+			for range 10 {
+				now.Step(maxReleaseRetry)
+				a.follow(t.Context())
+			}
+			now.Step(time.Second)
+			a.follow(t.Context())
+			if a.failed != bad || a.failedAt.Equal(now.Now()) {
+				t.Fatal("it was tried again without a request")
+			}
+			request(a, bad)
+			a.follow(t.Context())
+			if !a.failedAt.Equal(now.Now()) {
+				t.Error("it was not tried again")
 			}
 		})
 	}

@@ -110,6 +110,7 @@ func (a *Agent) setPin(ctx context.Context, pin requests.Pin) (changed bool) {
 	a.pin.Pin, a.pin.known = pin, true
 	if changed {
 		a.pin.failure = nil
+		a.retries = true
 		klog.FromContext(ctx).Info("The commit to serve has changed", "pin", pin.Commit, "generation", pin.Generation)
 	}
 	a.changed()

@@ -58,6 +58,7 @@ func (a *Agent) advanceSync(ctx context.Context) {
 			return
 		}
 		current.begun, current.mark = true, mark
+		a.retries = true
 	}
 	if !current.signalled {
 		signalled, err := a.GitSync.SyncNow()

@@ -22,7 +22,7 @@ func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
 		s.mu.Unlock()
 		return fmt.Errorf("starting %s: %w", command.Path, err)
 	}
-	s.limitMemory(ctx, command)
+	s.LimitMemory(ctx, command)
 	pid := command.Process.Pid
 	if s.beside == nil {
 		s.beside = map[int]bool{}

@@ -92,8 +92,15 @@ func (p process) isFetch() bool {
 // annotated tag.
 func (s *Supervisor) CommitOf(ctx context.Context, hash string) (commit string, err error) {
 	err = s.Do(func() error {
-		output, err := exec.CommandContext(ctx, "git", "-C", s.Root, "rev-parse", "--verify", "--quiet", hash+"^{commit}").Output()
-		commit = strings.TrimSpace(string(output))
+		var output strings.Builder
+		command := exec.CommandContext(ctx, "git", "-C", s.Root, "rev-parse", "--verify", "--quiet", hash+"^{commit}")
+		command.Stdout = &output
+		if err := command.Start(); err != nil {
+			return err
+		}
+		s.LimitMemory(ctx, command)
+		err := command.Wait()
+		commit = strings.TrimSpace(output.String())
 		return err
 	})
 	if err != nil {

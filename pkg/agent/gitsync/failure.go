@@ -107,9 +107,14 @@ func Classify(text string) Reason {
 }
 
 func classifyOutput(stderr string) Reason {
+	local := remoteLines.ReplaceAllString(stderr, "")
 	for _, known := range phrases {
+		from := stderr
+		if known.reason == ReasonStorageFull || known.reason == ReasonMemory {
+			from = local // A server that has no more of it is a problem of the server.
+		}
 		for _, phrase := range known.text {
-			if strings.Contains(stderr, phrase) {
+			if strings.Contains(from, phrase) {
 				return known.reason
 			}
 		}
@@ -129,6 +134,9 @@ func parts(text string) (how, stderr string) {
 	}
 	return found[1], text
 }
+
+// remoteLines are what the server has said.
+var remoteLines = regexp.MustCompile(`(?m)^remote: .*$`)
 
 // urls are the addresses in messages of git.
 var urls = regexp.MustCompile(`[a-z+]+://[^\s'"]+`)

@@ -40,8 +40,8 @@ func MemoryLimit(file string) (uint64, error) {
 	return max(limit/4*3, minMemory), nil
 }
 
-// limitMemory limits the memory of a command that has just started, and of what it starts from now on.
-func (s *Supervisor) limitMemory(ctx context.Context, command *exec.Cmd) {
+// LimitMemory limits the memory of a command that has just started, and of what it starts from now on.
+func (s *Supervisor) LimitMemory(ctx context.Context, command *exec.Cmd) {
 	if s.MemoryLimit == 0 {
 		return
 	}

@@ -154,7 +154,7 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 		return fmt.Errorf("starting git-sync: %w", err)
 	}
 	// It has not started any git yet.
-	s.limitMemory(ctx, command)
+	s.LimitMemory(ctx, command)
 	if s.begun.IsZero() {
 		s.begun = s.Clock.Now()
 	} else {

@@ -59,6 +59,7 @@ func (s *Store) keepAbout(ctx context.Context, repository, commit string) error 
 	if err != nil {
 		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
 	}
+	s.started(ctx, command)
 	// Anyone who may push can write a line of any length.
 	said, readErr := io.ReadAll(io.LimitReader(output, maxSaid))
 	_, _ = io.Copy(io.Discard, output)

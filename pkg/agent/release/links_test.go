@@ -40,7 +40,7 @@ func TestLinksOfAnIncompleteWorktree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := tree.verify(t.Context(), r.dir, commit); err == nil || !strings.Contains(err.Error(), "the worktree is incomplete") {
+		if err := (&Store{}).verify(t.Context(), tree, r.dir, commit); err == nil || !strings.Contains(err.Error(), "the worktree is incomplete") {
 			t.Errorf("without %s: %v", name, err)
 		}
 		if _, err := s.Make(t.Context(), r.dir, worktree, commit); err == nil {

@@ -46,7 +46,7 @@ func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (
 	t := &tree{source: worktree, target: temporary}
 	err := t.copy(ctx)
 	if err == nil {
-		err = t.verify(ctx, repository, commit)
+		err = s.verify(ctx, t, repository, commit)
 	}
 	if err == nil && !s.hasPublished(temporary) {
 		err = fmt.Errorf("publishing directory %q: %w", s.Published, ErrPathNotFound)
@@ -167,7 +167,7 @@ func copyFile(source, target string) error {
 }
 
 // verify makes sure that every file of a commit is in the release.
-func (t *tree) verify(ctx context.Context, repository, commit string) error {
+func (s *Store) verify(ctx context.Context, t *tree, repository, commit string) error {
 	var stderr bytes.Buffer
 	command := exec.CommandContext(ctx, "git", "-C", repository, "ls-tree", "-r", "-z", "--full-tree", commit)
 	command.Stderr = &stderr
@@ -178,6 +178,7 @@ func (t *tree) verify(ctx context.Context, repository, commit string) error {
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("listing the files of the commit: %w", err)
 	}
+	s.started(ctx, command)
 	missing := t.missing(output)
 	_, _ = io.Copy(io.Discard, output)
 	if err := command.Wait(); err != nil {

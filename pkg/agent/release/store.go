@@ -8,10 +8,12 @@ package release
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,9 +52,17 @@ type Store struct {
 	Keep int
 	// Budget is the size in bytes that Volume is to stay below. 0 is no limit.
 	Budget int64
+	// Started is called with each git that was started, if it is set.
+	Started func(context.Context, *exec.Cmd)
 
 	// prepared is the commit whose assets are in place.
 	prepared string
+}
+
+func (s *Store) started(ctx context.Context, command *exec.Cmd) {
+	if s.Started != nil {
+		s.Started(ctx, command)
+	}
 }
 
 // Open creates the directories and removes what a killed process has left unfinished.

@@ -19,9 +19,9 @@ import (
 // commitHeader is how nginx in the pods names the commit of a response.
 const commitHeader = "Website-Commit"
 
-// maxHeader is more than a site and what is in front of it send, and bounds the memory that other servers
-// can take: requests go to many hosts at once, and by default 10 MiB are read for each.
-const maxHeader = 16 << 10
+// maxHeader is more than most proxies pass on, and bounds the memory that other servers can take: requests go to
+// 256 hosts at once, and by default 10 MiB are read for each. A site may send 100 headers, of 4 KiB each.
+const maxHeader = 64 << 10
 
 // commitName is a full SHA-1 or SHA-256.
 var commitName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)

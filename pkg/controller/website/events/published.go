@@ -37,7 +37,8 @@ func (r *Reporter) Published(before, after *v1beta1.Website) {
 		if release.Cause == v1beta1.ReleaseCauseRollback {
 			reason, verb = reasonRolledBack, "rolled back to"
 		}
-		if r.mayReportPublish(after) {
+		// A user asks for a rollback; pods can publish, and fail to, as often as they like.
+		if release.Cause == v1beta1.ReleaseCauseRollback || r.mayReportPublish(after) {
 			r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
 		}
 	}

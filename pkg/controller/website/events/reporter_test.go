@@ -85,6 +85,12 @@ func TestPublishEventsAreBounded(t *testing.T) {
 			if got := len(recorder.Events); got != publishEventBurst+1 {
 				t.Error("one Website's pods silence another's events")
 			}
+			rolledBack := serving("kubia", commitB)
+			rolledBack.Status.History[0].Cause = v1beta1.ReleaseCauseRollback
+			reporter.Published(serving("kubia", commitA), rolledBack)
+			if got := len(recorder.Events); got != publishEventBurst+2 {
+				t.Error("pods silence the event of a rollback")
+			}
 			reporter.Forget(cache.NewObjectName(metav1.NamespaceDefault, "kubia"))
 			reporter.Forget(cache.NewObjectName(metav1.NamespaceDefault, "another"))
 			if len(reporter.websites) != 0 {

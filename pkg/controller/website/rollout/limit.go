@@ -48,9 +48,15 @@ const (
 	unknown state = iota
 	waiting
 	inProgress
+	// interrupted is a Website whose rollout was admitted and is not in progress: it has ended, or exceeds its
+	// deadline until its images can be pulled. It is in progress again when it goes on.
+	interrupted
 
 	states = iota
 )
+
+// mayWait reports whether a Website waits, or may have to.
+func (s state) mayWait() bool { return s == unknown || s == waiting }
 
 // NewLimit returns a limit. Zero is none.
 func NewLimit(most int, clock clock.PassiveClock, wake func(cache.ObjectName)) *Limit {
@@ -101,22 +107,38 @@ func (l *Limit) Waits(key cache.ObjectName, template string) bool {
 // Observe ends a reconciliation of a Website that does not wait. A rollout in progress counts if it was
 // admitted, or found at the start: a Deployment that looks like one can be the work of another client.
 func (l *Limit) Observe(website *v1beta1.Website, isInProgress bool) {
-	if key := cache.MetaObjectToName(website); !isInProgress || !l.counted(key) {
-		l.Forget(key)
+	for _, next := range l.observe(cache.MetaObjectToName(website), isInProgress) {
+		l.wake(next)
 	}
 }
 
-// counted reports whether a rollout of a Website counts as in progress, and has not done so for too long.
-func (l *Limit) counted(key cache.ObjectName) bool {
+// observe returns the Websites that can be admitted now.
+func (l *Limit) observe(key cache.ObjectName, isInProgress bool) []cache.ObjectName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.websites[key]
-	return known.state == inProgress && l.clock.Now().Sub(known.since) < longest
+	before := known.state
+	switch {
+	case before.mayWait(), l.clock.Now().Sub(known.since) >= longest:
+		return l.drop(key)
+	case isInProgress:
+		known.state = inProgress
+	default:
+		known.state = interrupted
+	}
+	if known.state == before {
+		return nil
+	}
+	l.set(key, known)
+	return l.admissible()
 }
 
 // Forget drops a Website that is gone, or has no rollout.
 func (l *Limit) Forget(key cache.ObjectName) {
-	for _, next := range l.drop(key) {
+	l.mu.Lock()
+	admissible := l.drop(key)
+	l.mu.Unlock()
+	for _, next := range admissible {
 		l.wake(next)
 	}
 }
@@ -128,28 +150,26 @@ func (l *Limit) Counts() (pending, running int) {
 	return l.counts[waiting], l.counts[inProgress]
 }
 
-// drop forgets a Website and returns those that can be admitted now.
+// drop forgets a Website and returns those that can be admitted now. The caller holds the lock.
 func (l *Limit) drop(key cache.ObjectName) []cache.ObjectName {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	known, ok := l.websites[key]
 	if !ok {
 		return nil
 	}
 	delete(l.websites, key)
 	l.counts[known.state]--
-	if l.counts[waiting] == 0 || l.free() <= 0 {
-		return nil
-	}
 	return l.admissible()
 }
 
 // admissible returns the Websites that wait and are among the oldest for which there is
 // room. The caller holds the lock.
 func (l *Limit) admissible() []cache.ObjectName {
+	if l.counts[waiting] == 0 || l.free() <= 0 {
+		return nil
+	}
 	var queue []cache.ObjectName
 	for key, known := range l.websites {
-		if known.state != inProgress {
+		if known.state.mayWait() {
 			queue = append(queue, key)
 		}
 	}
@@ -171,7 +191,7 @@ func (l *Limit) ahead(key cache.ObjectName, created time.Time) int {
 		return 0
 	}
 	for other, known := range l.websites {
-		if known.state != inProgress && other != key && compareAge(known.created, other, created, key) < 0 {
+		if known.state.mayWait() && other != key && compareAge(known.created, other, created, key) < 0 {
 			if older++; older >= free {
 				break
 			}
