@@ -6,17 +6,19 @@ import (
 	"strings"
 )
 
-// maxNesting is deeper than any object is nested. Without a limit, what is open takes many times the size of the body.
-const maxNesting = 1000
+// maxNesting is deeper than any Website is nested, also its managed fields. What applies patches keeps each level with
+// all that is in it.
+const maxNesting = 32
 
-// document is JSON that is read token by token.
+// document is JSON that is read token by token. One is for several texts, if they are not JSON patches.
 type document struct {
 	// within is set for JSON in a string, as in the annotation of v1alpha1.
 	within bool
 	// open are the lists and objects around the current token.
 	open []container
-	// references is the number of operations of a JSON patch on owner references.
-	references int
+	// references and moves are the numbers of operations of a JSON patch on owner references, and of those that copy
+	// or move.
+	references, moves int
 }
 
 // container is a list or an object.
@@ -122,27 +124,33 @@ func (d *document) inside(parent *container, isObject bool) container {
 	return c
 }
 
-// hasQuantities reports whether the current member has quantities: that of the spec, and anything of that name in a
-// JSON patch, which may move it.
+// hasQuantities reports whether the current member has quantities: that of the spec and, in a JSON patch, which may
+// make it the spec's, anything of that name.
 func (c *container) hasQuantities() bool {
 	return c.quantities || c.isObject && c.member == resources && (c.name == "spec" || c.operation != nil)
 }
 
 // quantity checks what may be a quantity.
 func (c *container) quantity(text string) error {
-	switch {
-	case c.hasQuantities():
-		return checkQuantity(text)
-	case c.operation != nil && c.operation.quantity == nil:
-		c.operation.quantity = checkQuantity(text)
+	if c.operation == nil {
+		if c.hasQuantities() {
+			return checkQuantity(text)
+		}
+		return nil
+	}
+	if err := checkQuantity(text); err != nil {
+		c.operation.quantity = err
+		if c.hasQuantities() {
+			c.operation.named = err
+		}
 	}
 	return nil
 }
 
 func (d *document) text(parent *container, text string) error {
 	if parent != nil {
-		if parent.isOperation(len(d.open) - 1) {
-			parent.operation.set(parent.member, text)
+		if parent.isOperation(len(d.open)-1) && parent.operation.set(parent.member, text) {
+			return nil
 		}
 		if err := parent.quantity(text); err != nil {
 			return err

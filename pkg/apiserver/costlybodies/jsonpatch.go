@@ -2,17 +2,45 @@ package costlybodies
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// operation is one of a JSON patch (RFC 6902). Its members come in any order, so that its value is costly is known
+// maxMoves is the number of operations of a JSON patch that nest what there is: each level is encoded with all that
+// is in it.
+const maxMoves = 10
+
+// pointer is a JSON pointer (RFC 6901) as its segments. None of those that are compared have escaped characters.
+type pointer []string
+
+// pointerOf takes what is in front of the first slash for nothing, as the library does that applies patches.
+func pointerOf(text string) pointer { return strings.Split(text, "/")[1:] }
+
+// isWithin reports whether a pointer leads to a member, or into it.
+func (p pointer) isWithin(member ...string) bool {
+	return len(p) >= len(member) && slices.Equal(p[:len(member)], member)
+}
+
+// contains reports whether a pointer leads to what has a member.
+func (p pointer) contains(member ...string) bool {
+	return len(p) < len(member) && slices.Equal(p, member[:len(p)])
+}
+
+var (
+	toResources       = []string{"spec", resources}
+	toOwnerReferences = []string{"metadata", ownerReferences}
+)
+
+// operation is one of a JSON patch (RFC 6902). Its members come in any order, so whether its value is costly is known
 // at its end only.
 type operation struct {
-	name, path, from string
-	// quantity is the error for what would be a costly quantity, if the path is that of a quantity.
-	quantity error
+	name       string
+	path, from pointer
+	// quantity is the error for what would be a costly quantity if it were one, and named that for one in a member
+	// with the name of the resources.
+	quantity, named error
 	// items is the number of items of the longest list in the value.
 	items int
 }
@@ -20,41 +48,53 @@ type operation struct {
 // isOperation reports whether a container that is this deep is an operation, and no part of one.
 func (c *container) isOperation(depth int) bool { return c.operation != nil && depth == 1 }
 
-func (o *operation) set(member, text string) {
+// set takes in a member that is no value. It reports false for others.
+func (o *operation) set(member, text string) bool {
 	switch member {
 	case "op":
 		o.name = text
 	case "path":
-		o.path = text
+		o.path = pointerOf(text)
 	case "from":
-		o.from = text
+		o.from = pointerOf(text)
+	default:
+		return false
 	}
+	return true
 }
 
 // endOperation checks a whole operation.
 func (d *document) endOperation(o *operation) error {
-	if strings.Contains(o.path, resources) {
-		if o.quantity != nil {
-			return o.quantity
-		}
-		if err := o.checkSource(resources, "/spec/"+resources); err != nil {
-			return err
-		}
+	if max(len(o.path), len(o.from)) > maxNesting {
+		return tooMany("segments of a path", maxNesting)
 	}
-	if strings.Contains(o.path, ownerReferences) {
+	if o.name == "copy" || o.name == "move" {
+		if d.moves++; d.moves > maxMoves {
+			return tooMany("operations of a JSON patch that copy or move", maxMoves)
+		}
+		return o.checkMove()
+	}
+	switch {
+	case o.path.isWithin(toResources...):
+		return o.quantity
+	case o.path.contains(toResources...) && o.named != nil:
+		return o.named
+	case o.path.isWithin(toOwnerReferences...):
 		if d.references++; d.references > maxOwnerReferences || o.items > maxOwnerReferences {
 			return tooMany("owner references, and operations on them,", maxOwnerReferences)
 		}
-		return o.checkSource(ownerReferences, "/metadata/"+ownerReferences)
 	}
 	return nil
 }
 
-// checkSource has what was not checked stay where it is not costly: outside of a member that may only take what has
-// been part of it.
-func (o *operation) checkSource(member, source string) error {
-	if o.name != "copy" && o.name != "move" || o.from == source || strings.HasPrefix(o.from, source+"/") {
-		return nil
+// checkMove has what was not checked stay where it is not costly.
+func (o *operation) checkMove() error {
+	for _, p := range []pointer{o.path, o.from} {
+		for _, member := range [][]string{toResources, toOwnerReferences} {
+			if p.isWithin(member...) || p.contains(member...) {
+				return apierrors.NewBadRequest(fmt.Sprintf("a JSON patch may not %s /%s, or what has it: add the value itself", o.name, strings.Join(member, "/")))
+			}
+		}
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("a JSON patch may %s to %s only what comes from %s: add the value itself to %q", o.name, member, source, o.path))
+	return nil
 }

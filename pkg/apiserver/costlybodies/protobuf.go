@@ -1,5 +1,12 @@
 package costlybodies
 
+import (
+	"bytes"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
 // protobufMagic begins what Kubernetes encodes as protobuf. A runtime.Unknown follows.
 var protobufMagic = []byte("k8s\x00")
 
@@ -11,15 +18,22 @@ const (
 	maxFields = 10 * maxItems
 )
 
-// The numbers of fields: of the object in a runtime.Unknown, of the metadata and the spec in the object, of what is
-// checked in the metadata, of the value in an entry of a map, and of what has quantities in a spec. A spec of
-// v1alpha1 has fewer fields.
+// maxResources is the size of the resources of a Website. A quantity takes some 90 bytes for each of its bytes, as its
+// decoder calls itself for each group of fields within another.
+const maxResources = 64 << 10
+
+// The numbers of fields: of the type and the object in a runtime.Unknown, of the kind in the type, of the metadata and
+// the spec in the object, of what is checked in the metadata, of the value in an entry of a map, of the fields in an
+// entry of the managed fields and of the JSON in them, and of what has quantities in a spec. A spec of v1alpha1
+// has fewer fields.
 const (
-	rawNumber                                = 2
-	metadataNumber, specNumber               = 1, 2
-	annotationsNumber, ownerReferencesNumber = 12, 13
-	valueNumber                              = 2
-	resourcesNumber                          = 8
+	typeNumber, rawNumber                                         = 1, 2
+	kindNumber                                                    = 2
+	metadataNumber, specNumber                                    = 1, 2
+	annotationsNumber, ownerReferencesNumber, managedFieldsNumber = 12, 13, 17
+	valueNumber                                                   = 2
+	fieldsNumber, fieldsJSONNumber                                = 7, 1
+	resourcesNumber                                               = 8
 )
 
 // message is an object as protobuf.
@@ -32,11 +46,22 @@ type message struct {
 func checkProtobuf(unknown []byte) error {
 	m := &message{}
 	return m.eachField(unknown, func(number int32, raw []byte) error {
-		if number != rawNumber {
-			return nil
+		switch number {
+		case typeNumber:
+			return m.eachField(raw, checkType)
+		case rawNumber:
+			return m.eachField(raw, m.checkPart)
 		}
-		return m.eachField(raw, m.checkPart)
+		return nil
 	})
+}
+
+// checkType refuses lists, which would be decoded before it is found that a request has none.
+func checkType(number int32, text []byte) error {
+	if number == kindNumber && bytes.HasSuffix(text, []byte("List")) {
+		return apierrors.NewBadRequest(fmt.Sprintf("the body of the request is a %.80q, which no request takes", text))
+	}
+	return nil
 }
 
 // checkPart checks the metadata, the spec, or the status.
@@ -47,6 +72,9 @@ func (m *message) checkPart(number int32, part []byte) error {
 	case specNumber:
 		return m.eachField(part, func(number int32, value []byte) error {
 			if number == resourcesNumber {
+				if len(value) > maxResources {
+					return tooMany("bytes of the resources of a Website", maxResources)
+				}
 				// Text is in one piece, so it is found in whichever message it is.
 				if err := checkQuantity(string(value)); err != nil {
 					return err
@@ -65,15 +93,24 @@ func (m *message) checkMetadata(number int32, value []byte) error {
 		if m.references++; m.references > maxOwnerReferences {
 			return tooMany("owner references", maxOwnerReferences)
 		}
-	case annotationsNumber:
-		return m.eachField(value, func(number int32, text []byte) error {
-			if number != valueNumber {
-				return nil
-			}
-			return checkText(string(text))
+	case managedFieldsNumber:
+		return m.eachValue(value, fieldsNumber, func(fields []byte) error {
+			return m.eachValue(fields, fieldsJSONNumber, (&document{within: true}).check)
 		})
+	case annotationsNumber:
+		return m.eachValue(value, valueNumber, func(text []byte) error { return checkText(string(text)) })
 	}
 	return nil
+}
+
+// eachValue calls do with each value of one field.
+func (m *message) eachValue(within []byte, wanted int32, do func(value []byte) error) error {
+	return m.eachField(within, func(number int32, value []byte) error {
+		if number != wanted {
+			return nil
+		}
+		return do(value)
+	})
 }
 
 // checkItems counts the items of lists without their types: a field is taken as a message, also where it is text.

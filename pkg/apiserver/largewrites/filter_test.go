@@ -112,9 +112,9 @@ func TestJSONPatches(t *testing.T) {
 	}{
 		"without a copy": {"application/json-patch+json", `[` + add + `]`, http.StatusOK},
 		"with a copy":    {"application/json-patch+json", `[` + add + `,{"op":"copy","from":"/metadata/annotations/a","path":"/metadata/annotations/b"}]`, http.StatusTooManyRequests},
-		"with a copy, and a parameter that cannot be parsed": {"application/json-patch+json;x", `[{"op":"copy","from":"/spec","path":"/metadata"}]`, http.StatusTooManyRequests},
-		"with a copy, escaped":                               {"application/json-patch+json; charset=utf-8", `[{"op":"\u0063opy","from":"/spec","path":"/metadata"}]`, http.StatusTooManyRequests},
-		"with a copy and another \"OP\"":                     {"application/json-patch+json", `[{"op":"copy","OP":"add","from":"/spec","path":"/metadata"}]`, http.StatusTooManyRequests},
+		"with a copy, and a parameter that cannot be parsed": {"application/json-patch+json;x", `[{"op":"copy","from":"/metadata/annotations/a","path":"/metadata/annotations/b"}]`, http.StatusTooManyRequests},
+		"with a copy, escaped":                               {"application/json-patch+json; charset=utf-8", `[{"op":"\u0063opy","from":"/metadata/annotations/a","path":"/metadata/annotations/b"}]`, http.StatusTooManyRequests},
+		"with a copy and another \"OP\"":                     {"application/json-patch+json", `[{"op":"copy","OP":"add","from":"/metadata/annotations/a","path":"/metadata/annotations/b"}]`, http.StatusTooManyRequests},
 		"large":                                              {"application/json-patch+json", `[` + strings.Repeat(" ", minBytes) + add + `]`, http.StatusTooManyRequests},
 		"broken":                                             {"application/json-patch+json", `[{"op":"copy"`, http.StatusOK},
 		"of another kind":                                    {"application/merge-patch+json", `{"op":"copy"}`, http.StatusOK},

@@ -37,8 +37,7 @@ func (r *Reporter) Published(before, after *v1beta1.Website) {
 		if release.Cause == v1beta1.ReleaseCauseRollback {
 			reason, verb = reasonRolledBack, "rolled back to"
 		}
-		// A user asks for a rollback; pods can publish, and fail to, as often as they like.
-		if release.Cause == v1beta1.ReleaseCauseRollback || r.mayReportPublish(after) {
+		if r.mayReport(after, reason) {
 			r.recorder.Eventf(after, nil, corev1.EventTypeNormal, reason, actionPublish, "%s commit %s", verb, describeRelease(after, release))
 		}
 	}
@@ -48,7 +47,7 @@ func (r *Reporter) Published(before, after *v1beta1.Website) {
 			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s", problem.Shorten(completed.Reason+": "+completed.Message))
 		}
 	}
-	if synced := newFetchProblem(before, after); synced != nil && r.mayReportPublish(after) {
+	if synced := newFetchProblem(before, after); synced != nil && r.mayReport(after, reasonPublishFailed) {
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonPublishFailed, actionPublish, "%s", problem.Shorten(synced.Reason+": "+synced.Message))
 	}
 }

@@ -66,8 +66,9 @@ type reportedEvents struct {
 	uid types.UID
 	// problems are the IDs of those that last.
 	problems sets.Set[string]
-	// writes and publishes limit the events about children and about what pods serve.
-	writes, publishes flowcontrol.PassiveRateLimiter
+	// writes, publishes and rollbacks limit the events about children and about what pods serve. Pods that say another
+	// commit all the time do not silence those of rollbacks.
+	writes, publishes, rollbacks flowcontrol.PassiveRateLimiter
 }
 
 // NewReporter returns a Reporter that has reported nothing yet.
@@ -92,6 +93,7 @@ func (r *Reporter) reported(website *v1beta1.Website) *reportedEvents {
 			problems:  sets.New[string](),
 			writes:    newLimiter(writeEventInterval, writeEventBurst),
 			publishes: newLimiter(publishEventInterval, publishEventBurst),
+			rollbacks: newLimiter(publishEventInterval, publishEventBurst),
 		}
 		r.websites[key] = known
 	}
@@ -108,10 +110,15 @@ func (r *Reporter) mayReportWrite(website *v1beta1.Website) bool {
 	return r.reported(website).writes.TryAccept()
 }
 
-func (r *Reporter) mayReportPublish(website *v1beta1.Website) bool {
+// mayReport reports whether there may be another event about what pods serve.
+func (r *Reporter) mayReport(website *v1beta1.Website, reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.reported(website).publishes.TryAccept()
+	known := r.reported(website)
+	if reason == reasonRolledBack {
+		return known.rollbacks.TryAccept()
+	}
+	return known.publishes.TryAccept()
 }
 
 // namedObject is a child in an event.

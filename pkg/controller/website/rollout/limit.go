@@ -17,8 +17,8 @@ import (
 const longest = time.Hour
 
 // Limit bounds the limited rollouts in progress, and admits those of the oldest Websites
-// first. All that it knows it has learned from the cluster: Start and one reconciliation
-// of every Website are enough.
+// first. After Start and one reconciliation of every Website it knows the rollouts that are in progress in the
+// cluster. Which ones are interrupted, and were admitted, it does not learn from there.
 type Limit struct {
 	// most is how many rollouts may be in progress. Zero: any number.
 	most int
