@@ -93,6 +93,10 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 
+	if err := setFeatureDefaults(); err != nil {
+		return nil, err
+	}
+
 	// A registry of its own, and not the process's default, lets two servers
 	// run in one process. The only component is Kubernetes' libraries: feature
 	// gates and the capabilities of CEL follow their version, never ours.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
 
@@ -29,6 +31,15 @@ func parse(t testing.TB, args ...string) (CompletedOptions, error) {
 		t.Fatal(err)
 	}
 	return o.Complete()
+}
+
+func TestFeatureDefaults(t *testing.T) {
+	if _, err := parse(t); err != nil {
+		t.Fatal(err)
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(features.EtcdRangeStream) {
+		t.Error("lists are streamed from etcd")
+	}
 }
 
 func TestEtcdIsEmbeddedUnlessServersAreGiven(t *testing.T) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -102,6 +103,27 @@ func (p *proxy) Watch(stream etcdserverpb.Watch_WatchServer) error {
 	}
 }
 
+// RangeStream forwards a list.
+func (p *proxy) RangeStream(r *etcdserverpb.RangeRequest, stream etcdserverpb.KV_RangeStreamServer) error {
+	upstream, err := p.kv().RangeStream(stream.Context(), r)
+	if err != nil {
+		return err
+	}
+	for {
+		response, err := upstream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p.changed(response.GetRangeResponse().GetHeader())
+		if err := stream.Send(response); err != nil {
+			return err
+		}
+	}
+}
+
 // read reads a key as the storage of Websites does, without the retries of etcd's
 // client.
 func read(t *testing.T, client *clientv3.Client) (int, error) {
@@ -109,6 +131,22 @@ func read(t *testing.T, client *clientv3.Client) (int, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	response, err := client.Get(ctx, "/registry/mycontroller.nevermosby.io/websites/", clientv3.WithPrefix())
+	if err != nil {
+		return 0, err
+	}
+	return len(response.Kvs), nil
+}
+
+// list reads all keys as the storage of Websites does where it streams lists.
+func list(t *testing.T, client *clientv3.Client) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	stream, err := client.GetStream(ctx, "/registry/mycontroller.nevermosby.io/websites/", clientv3.WithPrefix())
+	if err != nil {
+		return 0, err
+	}
+	response, err := clientv3.GetStreamToGetResponse(stream)
 	if err != nil {
 		return 0, err
 	}
@@ -193,11 +231,14 @@ func TestNoConnectionToAnotherStore(t *testing.T) {
 // calls itself otherwise.
 func TestReplacedBehindAProxy(t *testing.T) {
 	tests := map[string]struct {
+		read      func(*testing.T, *clientv3.Client) (int, error)
 		more      int
 		clusterID uint64
 	}{
-		"an earlier revision":                  {more: -1},
-		"another cluster, at a later revision": {more: 50, clusterID: 42},
+		"an earlier revision":                             {read: read, more: -1},
+		"another cluster, at a later revision":            {read: read, more: 50, clusterID: 42},
+		"a list, an earlier revision":                     {read: list, more: -1},
+		"a list, of another cluster, at a later revision": {read: list, more: 50, clusterID: 42},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -211,14 +252,14 @@ func TestReplacedBehindAProxy(t *testing.T) {
 			g := newGuard(t, newConfig(endpoint, host))
 			g.Start(t.Context())
 			client := guardedClient(t, g)
-			if n, err := read(t, client); err != nil || n != 1 {
+			if n, err := test.read(t, client); err != nil || n != 1 {
 				t.Fatalf("the right store has %d keys, %v", n, err)
 			}
 			watching := client.Watch(t.Context(), "/registry/mycontroller.nevermosby.io/", clientv3.WithPrefix())
 
 			p.behind.Store(wrong)
 			p.clusterID.Store(test.clusterID)
-			if n, err := read(t, client); err == nil {
+			if n, err := test.read(t, client); err == nil {
 				t.Errorf("the wrong store was read, it has %d keys", n)
 			}
 			if got := reasonOf(g.Closed()); got != ReasonForeign {
@@ -240,7 +281,7 @@ func TestReplacedBehindAProxy(t *testing.T) {
 			if closed := g.Closed(); closed != nil {
 				t.Fatalf("closed with the right store: %v", closed)
 			}
-			if _, err := read(t, client); err != nil {
+			if _, err := test.read(t, client); err != nil {
 				t.Errorf("the right store cannot be read again: %v", err)
 			}
 		})

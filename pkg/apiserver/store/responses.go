@@ -26,6 +26,18 @@ type headed interface {
 	GetHeader() *etcdserverpb.ResponseHeader
 }
 
+// headerOf returns the header of a response, or nil: of the messages of a streamed range only the last one has one.
+func headerOf(message any) *etcdserverpb.ResponseHeader {
+	switch message := message.(type) {
+	case *etcdserverpb.RangeStreamResponse:
+		return message.GetRangeResponse().GetHeader()
+	case headed:
+		return message.GetHeader()
+	default:
+		return nil
+	}
+}
+
 // linearizable reports whether the revision of the response cannot be lower than
 // that of one that was answered before the request was sent.
 func linearizable(method string, request any) bool {
@@ -70,15 +82,15 @@ func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc
 	if ctx.Value(verification{}) != nil {
 		return nil
 	}
-	response, ok := reply.(headed)
-	if !ok {
+	header := headerOf(reply)
+	if header == nil {
 		return nil
 	}
-	if err := g.admit(ctx, cc, response.GetHeader(), floor); err != nil {
+	if err := g.admit(ctx, cc, header, floor); err != nil {
 		return err
 	}
 	if ordered {
-		g.raise(response.GetHeader().GetRevision())
+		g.raise(header.GetRevision())
 	}
 	return nil
 }
@@ -98,9 +110,11 @@ type guardedStream struct {
 	grpc.ClientStream
 	guard *Guard
 	cc    *grpc.ClientConn
-	// revision is the highest that a message of this stream came with. Others may
-	// be ahead of it: a watch can be served by a member that lags.
+	// revision is the highest that a message of this stream came with, or what it was when a range was requested.
+	// Others may be ahead of a watch, which can be served by a member that lags.
 	revision int64
+	// ordered is set for ranges that are linearizable.
+	ordered bool
 	// cancel ends the stream.
 	cancel context.CancelFunc
 	// refused is the error that the stream was ended with.
@@ -109,8 +123,13 @@ type guardedStream struct {
 
 // SendMsg sends a message.
 func (s *guardedStream) SendMsg(message any) error {
-	if request, ok := message.(*etcdserverpb.WatchRequest); ok {
+	switch request := message.(type) {
+	case *etcdserverpb.WatchRequest:
 		s.refuseResumption(request)
+	case *etcdserverpb.RangeRequest:
+		if s.ordered = !request.Serializable; s.ordered {
+			s.revision = s.guard.revision.Load()
+		}
 	}
 	return s.ClientStream.SendMsg(message)
 }
@@ -127,15 +146,17 @@ func (s *guardedStream) RecvMsg(message any) error {
 		}
 		return resumable(err)
 	}
-	response, ok := message.(headed)
-	// Only one of the messages of a streamed range has a header.
-	if !ok || response.GetHeader() == nil {
+	header := headerOf(message)
+	if header == nil {
 		return nil
 	}
-	if err := s.guard.admit(s.Context(), s.cc, response.GetHeader(), s.revision); err != nil {
+	if err := s.guard.admit(s.Context(), s.cc, header, s.revision); err != nil {
 		return err
 	}
-	s.revision = max(s.revision, response.GetHeader().GetRevision())
+	s.revision = max(s.revision, header.GetRevision())
+	if s.ordered {
+		s.guard.raise(s.revision)
+	}
 	return nil
 }
 
