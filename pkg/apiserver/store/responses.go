@@ -26,18 +26,6 @@ type headed interface {
 	GetHeader() *etcdserverpb.ResponseHeader
 }
 
-// headerOf returns the header of a response, or nil: of the messages of a streamed range only the last one has one.
-func headerOf(message any) *etcdserverpb.ResponseHeader {
-	switch message := message.(type) {
-	case *etcdserverpb.RangeStreamResponse:
-		return message.GetRangeResponse().GetHeader()
-	case headed:
-		return message.GetHeader()
-	default:
-		return nil
-	}
-}
-
 // linearizable reports whether the revision of the response cannot be lower than
 // that of one that was answered before the request was sent.
 func linearizable(method string, request any) bool {
@@ -82,15 +70,15 @@ func (g *Guard) unary(ctx context.Context, method string, request, reply any, cc
 	if ctx.Value(verification{}) != nil {
 		return nil
 	}
-	header := headerOf(reply)
-	if header == nil {
+	response, ok := reply.(headed)
+	if !ok {
 		return nil
 	}
-	if err := g.admit(ctx, cc, header, floor); err != nil {
+	if err := g.admit(ctx, cc, response.GetHeader(), floor); err != nil {
 		return err
 	}
 	if ordered {
-		g.raise(header.GetRevision())
+		g.raise(response.GetHeader().GetRevision())
 	}
 	return nil
 }
@@ -146,10 +134,16 @@ func (s *guardedStream) RecvMsg(message any) error {
 		}
 		return resumable(err)
 	}
-	header := headerOf(message)
-	if header == nil {
+	// That of a streamed range is inside.
+	if streamed, ok := message.(*etcdserverpb.RangeStreamResponse); ok {
+		message = streamed.GetRangeResponse()
+	}
+	response, ok := message.(headed)
+	// Only one of the messages of a streamed range has a header.
+	if !ok || response.GetHeader() == nil {
 		return nil
 	}
+	header := response.GetHeader()
 	if err := s.guard.admit(s.Context(), s.cc, header, s.revision); err != nil {
 		return err
 	}
