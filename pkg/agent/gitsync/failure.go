@@ -48,15 +48,22 @@ const (
 	ReasonUnknown Reason = "SyncFailing"
 )
 
-// phrases are what git and ssh print, in lower case. Git runs without a locale, so they are
-// not translated. The first reason with a phrase decides: what is more specific comes first,
-// because git adds general remarks to it.
-var phrases = []struct {
+// phrasesOf are what git and ssh print about a reason, in lower case. Git runs without a locale, so they are
+// not translated.
+type phrasesOf struct {
 	reason Reason
 	text   []string
-}{
+}
+
+// localPhrases are about this pod. A server that has no space or memory says the same about itself.
+var localPhrases = []phrasesOf{
 	{ReasonStorageFull, []string{"no space left on device", "disk quota exceeded"}},
 	{ReasonMemory, []string{"out of memory", "cannot allocate memory"}},
+}
+
+// phrases are about anything else. The first reason with a phrase decides: what is more specific comes first,
+// because git adds general remarks to it.
+var phrases = []phrasesOf{
 	{ReasonObjectFormat, []string{"mismatched algorithms", "mismatched object format", "unsupported object format", "unknown object format"}},
 	{ReasonHostKey, []string{"host key verification failed", "remote host identification has changed"}},
 	{ReasonSubmodule, []string{"no url found for submodule", "no submodule mapping found", "unable to checkout", "submodule path", "fetched in submodule", "failed to clone '"}},
@@ -107,14 +114,17 @@ func Classify(text string) Reason {
 }
 
 func classifyOutput(stderr string) Reason {
-	local := remoteLines.ReplaceAllString(stderr, "")
+	if reason := firstWith(localPhrases, remoteLines.ReplaceAllString(stderr, "")); reason != ReasonUnknown {
+		return reason
+	}
+	return firstWith(phrases, stderr)
+}
+
+// firstWith returns the first reason with a phrase that was printed.
+func firstWith(phrases []phrasesOf, printed string) Reason {
 	for _, known := range phrases {
-		from := stderr
-		if known.reason == ReasonStorageFull || known.reason == ReasonMemory {
-			from = local // A server that has no more of it is a problem of the server.
-		}
 		for _, phrase := range known.text {
-			if strings.Contains(from, phrase) {
+			if strings.Contains(printed, phrase) {
 				return known.reason
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -50,20 +49,13 @@ func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit
 func (s *Store) keepAbout(ctx context.Context, repository, commit string) error {
 	ctx, cancel := context.WithTimeout(ctx, aboutTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, "git", "-C", repository, "log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8",
-		"--format=%an%x00%s", commit, "--")
-	output, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
-	}
-	s.started(ctx, command)
-	// Anyone who may push can write a line of any length.
-	said, readErr := io.ReadAll(io.LimitReader(output, maxSaid))
-	_, _ = io.Copy(io.Discard, output)
-	if err := errors.Join(command.Wait(), readErr); err != nil {
+	var said []byte
+	var readErr error
+	err := s.readGit(ctx, repository, func(output io.Reader) {
+		// Anyone who may push can write a line of any length.
+		said, readErr = io.ReadAll(io.LimitReader(output, maxSaid))
+	}, "log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--")
+	if err := errors.Join(err, readErr); err != nil {
 		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
 	}
 	author, subject, _ := strings.Cut(strings.TrimSuffix(string(said), "\n"), "\x00")

@@ -2,14 +2,12 @@ package release
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -168,21 +166,10 @@ func copyFile(source, target string) error {
 
 // verify makes sure that every file of a commit is in the release.
 func (s *Store) verify(ctx context.Context, t *tree, repository, commit string) error {
-	var stderr bytes.Buffer
-	command := exec.CommandContext(ctx, "git", "-C", repository, "ls-tree", "-r", "-z", "--full-tree", commit)
-	command.Stderr = &stderr
-	output, err := command.StdoutPipe()
+	var missing error
+	err := s.readGit(ctx, repository, func(output io.Reader) { missing = t.missing(output) }, "ls-tree", "-r", "-z", "--full-tree", commit)
 	if err != nil {
-		return err
-	}
-	if err := command.Start(); err != nil {
 		return fmt.Errorf("listing the files of the commit: %w", err)
-	}
-	s.started(ctx, command)
-	missing := t.missing(output)
-	_, _ = io.Copy(io.Discard, output)
-	if err := command.Wait(); err != nil {
-		return fmt.Errorf("listing the files of the commit: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return missing
 }

@@ -59,12 +59,6 @@ type Store struct {
 	prepared string
 }
 
-func (s *Store) started(ctx context.Context, command *exec.Cmd) {
-	if s.Started != nil {
-		s.Started(ctx, command)
-	}
-}
-
 // Open creates the directories and removes what a killed process has left unfinished.
 func (s *Store) Open() error {
 	for _, name := range []string{releasesDir, assetsDir, aboutDir} {

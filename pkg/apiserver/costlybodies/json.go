@@ -10,7 +10,7 @@ import (
 // all that is in it.
 const maxNesting = 32
 
-// document is JSON that is read token by token. One is for several texts, if they are not JSON patches.
+// document is JSON that is read token by token.
 type document struct {
 	// within is set for JSON in a string, as in the annotation of v1alpha1.
 	within bool
@@ -167,5 +167,8 @@ func checkText(text string) error {
 	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
 		return nil
 	}
-	return (&document{within: true}).check([]byte(text))
+	return checkWithin([]byte(text))
 }
+
+// checkWithin checks JSON that is part of a body.
+func checkWithin(part []byte) error { return (&document{within: true}).check(part) }

@@ -95,7 +95,7 @@ func (m *message) checkMetadata(number int32, value []byte) error {
 		}
 	case managedFieldsNumber:
 		return m.eachValue(value, fieldsNumber, func(fields []byte) error {
-			return m.eachValue(fields, fieldsJSONNumber, (&document{within: true}).check)
+			return m.eachValue(fields, fieldsJSONNumber, checkWithin)
 		})
 	case annotationsNumber:
 		return m.eachValue(value, valueNumber, func(text []byte) error { return checkText(string(text)) })

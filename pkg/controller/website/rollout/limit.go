@@ -49,7 +49,7 @@ const (
 	waiting
 	inProgress
 	// interrupted is a Website whose rollout was admitted and is not in progress: it has ended, or exceeds its
-	// deadline until its images can be pulled. It is in progress again when it goes on.
+	// deadline until its images can be pulled. It is in progress again when it continues.
 	interrupted
 
 	states = iota

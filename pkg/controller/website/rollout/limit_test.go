@@ -43,9 +43,9 @@ func TestLimit(t *testing.T) {
 		"changed by its user":        {most: 1, play: "a? b? b. a. c?", admitted: "a c", inProgress: 1},
 		"no limit":                   {most: 0, play: "a? b? c? a! b! c.", admitted: "a b c", inProgress: 2},
 
-		"that goes on":                   {most: 1, play: "a? a! b? a. b? b! a! c? b. c? a. c?", admitted: "a b c", woken: "b c", inProgress: 1},
-		"that goes on before the next":   {most: 1, play: "a? b? a. a! b?", admitted: "a", woken: "b", pending: 1, inProgress: 1},
-		"that goes on after too long":    {most: 1, play: "a? a. 1h a! b?", admitted: "a b", inProgress: 1},
+		"that continues":                 {most: 1, play: "a? a! b? a. b? b! a! c? b. c? a. c?", admitted: "a b c", woken: "b c", inProgress: 1},
+		"that continues before the next": {most: 1, play: "a? b? a. a! b?", admitted: "a", woken: "b", pending: 1, inProgress: 1},
+		"that continues after too long":  {most: 1, play: "a? a. 1h a! b?", admitted: "a b", inProgress: 1},
 		"interrupted, and deleted":       {most: 1, play: "a? a. a- a! b?", admitted: "a b", inProgress: 1},
 		"interrupted, and changed again": {most: 1, play: "a? a. b? a? b. a?", admitted: "a b a", woken: "a", inProgress: 1},
 
