@@ -127,7 +127,7 @@ func (p *Prober) deploy(ctx context.Context, r *record) time.Duration {
 		return 0
 	case r.waiting != nil && (r.waiting.release != "" || r.waiting.expect != ""):
 		return 0 // It is short, and its answer leads here again.
-	case !r.deployed.asksFor(a):
+	case !r.deployed.asksFor(a) && r.prompts.AllowN(p.Clock.Now(), 1):
 		r.deployFailures, r.deployTime = 0, time.Time{}
 	}
 	if wait := r.deployTime.Sub(p.Clock.Now()); wait > 0 {

@@ -19,6 +19,10 @@ const (
 	// at once: commits can be pushed while pods fetch those before.
 	siblingPeriod  = 2 * time.Second
 	maxSiblingAsks = 3
+	// promptPeriod is the average interval of the requests to a pod because of what it has answered itself, at least,
+	// and maxPrompts how many of them there may be at once: it can answer what it likes.
+	promptPeriod = time.Second
+	maxPrompts   = 10
 	// jitter spreads the probes of pods that started together.
 	jitter = 0.2
 	// unreachableAfter is how many probes in a row must fail before a pod counts

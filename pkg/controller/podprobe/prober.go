@@ -78,6 +78,8 @@ type record struct {
 	early int
 	// asks limits the probes because of commits of other pods.
 	asks *rate.Limiter
+	// prompts limits the requests that an answer of the pod itself leads to at once.
+	prompts *rate.Limiter
 	// waiting is the request that waits, or nil.
 	waiting *ask
 	// deployed is the last request to sync or to serve a commit. The next of the same content
@@ -146,7 +148,10 @@ func (p *Prober) Probe(website cache.ObjectName, pod *corev1.Pod) {
 	defer p.mu.Unlock()
 	known := p.pods[pod.UID]
 	if known == nil {
-		known = &record{asks: rate.NewLimiter(rate.Every(siblingPeriod), maxSiblingAsks)}
+		known = &record{
+			asks:    rate.NewLimiter(rate.Every(siblingPeriod), maxSiblingAsks),
+			prompts: rate.NewLimiter(rate.Every(promptPeriod), maxPrompts),
+		}
 		p.pods[pod.UID] = known
 	} else if known.website != website {
 		p.leave(known)

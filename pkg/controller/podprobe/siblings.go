@@ -141,9 +141,12 @@ func (p *Prober) allHave(website cache.ObjectName, commit string) bool {
 func (p *Prober) release(ctx context.Context, website cache.ObjectName, commit string) {
 	for uid := range p.siblings[website] {
 		other := p.pods[uid]
-		if other.prepared == commit {
-			// If it cannot be sent, the hold ends by itself.
-			other.prepared, other.expected = "", commit
+		if other.prepared != commit {
+			continue
+		}
+		// If it cannot be sent, the hold ends by itself.
+		other.prepared, other.expected = "", commit
+		if other.prompts.AllowN(p.Clock.Now(), 1) {
 			p.start(ctx, other, ask{wait: expectWait, after: other.revision, release: commit}, p.urgent)
 		}
 	}

@@ -18,7 +18,7 @@ func (r *requester) elsewhere(ctx context.Context, addresses []string, host stri
 	if len(addresses) == 0 {
 		return ""
 	}
-	found, err := r.resolver.LookupHost(ctx, host)
+	found, err := r.resolver.LookupHost(ctx, absolute(host))
 	var notFound *net.DNSError
 	switch {
 	case errors.As(err, &notFound) && notFound.IsNotFound:
@@ -30,7 +30,7 @@ func (r *requester) elsewhere(ctx context.Context, addresses []string, host stri
 	for _, address := range addresses {
 		if net.ParseIP(address) != nil {
 			wanted = append(wanted, address)
-		} else if resolved, err := r.resolver.LookupHost(ctx, address); err == nil {
+		} else if resolved, err := r.resolver.LookupHost(ctx, absolute(address)); err == nil {
 			wanted = append(wanted, resolved...)
 		}
 	}
@@ -40,6 +40,10 @@ func (r *requester) elsewhere(ctx context.Context, addresses []string, host stri
 	slices.Sort(found)
 	return fmt.Sprintf("DNS of %s leads to %s, not to %s", host, strings.Join(short(found), ", "), strings.Join(short(addresses), ", "))
 }
+
+// absolute returns a name that is not looked up in the search domains of the pod, of which one may have a record for
+// any name.
+func absolute(name string) string { return strings.TrimSuffix(name, ".") + "." }
 
 // sameAddress compares addresses in any notation.
 func sameAddress(address string) func(string) bool {

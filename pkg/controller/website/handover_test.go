@@ -28,10 +28,13 @@ func TestHandover(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: website.Namespace, Name: website.Name, Generation: 1, OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: website.Name, UID: website.UID, Controller: &controls,
 			}}},
-			Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{host}},
+			Spec: gatewayv1.HTTPRouteSpec{
+				CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "public"}}},
+				Hostnames:       []gatewayv1.Hostname{host},
+			},
 		}
 		if accepted != "" {
-			route.Status.Parents = []gatewayv1.RouteParentStatus{{Conditions: []metav1.Condition{
+			route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}, Conditions: []metav1.Condition{
 				{Type: string(gatewayv1.RouteConditionAccepted), Status: accepted, ObservedGeneration: 1},
 				{Type: string(gatewayv1.RouteConditionResolvedRefs), Status: metav1.ConditionTrue, ObservedGeneration: 1},
 			}}}

@@ -48,9 +48,9 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 	switch {
 	case state.Unknown != "":
 		return nil
-	case found.Service == nil && len(website.Spec.Hosts) > 0:
+	case len(website.Spec.Hosts) > 0 && !r.hasService(found):
 		// Routes to a Service of this name could lead to one of another owner.
-		found.Routing.Unknown = "there is no Service to route to"
+		found.Routing.Obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotWritten, Message: "there is no Service to route to"}
 		return nil
 	}
 	held, taken := r.heldHosts(website)
@@ -75,6 +75,12 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{obstructed: held, taken: taken})
 	}
 	return r.applyRoutes(ctx, found, way, held)
+}
+
+// hasService reports whether there is a Service to route to. One that could not be updated is one.
+func (r *reconciler) hasService(found *status.Input) bool {
+	return found.Service != nil ||
+		found.Deployment != nil && !found.ServiceTaken && r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
 }
 
 // applyRoutes writes the children that route hosts in one way, and removes those of others.

@@ -53,7 +53,7 @@ func Trim(child any) {
 	case *gatewayv1.HTTPRoute:
 		if keepDigest(child, extractHTTPRoute, digestOf) {
 			trimMetadata(child)
-			child.Spec = gatewayv1.HTTPRouteSpec{Hostnames: child.Spec.Hostnames}
+			child.Spec = gatewayv1.HTTPRouteSpec{CommonRouteSpec: child.Spec.CommonRouteSpec, Hostnames: child.Spec.Hostnames}
 		}
 	case *gatewayv1.ListenerSet:
 		if keepDigest(child, extractListenerSet, digestOf) {

@@ -203,5 +203,5 @@ func isInStatus(website *v1beta1.Website, p *problem.Problem) bool {
 		return false
 	}
 	again := metav1.Condition{Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message, ObservedGeneration: website.Generation}
-	return status.SameExceptMessage(before, &again) || before.Reason == again.Reason && before.Message == again.Message
+	return status.SameExceptWording(before, &again) || before.Reason == again.Reason && before.Message == again.Message
 }

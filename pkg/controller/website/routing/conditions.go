@@ -2,10 +2,12 @@ package routing
 
 import (
 	"fmt"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -76,15 +78,27 @@ func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
 func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
 	var found []*status.Obstacle
 	for _, route := range routes {
-		what := fmt.Sprintf("HTTPRoute %q", route.Name)
-		if len(route.Status.Parents) == 0 {
-			found = append(found, obstacle(what, route.Generation, nil, ofRoute))
-		}
+		what, reported := fmt.Sprintf("HTTPRoute %q", route.Name), false
 		for _, parent := range route.Status.Parents {
-			found = append(found, obstacle(what, route.Generation, parent.Conditions, ofRoute))
+			if isParent(route, parent.ParentRef) {
+				reported = true
+				found = append(found, obstacle(what, route.Generation, parent.Conditions, ofRoute))
+			}
+		}
+		if !reported {
+			found = append(found, obstacle(what, route.Generation, nil, ofRoute))
 		}
 	}
 	return found
+}
+
+// isParent reports whether a route refers to a parent. Only the controller of a parent removes what it has reported
+// of a route: if that controller is gone, it stays.
+func isParent(route *gatewayv1.HTTPRoute, parent gatewayv1.ParentReference) bool {
+	return slices.ContainsFunc(route.Spec.ParentRefs, func(ref gatewayv1.ParentReference) bool {
+		return ref.Name == parent.Name && ptr.Deref(ref.Kind, "Gateway") == ptr.Deref(parent.Kind, "Gateway") &&
+			ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))
+	})
 }
 
 // obstacle returns the first expectation that conditions do not meet, or nil. A condition

@@ -30,9 +30,10 @@ func TestObstacle(t *testing.T) {
 	old[0].ObservedGeneration = 1
 	tests := map[string]struct {
 		gateway, set, listener, route []metav1.Condition
-		noParents                     bool
-		reason, message               string
-		pending                       bool
+		// noParents leaves the status of the route empty, and formerParent adds what a controller that is gone has left.
+		noParents, formerParent bool
+		reason, message         string
+		pending                 bool
 	}{
 		"none":                   {},
 		"Gateway without status": {gateway: []metav1.Condition{}, reason: v1beta1.WebsiteReasonRoutePending, message: `Gateway "edge" of namespace "infra" has no current condition Accepted`, pending: true},
@@ -41,6 +42,8 @@ func TestObstacle(t *testing.T) {
 		"listener in conflict":   {set: conditions("!Accepted"), listener: conditions("Conflicted", "ResolvedRefs", "Accepted"), reason: v1beta1.WebsiteReasonListenerConflicted, message: `listener "https.a.example.com"`},
 		"certificate missing":    {listener: conditions("!Conflicted", "!ResolvedRefs"), reason: v1beta1.WebsiteReasonReferencesNotResolved, message: "words of ResolvedRefs"},
 		"route without parents":  {noParents: true, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
+		"former parent":          {formerParent: true},
+		"only a former parent":   {noParents: true, formerParent: true, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
 		"route of before":        {route: old, reason: v1beta1.WebsiteReasonRoutePending, pending: true},
 		"route not accepted":     {route: conditions("!Accepted", "ResolvedRefs"), reason: v1beta1.WebsiteReasonRouteNotAccepted, message: `HTTPRoute "site"`},
 		"Service not found":      {route: conditions("Accepted", "!ResolvedRefs"), reason: v1beta1.WebsiteReasonReferencesNotResolved},
@@ -59,9 +62,15 @@ func TestObstacle(t *testing.T) {
 			set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Name: "site", Generation: 2}}
 			set.Status.Conditions = or(test.set, "Accepted")
 			set.Status.Listeners = []gatewayv1.ListenerEntryStatus{{Name: "https.a.example.com", Conditions: or(test.listener, "ResolvedRefs", "Accepted")}}
-			route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: "site", Generation: 2}}
+			route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "site", Generation: 2}}
+			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: "edge", SectionName: new(gatewayv1.SectionName("https"))}}
 			if !test.noParents {
-				route.Status.Parents = []gatewayv1.RouteParentStatus{{Conditions: or(test.route, "Accepted", "ResolvedRefs")}}
+				parent := gatewayv1.ParentReference{Kind: new(gatewayv1.Kind("Gateway")), Namespace: new(gatewayv1.Namespace("infra")), Name: "edge"}
+				route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: parent, Conditions: or(test.route, "Accepted", "ResolvedRefs")}}
+			}
+			if test.formerParent {
+				former := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{Name: "former"}, Conditions: conditions("!Accepted")}
+				route.Status.Parents = append(route.Status.Parents, former)
 			}
 			found := Obstacle(gateway, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
 			switch {

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"regexp"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -148,14 +150,28 @@ func (in *Input) reported(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(in.Website.Status.Conditions, kind)
 }
 
-// SameExceptMessage reports whether a condition is what it was, in words that
-// change with every try: ports of connections, what is left of a quota. Writing
-// them would have the Website reconciled again, with other words.
-func SameExceptMessage(before, after *metav1.Condition) bool {
+// withDigits finds the words of a message that change with every try: ports of connections, what is left of a quota.
+var withDigits = regexp.MustCompile(`\S*[0-9]\S*`)
+
+// SameExceptWording reports whether a condition is what it was, in words that
+// change with every try. Writing them would have the Website reconciled again, with other words.
+func SameExceptWording(before, after *metav1.Condition) bool {
+	if before.Status != after.Status || before.Reason != after.Reason || before.ObservedGeneration != after.ObservedGeneration {
+		return false
+	}
 	switch after.Reason {
-	case v1beta1.WebsiteReasonReconcileError, v1beta1.WebsiteReasonQuotaExceeded, v1beta1.WebsiteReasonAdmissionDenied:
-		return before.Status == after.Status && before.Reason == after.Reason && before.ObservedGeneration == after.ObservedGeneration
+	case v1beta1.WebsiteReasonReconcileError:
+		// Errors of one write take turns: a connection is refused, or times out.
+		return whatWasDone(before.Message) == whatWasDone(after.Message)
+	case v1beta1.WebsiteReasonQuotaExceeded, v1beta1.WebsiteReasonAdmissionDenied:
+		return withDigits.ReplaceAllString(before.Message, "0") == withDigits.ReplaceAllString(after.Message, "0")
 	default:
 		return false
 	}
+}
+
+// whatWasDone returns the begin of the message of an error, which is what was being done with which object.
+func whatWasDone(message string) string {
+	done, _, _ := strings.Cut(message, ": ")
+	return done
 }

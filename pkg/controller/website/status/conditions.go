@@ -134,7 +134,7 @@ func (d *declaration) decide(in *Input) *metav1.Condition {
 		if found.generation != 0 {
 			condition.ObservedGeneration = found.generation
 		}
-		if before != nil && SameExceptMessage(before, &condition) {
+		if before != nil && SameExceptWording(before, &condition) {
 			condition.Message = before.Message
 		}
 		return &condition

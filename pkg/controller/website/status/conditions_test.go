@@ -385,19 +385,55 @@ func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 	}
 }
 
+// TestSyncedOfFormerPods: a pod of the spec before says nothing about the current spec, which may have another Secret.
+func TestSyncedOfFormerPods(t *testing.T) {
+	in := newInput(func(in *Input) {
+		in.Website.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "wrong"}
+		for i := range in.Pods {
+			in.Pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[i].Failure, in.Pods[i].FailedTwice = workload.FailureAuthentication, true
+		}
+	})
+	in.Website.Status = Compute(in)
+	in.Website.Generation++
+	in.Website.Spec.Source.SecretRef.Name = "right"
+	in.Deployment.Status.UpdatedReplicas = 1
+	next := starting(time.Second)
+	next.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "current"
+	in.Pods = append(in.Pods, next)
+	synced := func() *metav1.Condition {
+		status := Compute(in)
+		return meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteSynced)
+	}
+	if got := synced(); got.Reason != v1beta1.WebsiteReasonAuthenticationFailed || got.ObservedGeneration != 2 || !strings.Contains(got.Message, "wrong") {
+		t.Errorf("while the former pods serve: %+v", got)
+	}
+	in.Pods[2].Observed, in.Pods[2].Reachable, in.Pods[2].Failure = true, true, workload.FailureAuthentication
+	if got := synced(); got.ObservedGeneration != 3 || !strings.Contains(got.Message, "right") {
+		t.Errorf("when a current pod has failed: %+v", got)
+	}
+}
+
 // TestChangedMessagesOfErrorsAreNotWritten: an error that comes with another message each time
-// would be written each time, and each write has the Website reconciled again.
+// would be written each time, and each write has the Website reconciled again. Another error is written.
 func TestChangedMessagesOfErrorsAreNotWritten(t *testing.T) {
-	for reason, wantWrite := range map[string]bool{
-		v1beta1.WebsiteReasonReconcileError: false,
-		v1beta1.WebsiteReasonQuotaExceeded:  false,
-		v1beta1.WebsiteReasonNameTaken:      true,
+	for name, test := range map[string]struct {
+		reason, first, second string
+		wantWrite             bool
+	}{
+		"another port":          {v1beta1.WebsiteReasonReconcileError, `creating Service "a": 10.0.0.1:36214: refused`, `creating Service "a": 10.0.0.1:36216: refused`, false},
+		"another error":         {v1beta1.WebsiteReasonReconcileError, `creating Service "a": refused`, `creating Service "a": timed out`, false},
+		"another object":        {v1beta1.WebsiteReasonReconcileError, `creating Deployment "a": refused`, `creating Service "a": refused`, true},
+		"another usage":         {v1beta1.WebsiteReasonQuotaExceeded, "exceeded quota: q, used: services=2", "exceeded quota: q, used: services=3", false},
+		"another quota":         {v1beta1.WebsiteReasonQuotaExceeded, "exceeded quota: q, used: services=2", "exceeded quota: other, used: services=2", true},
+		"another policy":        {v1beta1.WebsiteReasonAdmissionDenied, "policy a", "policy b", true},
+		"another name is taken": {v1beta1.WebsiteReasonNameTaken, "name 1", "name 2", true},
 	} {
-		in := newInput(func(in *Input) { in.Problem = &problem.Problem{Reason: reason, Message: "first message"} })
+		in := newInput(func(in *Input) { in.Problem = &problem.Problem{Reason: test.reason, Message: test.first} })
 		in.Website.Status = Compute(in)
-		in.Problem = &problem.Problem{Reason: reason, Message: "other message"}
-		if changed := !equalStatus(Compute(in), in.Website.Status); changed != wantWrite {
-			t.Errorf("%s: a changed message is written: %t, want %t", reason, changed, wantWrite)
+		in.Problem = &problem.Problem{Reason: test.reason, Message: test.second}
+		if changed := !equalStatus(Compute(in), in.Website.Status); changed != test.wantWrite {
+			t.Errorf("%s: a changed message is written: %t, want %t", name, changed, test.wantWrite)
 		}
 	}
 }

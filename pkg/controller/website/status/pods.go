@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -40,12 +41,18 @@ func podProblem(in *Input) *finding {
 // message.
 func (in *Input) podsNotServing() *finding {
 	var waiting, ended []Pod
+	var present int32
 	for _, pod := range in.Pods {
 		switch {
+		case !in.isOfTheSpec(pod):
 		case workload.HasEnded(pod.Pod):
 			ended = append(ended, pod)
-		case !pod.Ready && pod.DeletionTimestamp.IsZero():
-			waiting = append(waiting, pod)
+		case !pod.DeletionTimestamp.IsZero():
+		default:
+			present++
+			if !pod.Ready {
+				waiting = append(waiting, pod)
+			}
 		}
 	}
 	for _, pod := range waiting {
@@ -53,21 +60,30 @@ func (in *Input) podsNotServing() *finding {
 			return found
 		}
 	}
+	noneFollows := len(waiting) == 0 && present < in.wantedReplicas()
 	for _, pod := range ended {
-		if found := podEvicted(in.Website, pod); found != nil && isReplacedBy(pod, waiting) {
+		if found := podEvicted(in.Website, pod); found != nil && (noneFollows || isReplacedBy(pod, waiting)) {
 			return found
 		}
 	}
 	return nil
 }
 
-// isReplacedBy reports whether what ended a pod is why others are not ready yet:
-// one took its place, or none has so far. A pod that has ended stays until it is
-// collected, and most are of the past.
+// isReplacedBy reports whether one of the pods that wait took the place of one that has ended. That stays until it
+// is collected, and most are of the past.
 func isReplacedBy(ended Pod, waiting []Pod) bool {
-	return len(waiting) == 0 || slices.ContainsFunc(waiting, func(pod Pod) bool {
-		return pod.CreationTimestamp.Sub(workload.EndTime(ended.Pod)).Abs() < replacementDelay
-	})
+	end := workload.EndTime(ended.Pod)
+	return slices.ContainsFunc(waiting, func(pod Pod) bool { return pod.CreationTimestamp.Sub(end).Abs() < replacementDelay })
+}
+
+// isOfTheSpec reports whether a pod has the current pod template: that of the youngest pod, once the Deployment
+// controller has made one. What keeps the others from serving may be what the current spec corrects.
+func (in *Input) isOfTheSpec(pod Pod) bool {
+	if !in.current() || in.Deployment.Status.UpdatedReplicas == 0 {
+		return false
+	}
+	youngest := slices.MaxFunc(in.Pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == youngest.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
 func (in *Input) podNotServing(pod Pod) *finding {

@@ -75,10 +75,11 @@ func (in *Input) failureOf(result routeprobe.Result) string {
 	return fmt.Sprintf("%s serves commit %s, which this site has not published", result.URL, result.Commit)
 }
 
-// published reports whether a commit is or was one of the site. Without observation any
+// published reports whether a commit is or was one of the site. While not all pods can be observed, any
 // can be.
 func (in *Input) published(commit string) bool {
-	return !in.Probing || commit == in.commit() ||
+	state := in.commitState()
+	return !in.Probing || state == commitUnknown || state == commitUnreachable || commit == in.commit() ||
 		slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Observed && pod.Commit == commit }) ||
 		slices.ContainsFunc(in.Website.Status.History, func(release v1beta1.WebsiteRelease) bool { return release.Commit == commit })
 }

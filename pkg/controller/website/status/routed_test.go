@@ -43,8 +43,16 @@ func TestRouted(t *testing.T) {
 		"unreachable":       {fail(routeprobe.Result{Failure: "x"}), metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable, []string{"https://" + www}},
 		"bad certificate":   {fail(routeprobe.Result{Failure: "x", InvalidCertificate: true}), metav1.ConditionFalse, v1beta1.WebsiteReasonCertificateInvalid, []string{"https://" + www}},
 		"commit of another": {fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB}), metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable, []string{"https://" + www}},
-		"taken":             {func(in *Input) { in.Routing.Taken = map[string]string{shop: `Website "other"`} }, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken, []string{"https://" + www}},
-		"not accepted":      {func(in *Input) { in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted} }, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted, []string{"https://" + shop, "https://" + www}},
+		"commit not observed yet": {func(in *Input) {
+			fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB})(in)
+			in.Pods[0].Observed = false
+		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop, "https://" + www}},
+		"commit of unreachable pods": {func(in *Input) {
+			fail(routeprobe.Result{URL: "https://" + shop, Commit: commitB})(in)
+			in.Pods[0].Reachable = false
+		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop, "https://" + www}},
+		"taken":        {func(in *Input) { in.Routing.Taken = map[string]string{shop: `Website "other"`} }, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken, []string{"https://" + www}},
+		"not accepted": {func(in *Input) { in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted} }, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted, []string{"https://" + shop, "https://" + www}},
 		"status pending, found": {func(in *Input) {
 			in.Routing.Obstacle = &Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Pending: true}
 		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop, "https://" + www}},

@@ -2,6 +2,7 @@ package status
 
 import (
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -88,6 +89,34 @@ func TestStalledAndReconciling(t *testing.T) {
 		"path":                    {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }), "Stalled/PathNotFound"},
 		"path removed by a push":  {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true }, ""},
 		"served, ref removed":     {func(in *Input) { in.Pods[0].Failure, in.Pods[0].FailedTwice = workload.FailureRefNotFound, true }, ""},
+		"ref of the spec before, not observed": {func(in *Input) {
+			fetch(workload.FailureRefNotFound, true)(in)
+			in.Deployment.Generation = 2
+		}, "Reconciling/RolloutInProgress"},
+		"ref of the spec before, no other pod": {func(in *Input) {
+			fetch(workload.FailureRefNotFound, true)(in)
+			in.Deployment.Status.UpdatedReplicas = 0
+		}, "Reconciling/RolloutInProgress"},
+		"ref of the spec before, another pod starts": {func(in *Input) {
+			fetch(workload.FailureRefNotFound, true)(in)
+			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods = append(in.Pods, starting(time.Second))
+		}, "Reconciling/RolloutInProgress"},
+		"ref, and another pod starts": {func(in *Input) {
+			fetch(workload.FailureRefNotFound, true)(in)
+			in.Pods = append(in.Pods, starting(time.Second))
+		}, "Stalled/RefNotFound"},
+		"evicted, another has started": {func(in *Input) {
+			in.Deployment.Status.AvailableReplicas = 1
+			in.Pods = append(in.Pods, newPod("ended"))
+			evicted(time.Hour)(&in.Pods[2])
+			in.Pods[2].Ready = false
+		}, "Reconciling/RolloutInProgress"},
+		"evicted for the disk of the spec before": {func(in *Input) {
+			broken(evicted(time.Second))(in)
+			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods = append(in.Pods, starting(time.Second))
+		}, "Reconciling/RolloutInProgress"},
 		"deadline exceeded": {func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas = 1
 			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}

@@ -109,18 +109,49 @@ func fetchProblem(in *Input) *finding {
 	if ref := in.Website.Spec.Source.Ref; fixed == "" && ref != nil {
 		fixed = ref.Commit
 	}
+	var former *finding
 	for _, pod := range in.Pods {
-		if !pod.Observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || workload.HasEnded(pod.Pod) {
-			continue
-		}
-		if pod.PathNotFound {
-			return pathNotFound(in.Website, pod)
-		}
-		if pod.Failure != workload.FailureNone && (fixed == "" || pod.Commit != fixed) {
-			return fetchFailure(in.Website, pod.Observation)
+		found := notPublished(in.Website, pod, fixed)
+		switch {
+		case found == nil:
+		case in.isOfTheSpec(pod):
+			return found
+		case former == nil:
+			former = found
 		}
 	}
+	if former != nil {
+		return in.ofTheSpecBefore(former)
+	}
 	return in.stillReported(v1beta1.WebsiteSynced, in.anyUndecided())
+}
+
+// notPublished finds why a pod cannot publish what it should.
+func notPublished(website *v1beta1.Website, pod Pod, fixed string) *finding {
+	switch {
+	case !pod.Observed || !pod.Reachable || !pod.DeletionTimestamp.IsZero() || workload.HasEnded(pod.Pod):
+		return nil
+	case pod.PathNotFound:
+		return pathNotFound(website, pod)
+	case pod.Failure != workload.FailureNone && (fixed == "" || pod.Commit != fixed):
+		return fetchFailure(website, pod.Observation)
+	default:
+		return nil
+	}
+}
+
+// ofTheSpecBefore returns what was found at a pod of the spec before as it was reported of that: the current spec
+// may name another Secret.
+func (in *Input) ofTheSpecBefore(found *finding) *finding {
+	before := in.reported(v1beta1.WebsiteSynced)
+	if before == nil {
+		return found
+	}
+	if probedReasons.Has(before.Reason) {
+		found.reason, found.message = before.Reason, before.Message
+	}
+	found.generation = before.ObservedGeneration
+	return found
 }
 
 func noReadyPods(in *Input) *finding {
