@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
 // maxBodyBytes is the longest body that API servers read.
@@ -33,6 +35,24 @@ func withBody(r *http.Request, limit int) (*http.Request, []byte, error) {
 	read := r.WithContext(r.Context())
 	read.Body = io.NopCloser(bytes.NewReader(body))
 	return read, body, nil
+}
+
+// lengthOf returns the length of a body that is not large, and that of the largest Website for any other, with a
+// request that has all of the body.
+func lengthOf(r *http.Request) (*http.Request, int64, error) {
+	begin, err := io.ReadAll(io.LimitReader(r.Body, minBytes))
+	if err != nil {
+		return r, 0, apierrors.NewBadRequest(fmt.Sprintf("reading the body of the request: %v", err))
+	}
+	read := r.WithContext(r.Context())
+	read.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(begin), r.Body), r.Body}
+	if len(begin) < minBytes {
+		return read, int64(len(begin)), nil
+	}
+	return read, validation.MaxBytes, nil
 }
 
 // mediaType is that of the body, cut from its parameters as the handlers of patches do, which

@@ -102,12 +102,15 @@ func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Reque
 }
 
 // measure returns how large the write is: the request, or the Website that it changes. A
-// request that does not say how long it is may be as large as a Website, and so may what a JSON
-// patch makes. A short one is read to find out, and whether it is costly in another way.
+// request that does not say how long it is, and does not end before it is large, may be as large as a Website, and so
+// may what a JSON patch makes. A short one is read to find out, and whether it is costly in another way.
 func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Request, int64, error) {
 	bytes := r.ContentLength
 	if bytes < 0 {
-		bytes = validation.MaxBytes
+		var err error
+		if r, bytes, err = lengthOf(r); err != nil {
+			return r, 0, err
+		}
 	}
 	isPatch, isLarge := info.Verb == "patch" && isJSONPatch(r), bytes >= minBytes
 	if !isLarge {

@@ -78,7 +78,7 @@ func TestWithLimit(t *testing.T) {
 		"small":                               {verb: "patch", namespace: "full", name: "small", length: 100, want: http.StatusOK},
 		"small creation":                      {verb: "create", namespace: "full", length: minBytes - 1, want: http.StatusOK},
 		"large creation":                      {verb: "create", namespace: "full", length: minBytes, want: http.StatusTooManyRequests},
-		"of unknown length":                   {verb: "create", namespace: "full", length: -1, want: http.StatusTooManyRequests},
+		"small, of unknown length":            {verb: "create", namespace: "full", length: -1, want: http.StatusOK},
 		"small patch of a large Website":      {verb: "patch", namespace: "full", name: "large", length: 10, want: http.StatusTooManyRequests},
 		"large update of a small Website":     {verb: "update", namespace: "full", name: "small", length: 100 << 10, want: http.StatusTooManyRequests},
 		"rollback of a large Website":         {verb: "create", namespace: "full", name: "large", subresource: "rollback", length: 10, want: http.StatusTooManyRequests},
@@ -100,6 +100,24 @@ func TestWithLimit(t *testing.T) {
 				t.Errorf("code %d with Retry-After %q", got.Code, got.Header().Get("Retry-After"))
 			}
 		})
+	}
+}
+
+// TestUnknownLength: a body that does not end before it is large counts as the largest, and is passed as a whole.
+func TestUnknownLength(t *testing.T) {
+	for namespace, want := range map[string]int{"full": http.StatusTooManyRequests, "other": http.StatusOK} {
+		body := `{"a":"` + strings.Repeat("x", minBytes) + `"}`
+		r := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(body)))
+		l := newTestLimiter()
+		got := serve(l, r, request.RequestInfo{Verb: "create", Namespace: namespace}, func(r *http.Request) {
+			if read, err := io.ReadAll(r.Body); err != nil || string(read) != body {
+				t.Errorf("read %d bytes, %v, want %d", len(read), err, len(body))
+			}
+		})
+		if r.ContentLength != -1 || got.Code != want {
+			t.Errorf("namespace %q: code %d for the length %d, want %d", namespace, got.Code, r.ContentLength, want)
+		}
+		requireReleased(t, l)
 	}
 }
 

@@ -136,8 +136,9 @@ func FieldManager(manager, userAgent string) string {
 		}
 		return character
 	}, name)
-	if characters := []rune(name); len(characters) > metav1validation.FieldManagerMaxLength {
-		name = string(characters[:metav1validation.FieldManagerMaxLength])
+	if len(name) > metav1validation.FieldManagerMaxLength {
+		// Not within a character.
+		name = strings.ToValidUTF8(name[:metav1validation.FieldManagerMaxLength], "")
 	}
 	if name == "" {
 		return "unknown"

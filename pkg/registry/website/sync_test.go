@@ -157,11 +157,12 @@ func TestSyncStrategyChangesTheRequestOnly(t *testing.T) {
 
 func TestFieldManager(t *testing.T) {
 	tests := map[string]struct{ manager, agent, want string }{
-		"named":    {manager: "desk", agent: "curl/8", want: "desk"},
-		"curl":     {agent: "curl/8.1", want: "curl"},
-		"no agent": {want: "unknown"},
-		"escapes":  {agent: "a\x1b\nb/1", want: "ab"},
-		"long":     {agent: strings.Repeat("é", 200), want: strings.Repeat("é", 128)},
+		"named":                                {manager: "desk", agent: "curl/8", want: "desk"},
+		"curl":                                 {agent: "curl/8.1", want: "curl"},
+		"no agent":                             {want: "unknown"},
+		"escapes":                              {agent: "a\x1b\nb/1", want: "ab"},
+		"long":                                 {agent: strings.Repeat("a", 200), want: strings.Repeat("a", 128)},
+		"long, with characters of three bytes": {agent: strings.Repeat("\u7f51", 50), want: strings.Repeat("\u7f51", 42)},
 	}
 	for name, test := range tests {
 		if got := FieldManager(test.manager, test.agent); got != test.want {

@@ -153,17 +153,20 @@ func TestUnreadableAnnotation(t *testing.T) {
 	framework.WaitSettled(t, namespace, "kubia")
 	damaged := strings.Replace(manifest("NAME", validRepo, validDeployment), "metadata: {", "metadata: {annotations: {"+website.AnnotationV1beta1Fields+": '{\"spec\":'}, ", 1)
 	patch := `{"metadata":{"annotations":{"` + website.AnnotationV1beta1Fields + `":"{\"spec\":{\"suspend\":\"yes\"}}"}}}`
+	// The second apply of a manager is merged with what it has applied first.
+	framework.KubectlWith(t, framework.Stdin(manifest("kubia", validRepo, validDeployment)), "apply", "--server-side", "--field-manager=twice", "--force-conflicts", "-n", namespace, "-f", "-")
 	writes := map[string]struct {
 		name string
 		args []string
 	}{
-		"create":            {name: "other", args: []string{"create", "-f", "-"}},
-		"update":            {name: "kubia", args: []string{"replace", "-f", "-"}},
-		"apply":             {name: "kubia", args: []string{"apply", "-f", "-"}},
-		"server-side apply": {name: "kubia", args: []string{"apply", "--server-side", "-f", "-"}},
-		"create by apply":   {name: "other", args: []string{"apply", "--server-side", "-f", "-"}},
-		"patch":             {args: []string{"patch", alphaWebsites, "kubia", "--type=merge", "-p", patch}},
-		"status":            {args: []string{"patch", alphaWebsites, "kubia", "--subresource=status", "--type=merge", "-p", patch}},
+		"second server-side apply": {name: "kubia", args: []string{"apply", "--server-side", "--field-manager=twice", "-f", "-"}},
+		"create":                   {name: "other", args: []string{"create", "-f", "-"}},
+		"update":                   {name: "kubia", args: []string{"replace", "-f", "-"}},
+		"apply":                    {name: "kubia", args: []string{"apply", "-f", "-"}},
+		"server-side apply":        {name: "kubia", args: []string{"apply", "--server-side", "-f", "-"}},
+		"create by apply":          {name: "other", args: []string{"apply", "--server-side", "-f", "-"}},
+		"patch":                    {args: []string{"patch", alphaWebsites, "kubia", "--type=merge", "-p", patch}},
+		"status":                   {args: []string{"patch", alphaWebsites, "kubia", "--subresource=status", "--type=merge", "-p", patch}},
 	}
 	for name, test := range writes {
 		for _, dryRun := range []string{"none", "server"} {

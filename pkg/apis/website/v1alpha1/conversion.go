@@ -10,7 +10,22 @@ import (
 // Convert_v1alpha1_Website_To_website_Website sets the fields that this version
 // lacks from the annotation or, without it, to the defaults of v1beta1. It does
 // not fail for an annotation that cannot be read, so that validation can report it.
+//
+// Without the annotation it keeps the fields of a Website that out is already: the API server converts what a mutating
+// webhook of this version returns into the Website of the request, and a webhook that has replaced all annotations
+// does not mean to reset fields that it does not know.
 func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Website, s conversion.Scope) error {
+	if _, present := in.Annotations[website.AnnotationV1beta1Fields]; !present && out.Spec.Source.Repository != "" {
+		spec, status := out.Spec, out.Status
+		if err := autoConvert_v1alpha1_Website_To_website_Website(in, out, s); err != nil {
+			return err
+		}
+		spec.Source.Repository, spec.DeploymentName, spec.Replicas = out.Spec.Source.Repository, out.Spec.DeploymentName, out.Spec.Replicas
+		status.AvailableReplicas = out.Status.AvailableReplicas
+		out.Spec, out.Status = spec, status
+		out.ManagedFields = ManagedFieldsInV1beta1(in.ManagedFields)
+		return nil
+	}
 	if err := autoConvert_v1alpha1_Website_To_website_Website(in, out, s); err != nil {
 		return err
 	}
@@ -38,7 +53,8 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 
 // Convert_website_Website_To_v1alpha1_Website writes the fields that this version
 // lacks into an annotation, so that a client that reads and writes back loses
-// nothing.
+// nothing. An annotation that the other conversion has kept stays: the API server converts a write back and forth for
+// server-side apply and for webhooks before it is validated.
 func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Website, s conversion.Scope) error {
 	if err := autoConvert_website_Website_To_v1alpha1_Website(in, out, s); err != nil {
 		return err
@@ -51,6 +67,9 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 		return err
 	}
 	annotation, err := encodeAnnotation(&beta.Spec, &beta.Status)
+	if kept, present := in.Annotations[website.AnnotationV1beta1Fields]; err == nil && annotation == "" && present {
+		annotation, err = unpackAnnotation(kept, &beta.Spec, &beta.Status)
+	}
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		},
 		"an annotation that was put there is not taken for ours": {
 			in: newBeta(func(w *v1beta1.Website) {
-				w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "stale"}
+				w.Annotations = map[string]string{website.AnnotationV1beta1Fields: `{"spec":{"suspend":true}}`}
 			}),
 		},
 	}
@@ -234,7 +234,61 @@ func TestUnreadableAnnotation(t *testing.T) {
 			if !apiequality.Semantic.DeepEqual(got, want) {
 				t.Errorf("read as v1beta1 (- got, + want):\n%s", diff.Diff(got, want))
 			}
+			requireKept(t, got, test.value)
 		})
+	}
+}
+
+// TestEmptyAnnotation stays, to be told from an absent one.
+func TestEmptyAnnotation(t *testing.T) {
+	got, err := convert(t, newWebsite(carrying("{}")), v1beta1.SchemeGroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireKept(t, got, "{}")
+}
+
+// requireKept checks that a Website that was read from v1alpha1 has its annotation when it is converted back, as the
+// API server does for server-side apply and for webhooks.
+func requireKept(t *testing.T, read runtime.Object, want string) {
+	t.Helper()
+	back, err := convert(t, read, v1alpha1.SchemeGroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := back.(*v1alpha1.Website).Annotations[website.AnnotationV1beta1Fields]; got != want {
+		t.Errorf("converted back, the annotation is %q, want %q", got, want)
+	}
+}
+
+// TestAnnotationsReplacedByAWebhook: the fields that v1alpha1 lacks are those of the request.
+func TestAnnotationsReplacedByAWebhook(t *testing.T) {
+	scheme := newScheme(t)
+	hub := &website.Website{}
+	request := newBeta(func(w *v1beta1.Website) {
+		w.Spec.Suspend, w.Spec.Source.Path, w.Status.Commit = true, "public", strings.Repeat("a", 40)
+	})
+	if err := scheme.Convert(request, hub, nil); err != nil {
+		t.Fatal(err)
+	}
+	seen := &v1alpha1.Website{}
+	if err := scheme.Convert(hub, seen, nil); err != nil {
+		t.Fatal(err)
+	}
+	seen.Annotations = map[string]string{"team": "web"}
+	seen.Spec.GitRepo = "https://example.com/mirror.git"
+	if err := scheme.Convert(seen, hub, nil); err != nil {
+		t.Fatal(err)
+	}
+	got := &v1beta1.Website{}
+	if err := scheme.Convert(hub, got, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := request.DeepCopy()
+	want.TypeMeta = metav1.TypeMeta{}
+	want.Annotations, want.Spec.Source.Repository = map[string]string{"team": "web"}, "https://example.com/mirror.git"
+	if !apiequality.Semantic.DeepEqual(got, want) {
+		t.Errorf("after the webhook (- got, + want):\n%s", diff.Diff(got, want))
 	}
 }
 
