@@ -71,9 +71,10 @@ var scenarios = map[string]struct {
 		summary: "the last snapshot of the embedded etcd failed",
 	},
 	"WebsiteAPIServerErrors": {
-		fires:   series{`apiserver_request_total{` + apiserver + `,code="503"}`: "0+6x90", `apiserver_request_total{` + apiserver + `,code="200"}`: "0+54x90"},
-		silent:  series{`apiserver_request_total{` + apiserver + `,code="503"}`: "0+1x90", `apiserver_request_total{` + apiserver + `,code="200"}`: "0+54x90"},
-		summary: "website-apiserver answers 10% of all requests with an error",
+		// Those without a resource are probes of the kubelet.
+		fires:   series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+6x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90", `apiserver_request_total{` + apiserver + `,code="200"}`: "0+999x90"},
+		silent:  series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+1x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90"},
+		summary: "website-apiserver answers 10% of the requests for Websites with an error",
 	},
 	"WebsiteAPIServerSlow": {
 		fires:   latency("LIST", "2"),
@@ -109,8 +110,8 @@ var scenarios = map[string]struct {
 		summary: "the disk of member website-etcd-0 of etcd takes up to 995ms for a write",
 	},
 	"WebsiteEtcdFilling": {
-		fires:   series{`etcd_mvcc_db_total_size_in_use_in_bytes{` + etcd + `}`: "1717986918x90", `etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
-		silent:  series{`etcd_mvcc_db_total_size_in_use_in_bytes{` + etcd + `}`: "1073741824x90", `etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
+		fires:   series{`etcd_mvcc_db_total_size_in_bytes{` + etcd + `}`: "1717986918x90", `etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
+		silent:  series{`etcd_mvcc_db_total_size_in_bytes{` + etcd + `}`: "1073741824x90", `etcd_server_quota_backend_bytes{` + etcd + `}`: "2147483648x90"},
 		labels:  map[string]string{"pod": "website-etcd-0"},
 		summary: "80% of the quota of member website-etcd-0 of etcd are in use",
 	},

@@ -102,7 +102,11 @@ func TestNoConnectionToAnotherStore(t *testing.T) {
 	if err := EndImport(t.Context(), other, "/registry"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host), false); err != nil {
+	// The first member of several does not answer.
+	withLostMember := func(c *Config) {
+		c.Etcd.Transport.ServerList = append([]string{"http://127.0.0.1:1"}, c.Etcd.Transport.ServerList...)
+	}
+	if _, err := Accept(t.Context(), newConfig(other.Endpoints()[0], host, withLostMember), false); err != nil {
 		t.Fatal(err)
 	}
 	g.Start(t.Context())

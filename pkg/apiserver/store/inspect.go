@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Report is what Inspect found.
@@ -31,41 +33,67 @@ type Report struct {
 // Inspect reports on the store and the host cluster, and changes nothing. It
 // returns an error when one of them cannot be read.
 func Inspect(ctx context.Context, config Config) (Report, error) {
-	report, _, err := inspect(ctx, config)
-	return report, err
+	m, err := firstMember(ctx, config)
+	if err != nil {
+		return Report{}, err
+	}
+	defer m.client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	return inspect(ctx, config, m)
 }
 
-func inspect(ctx context.Context, config Config) (Report, content, error) {
+// member is a member of etcd and what the store contains as it shows it.
+type member struct {
+	endpoint string
+	client   *clientv3.Client
+	content  content
+}
+
+// memberTimeout is how long one of several members may take to answer.
+const memberTimeout = 5 * time.Second
+
+// firstMember returns the first member of etcd that answers: one that has lost its node must not keep a store from
+// being accepted that the others have. The caller closes its client.
+func firstMember(ctx context.Context, config Config) (member, error) {
 	dialer, err := newDialer(config.Etcd.Transport)
 	if err != nil {
-		return Report{}, content{}, err
+		return member{}, err
 	}
-	endpoint := config.Etcd.Transport.ServerList[0]
-	client, err := dialer.client(endpoint)
-	if err != nil {
-		return Report{}, content{}, err
+	var errs []error
+	for i, endpoint := range config.Etcd.Transport.ServerList {
+		client, err := dialer.client(endpoint)
+		if err != nil {
+			return member{}, err
+		}
+		answering, cancel := ctx, context.CancelFunc(func() {})
+		if i < len(config.Etcd.Transport.ServerList)-1 {
+			answering, cancel = context.WithTimeout(ctx, memberTimeout)
+		}
+		c, err := keys{config.Etcd.Prefix}.read(answering, etcdserverpb.NewKVClient(client.ActiveConnection()))
+		cancel()
+		if err == nil {
+			return member{endpoint, client, c}, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", endpoint, err), client.Close())
 	}
-	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	return member{}, fmt.Errorf("%w (an embedded etcd is reached in the --data-dir of a running server)", errors.Join(errs...))
+}
 
-	var report Report
+func inspect(ctx context.Context, config Config, m member) (report Report, err error) {
 	if report.Host, err = config.Host.Get(ctx); err != nil {
-		return Report{}, content{}, err
+		return Report{}, err
 	}
-	c, err := keys{config.Etcd.Prefix}.read(ctx, etcdserverpb.NewKVClient(client.ActiveConnection()))
-	if err != nil {
-		return Report{}, content{}, fmt.Errorf("%w (an embedded etcd is reached in the --data-dir of a running server)", err)
-	}
+	c := m.content
 	report.Store = c.record
-	if report.Incomplete, err = (keys{config.Etcd.Prefix}).incomplete(ctx, client); err != nil {
-		return Report{}, content{}, err
+	if report.Incomplete, err = (keys{config.Etcd.Prefix}).incomplete(ctx, m.client); err != nil {
+		return Report{}, err
 	}
 	owned, err := config.Owned(ctx)
 	if err != nil {
-		return Report{}, content{}, err
+		return Report{}, err
 	}
-	uids, err := config.Websites(ctx, endpoint)
+	uids, err := config.Websites(ctx, m.endpoint)
 	if err != nil {
-		return Report{}, content{}, err
+		return Report{}, err
 	}
 	report.Websites, report.Owned, report.Unknown = len(uids), len(owned), unknownOwners(owned, uids)
 	if report.Host != nil {
@@ -73,7 +101,7 @@ func inspect(ctx context.Context, config Config) (Report, content, error) {
 	} else {
 		report.Closed = adoptable(c, owned, report.Unknown, len(uids))
 	}
-	return report, c, nil
+	return report, nil
 }
 
 // errChanged is returned when the store or the record changed during Accept.
@@ -85,10 +113,16 @@ var errChanged = errors.New("another server has recorded meanwhile: run the comm
 // found before, and an error when something was written meanwhile, or when an import
 // into the store was not completed, unless withIncompleteImport is set.
 func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Report, error) {
-	report, c, err := inspect(ctx, config)
+	m, err := firstMember(ctx, config)
 	if err != nil {
 		return Report{}, err
 	}
+	defer m.client.Close() //nolint:errcheck // The write was answered.
+	report, err := inspect(ctx, config, m)
+	if err != nil {
+		return Report{}, err
+	}
+	c := m.content
 	if report.Incomplete != "" && !withIncompleteImport {
 		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
 	}
@@ -98,17 +132,8 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 	if report.Host != nil && c.record != nil && c.record.Identity == report.Host.Identity {
 		record.Identity = c.record.Identity
 	}
-	dialer, err := newDialer(config.Etcd.Transport)
-	if err != nil {
-		return Report{}, err
-	}
-	client, err := dialer.client(config.Etcd.Transport.ServerList[0])
-	if err != nil {
-		return Report{}, err
-	}
-	defer client.Close() //nolint:errcheck // The write was answered.
 	// The store first: until the host names it, servers stay closed.
-	written, err := keys{config.Etcd.Prefix}.write(ctx, client, c, record)
+	written, err := keys{config.Etcd.Prefix}.write(ctx, m.client, c, record)
 	if err != nil {
 		return Report{}, err
 	}
