@@ -86,7 +86,8 @@ func (r *reconciler) hasService(found *status.Input) bool {
 // applyRoutes writes the children that route hosts in one way, and removes those of others.
 func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way way, held []string) *problem.Problem {
 	website := found.Website
-	desired := way.build(website, held)
+	secured, insecure := way.secured(website, held)
+	desired := way.build(website, secured)
 	written, p := r.writeRoutes(ctx, website, desired)
 	if p != nil {
 		if p.Reason != "" {
@@ -94,10 +95,13 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 		}
 		return p.RetriedApart()
 	}
-	found.Routing.Obstacle = written.obstacle(way)
+	found.Routing.Obstacle = insecure
+	if insecure == nil {
+		found.Routing.Obstacle = written.obstacle(way)
+	}
 	key := cache.MetaObjectToName(website)
 	again := found.Website.Generation != found.Website.Status.ObservedGeneration
-	found.Routing.Results = r.routes.prober.Want(key, way.target(website, held, written), again)
+	found.Routing.Results = r.routes.prober.Want(key, way.target(website, secured, written), again)
 	if found.Routing.Obstacle == nil {
 		return r.deleteRoutes(ctx, website, desired, keptHosts{})
 	}

@@ -172,6 +172,27 @@ func (w way) build(website *v1beta1.Website, hosts []string) desiredRoutes {
 	return desiredRoutes{listenerSets: routes.ListenerSets(), httpRoutes: routes.HTTPRoutes()}
 }
 
+// secured returns the hosts that can be routed, and why others cannot, or nil: without a listener for it, a Website
+// with TLS would be served without.
+func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *status.Obstacle) {
+	if w.gateway == nil {
+		return hosts, nil
+	}
+	var secured []string
+	var obstacle *status.Obstacle
+	routes := w.routesOf(website, hosts)
+	for _, host := range hosts {
+		if routes.IsSecured(host) {
+			secured = append(secured, host)
+		} else if obstacle == nil {
+			obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted,
+				Message: fmt.Sprintf("Gateway %q of namespace %q has no HTTPS listener for %s, and allows no ListenerSets: add the listener, or set spec.allowedListeners of the Gateway",
+					w.gateway.Name, w.gateway.Namespace, host)}
+		}
+	}
+	return secured, obstacle
+}
+
 // target returns what is to be requested. Only addresses that the controller of the Gateway
 // or Ingress reports are connected to.
 func (w way) target(website *v1beta1.Website, hosts []string, written writtenRoutes) routeprobe.Target {
@@ -215,7 +236,7 @@ func (w way) endpoints(website *v1beta1.Website, hosts []string, host string) []
 	}
 	routes := w.routesOf(website, hosts)
 	if resources.WantsTLS(website) {
-		return []routeprobe.Endpoint{{TLS: true, Port: routes.Port(gatewayv1.HTTPSProtocolType)}}
+		return []routeprobe.Endpoint{{TLS: true, Port: routes.TLSPort(host)}}
 	}
 	var secure, plain []routeprobe.Endpoint
 	for _, listener := range routes.Listeners(host) {

@@ -137,6 +137,32 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+// TestSecured: hosts of a Website with TLS are routed where the Gateway serves them with TLS, or not at all.
+func TestSecured(t *testing.T) {
+	hosts := []string{"a.example.com", "b.example.com"}
+	gateway := &gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{
+		{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
+		{Name: "b", Port: 443, Protocol: gatewayv1.HTTPSProtocolType, Hostname: new(gatewayv1.Hostname("b.example.com"))},
+	}}}
+	certificate := func(w *v1beta1.Website) { w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: "certificate"} }
+	for name, test := range map[string]struct {
+		way      way
+		tweak    func(*v1beta1.Website)
+		want     []string
+		obstacle bool
+	}{
+		"without TLS":    {way: way{gateway: gateway}, tweak: func(*v1beta1.Website) {}, want: hosts},
+		"own listeners":  {way: way{gateway: gateway, ownListeners: true}, tweak: certificate, want: hosts},
+		"Ingress":        {tweak: certificate, want: hosts},
+		"of the Gateway": {way: way{gateway: gateway}, tweak: certificate, want: hosts[1:], obstacle: true},
+	} {
+		got, obstacle := test.way.secured(newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hosts }), hosts)
+		if !slices.Equal(got, test.want) || (obstacle != nil) != test.obstacle {
+			t.Errorf("%s: %q are routed, obstacle %+v, want %q", name, got, obstacle, test.want)
+		}
+	}
+}
+
 // TestNamesWithHosts: routes of hosts that a Website has given up are not kept for those that it has.
 func TestNamesWithHosts(t *testing.T) {
 	hostname := gatewayv1.Hostname("a.example.com")

@@ -1503,7 +1503,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules, credentialScope, caRef or the branches of previews while it is set, requires get on the Secret, and so does a pin that is not in status.history. Running pods use a changed password, key or known_hosts when the kubelet has updated the volume, by default within 90 seconds; a changed username requires new pods.",
+							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules, credentialScope, caRef or the branches of previews while it is set, requires get on the Secret, and so does a pin that is not in status.history. Running pods use a changed Secret when the kubelet has updated the volume, by default within 90 seconds.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
@@ -2094,7 +2094,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteTLS(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteTLS selects the certificate of the hosts: at most one of secretRef and issuerRef. With either, requests by http are redirected to https.",
+				Description: "WebsiteTLS selects the certificate of the hosts: at most one of secretRef and issuerRef. With either, a Gateway redirects requests by http to https; what an Ingress does with these is up to its controller.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {

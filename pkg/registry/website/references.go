@@ -100,6 +100,24 @@ func appendUsers(references []objectReference, secret *website.SecretReference, 
 	return append(references, objectReference{resource: secrets, name: secret.Name, path: path})
 }
 
+// isWithin reports whether recipients are those of before, or fewer because previews are narrowed or removed.
+func isWithin(recipients, before any) bool {
+	switch now := recipients.(type) {
+	case gitRecipients:
+		former, isGit := before.(gitRecipients)
+		if isGit && !slices.ContainsFunc(now.Previews, func(pattern string) bool { return !slices.Contains(former.Previews, pattern) }) {
+			now.Previews = former.Previews
+		}
+		recipients = now
+	case certificateRecipients:
+		if former, isCertificate := before.(certificateRecipients); isCertificate && now.Previews == nil {
+			now.Previews = former.Previews
+		}
+		recipients = now
+	}
+	return apiequality.Semantic.DeepEqual(before, recipients)
+}
+
 // changedReferences lists the references of a Website that old, which is empty on
 // creation, does not have with the same recipients.
 func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectReference {
@@ -112,7 +130,7 @@ func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectRef
 	for _, r := range referencesOf(spec) {
 		before, found := known[r.path.String()]
 		_, isGit := r.recipients.(gitRecipients)
-		if !found || isGit && fetchesPin(w, old) || before.resource != r.resource || before.name != r.name || !apiequality.Semantic.DeepEqual(before.recipients, r.recipients) {
+		if !found || isGit && fetchesPin(w, old) || before.resource != r.resource || before.name != r.name || !isWithin(r.recipients, before.recipients) {
 			changed = append(changed, r)
 		}
 	}

@@ -113,8 +113,13 @@ func metadataOf(w *website.Website) *metav1.PartialObjectMetadata {
 func (t TableConvertor) synced(status *website.WebsiteStatus) string {
 	var last time.Time
 	switch state := SyncStateOf(status.Sync); state {
-	case website.SyncStatePending, website.SyncStateRunning, website.SyncStateFailed:
+	case website.SyncStatePending, website.SyncStateRunning:
 		return string(state)
+	case website.SyncStateFailed:
+		// What is published later was fetched later.
+		if len(status.History) == 0 || !status.History[0].PublishedTime.After(status.Sync.Completed.CompletedTime.Time) {
+			return string(state)
+		}
 	case website.SyncStateSucceeded:
 		last = status.Sync.Completed.CompletedTime.Time
 	}

@@ -112,6 +112,7 @@ func TestSyncColumns(t *testing.T) {
 		"published since":         {history: released(9 * time.Second), sync: request(true, true, website.SyncSucceeded), want: []any{"9s", "<none>"}},
 		"pending":                 {history: released(time.Hour), sync: request(false, false, ""), want: []any{"Pending", "<none>"}},
 		"running":                 {sync: request(true, false, ""), want: []any{"Running", "<none>"}},
+		"failed, published since": {history: released(0), sync: request(true, true, website.SyncFailed), want: []any{"0s", "<none>"}},
 		"failed":                  {history: released(time.Hour), sync: request(true, true, website.SyncFailed), want: []any{"Failed", "<none>"}},
 		"pinned, published by it": {history: released(2 * time.Second), pin: strings.Repeat("0123456789", 4), want: []any{"2s", "0123456"}},
 	}

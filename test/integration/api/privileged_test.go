@@ -238,12 +238,12 @@ func TestExamplePolicies(t *testing.T) {
 		_, stderr, err := framework.Cluster.KubectlWith(ctx, framework.Stdin(manifest), "apply", "--dry-run=server", "-n", namespace, "-f", "-")
 		return stderr, err
 	}
-	const replicas, cpu, memory = "at most 5 in this namespace, not 6", "at most 500m cpu per container in this namespace", "at most 512Mi memory per container in this namespace"
+	const replicas, cpu, memory = "at most 5 in this namespace, not 6", "at most 1 cpu per container in this namespace", "at most 512Mi memory per container in this namespace"
 	denied := map[string]struct{ manifest, want string }{
 		"replicas":             {beta("replicas: 6"), replicas},
 		"replicas in v1alpha1": {manifest("kubia", validRepo, validDeployment, "replicas: 6"), replicas},
-		"cpu limit":            {beta("resources: {server: {limits: {cpu: 501m}}}"), cpu},
-		"cpu request of sync":  {beta("resources: {sync: {requests: {cpu: 1}, limits: {cpu: 1}}}"), cpu},
+		"cpu limit":            {beta("resources: {server: {limits: {cpu: 1001m}}}"), cpu},
+		"cpu request of sync":  {beta("resources: {sync: {requests: {cpu: 2}, limits: {cpu: 2}}}"), cpu},
 		"memory":               {beta("resources: {server: {requests: {memory: 64Mi}, limits: {memory: 1Gi}}}"), memory},
 	}
 	for name, test := range denied {
@@ -254,7 +254,7 @@ func TestExamplePolicies(t *testing.T) {
 			return nil
 		})
 	}
-	for _, spec := range []string{"replicas: 5", "resources: {server: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 500m, memory: 512Mi}}}", "suspend: false"} {
+	for _, spec := range []string{"replicas: 5", "resources: {server: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 1, memory: 512Mi}}}", "suspend: false"} {
 		if stderr, err := apply(t.Context(), beta(spec)); err != nil {
 			t.Errorf("%s: %v\n%s", spec, err, stderr)
 		}

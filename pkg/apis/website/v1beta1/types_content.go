@@ -38,9 +38,8 @@ type WebsiteSource struct {
 	// ssh. It must not be set for http://. Setting it, or changing repository,
 	// ref, submodules, credentialScope, caRef or the branches of previews while it
 	// is set, requires get on the Secret, and so does a pin that is not in
-	// status.history. Running pods use a changed password, key or known_hosts when
-	// the kubelet has updated the volume, by default within 90 seconds; a changed
-	// username requires new pods.
+	// status.history. Running pods use a changed Secret when the kubelet has updated
+	// the volume, by default within 90 seconds.
 	// +optional
 	// +k8s:optional
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`

@@ -49,7 +49,8 @@ type GatewayReference struct {
 }
 
 // WebsiteTLS selects the certificate of the hosts: at most one of secretRef and
-// issuerRef. With either, requests by http are redirected to https.
+// issuerRef. With either, a Gateway redirects requests by http to https; what an
+// Ingress does with these is up to its controller.
 type WebsiteTLS struct {
 	// secretRef names the Secret of type kubernetes.io/tls with the certificate of
 	// all hosts. Setting it, or changing hosts, routing or the domain of previews

@@ -97,7 +97,7 @@ func describeRelease(website *v1beta1.Website, release *v1beta1.WebsiteRelease) 
 		line.WriteString(" by " + release.Author)
 	}
 	line.WriteString(" (" + string(release.Cause))
-	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil && sync.RequestedBy != "" {
+	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil && sync.RequestedBy != "" && sync.RequestedTime.Equal(sync.StartedTime) {
 		line.WriteString(" by " + sync.RequestedBy)
 	}
 	if release.DelayMilliseconds != nil {

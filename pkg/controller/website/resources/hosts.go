@@ -61,6 +61,29 @@ func (r *HostRoutes) Port(protocol gatewayv1.ProtocolType) int32 {
 	return webPort
 }
 
+// TLSPort returns the port at which a host is served with TLS.
+func (r *HostRoutes) TLSPort(host string) int32 {
+	if listener := r.secureListener(host); listener != nil && !r.OwnListeners {
+		return int32(listener.Port)
+	}
+	return r.Port(gatewayv1.HTTPSProtocolType)
+}
+
+// secureListener returns the first HTTPS listener of the Gateway for a host, or nil.
+func (r *HostRoutes) secureListener(host string) *gatewayv1.Listener {
+	for i := range r.Gateway.Spec.Listeners {
+		if listener := &r.Gateway.Spec.Listeners[i]; listener.Protocol == gatewayv1.HTTPSProtocolType && takes(*listener, host) {
+			return listener
+		}
+	}
+	return nil
+}
+
+// IsSecured reports whether a host is served with TLS, if the Website names its certificate.
+func (r *HostRoutes) IsSecured(host string) bool {
+	return !WantsTLS(r.Website) || r.OwnListeners || r.secureListener(host) != nil
+}
+
 // Listeners returns the HTTP and HTTPS listeners of the Gateway that take requests for a
 // host by themselves.
 func (r *HostRoutes) Listeners(host string) []gatewayv1.Listener {

@@ -134,9 +134,14 @@ func TestHTTPRoutes(t *testing.T) {
 				"kubia-website.https: www.example.com,example.com at Gateway/edge/http -> redirect 301 https www.example.com",
 			},
 		},
-		"without ListenerSets or HTTPS": {
-			website: newWebsite(withHosts("a.example.com"), withCertificate), gateway: newGateway(plain),
-			want: []string{"kubia-website: a.example.com at Gateway/edge -> kubia-website-npsvc:80"},
+		"without ListenerSets, several ports": {
+			website: newWebsite(withHosts("a.example.com", "admin.example.com"), withCertificate),
+			gateway: newGateway(plain, listener("admin", gatewayv1.HTTPSProtocolType, 8443, "admin.example.com"), listener("a", gatewayv1.HTTPSProtocolType, 443, "a.example.com")),
+			want: []string{
+				"kubia-website: a.example.com,admin.example.com at Gateway/edge/admin,Gateway/edge/a -> kubia-website-npsvc:80",
+				"kubia-website.https: a.example.com at Gateway/edge/http -> redirect 301 https",
+				"kubia-website.https-8443: admin.example.com at Gateway/edge/http -> redirect 301 https :8443",
+			},
 		},
 		"the canonical host is another's": {
 			website: newWebsite(withHosts("a.example.com", "b.example.com", "c.example.com"), redirected), held: []string{"b.example.com", "c.example.com"}, gateway: newGateway(plain),

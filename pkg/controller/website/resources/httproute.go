@@ -3,6 +3,7 @@ package resources
 import (
 	"net/http"
 	"slices"
+	"strconv"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
@@ -46,16 +47,47 @@ func (r *HostRoutes) HTTPRoutes() []*httpRoute {
 			serving, _ := r.parents(i, redirected)
 			routes = append(routes, r.route(name+suffixCanonical, redirected, serving, gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical))))
 		}
-		if _, redirecting := r.parents(i, hosts); len(redirecting) > 0 {
+		for n, port := range r.portsOf(hosts, canonical) {
+			_, redirecting := r.parents(i, port.hosts)
+			if len(redirecting) == 0 {
+				continue
+			}
 			toHTTPS := redirectFilter(canonical)
 			toHTTPS.RequestRedirect.WithScheme("https")
-			if port := r.Port(gatewayv1.HTTPSProtocolType); port != webTLSPort {
-				toHTTPS.RequestRedirect.WithPort(gatewayv1.PortNumber(port))
+			if port.number != webTLSPort {
+				toHTTPS.RequestRedirect.WithPort(gatewayv1.PortNumber(port.number))
 			}
-			routes = append(routes, r.route(name+suffixHTTPS, hosts, redirecting, gatewayv1ac.HTTPRouteRule().WithFilters(toHTTPS)))
+			suffix := suffixHTTPS
+			if n > 0 {
+				suffix += "-" + strconv.Itoa(int(port.number))
+			}
+			routes = append(routes, r.route(name+suffix, port.hosts, redirecting, gatewayv1ac.HTTPRouteRule().WithFilters(toHTTPS)))
 		}
 	}
 	return routes
+}
+
+// tlsPort is a port and the hosts whose visitors are redirected to it.
+type tlsPort struct {
+	number int32
+	hosts  []string
+}
+
+// portsOf returns the ports at which hosts are served with TLS: that of the canonical host, if there is one.
+func (r *HostRoutes) portsOf(hosts []string, canonical string) []tlsPort {
+	if canonical != "" {
+		return []tlsPort{{r.TLSPort(canonical), hosts}}
+	}
+	var ports []tlsPort
+	for _, host := range hosts {
+		number := r.TLSPort(host)
+		i := slices.IndexFunc(ports, func(port tlsPort) bool { return port.number == number })
+		if i < 0 {
+			i, ports = len(ports), append(ports, tlsPort{number: number})
+		}
+		ports[i].hosts = append(ports[i].hosts, host)
+	}
+	return ports
 }
 
 func (r *HostRoutes) route(name string, hosts []string, parents parents, rule *gatewayv1ac.HTTPRouteRuleApplyConfiguration) *httpRoute {
@@ -97,10 +129,9 @@ func (r *HostRoutes) parents(group int, hosts []string) (serving, redirecting pa
 		return serving, redirecting
 	}
 	if WantsTLS(r.Website) {
+		// Never others: pages and passwords would be sent in the clear.
 		serving, redirecting = r.listenersOfGateway(hosts)
-		if len(serving) > 0 && len(serving) <= maxParents && len(redirecting) <= maxParents {
-			return serving, redirecting
-		}
+		return serving[:min(len(serving), maxParents)], redirecting[:min(len(redirecting), maxParents)]
 	}
 	gateway := r.gateway()
 	if named := r.Website.Spec.Routing.Gateway; named != nil && named.SectionName != "" {

@@ -29,7 +29,7 @@ func KeptCommit(in *Input) string {
 	if in.Deployment == nil {
 		return reported
 	}
-	if commit := workload.CommitOf(&in.Deployment.Spec.Template.Spec); commit != "" && !isOverridden(&in.Website.Spec, commit) {
+	if commit := workload.CommitOf(&in.Deployment.Spec.Template.Spec); commit != "" && !isOfTheSource(in, commit) {
 		return commit
 	}
 	if commit, state := commitOf(in.Pods); in.Probing && state != commitNone {
@@ -38,10 +38,11 @@ func KeptCommit(in *Input) string {
 	return reported
 }
 
-// isOverridden reports whether pods of a Deployment with this commit serve another one that is pinned: the
-// commit is then that of the source, and records nothing.
-func isOverridden(spec *v1beta1.WebsiteSpec, commit string) bool {
-	return spec.Pin != "" && spec.Source.Ref != nil && spec.Source.Ref.Commit == commit
+// isOfTheSource reports whether the commit of a Deployment is that of the source, and records nothing: its pods may
+// serve another one, that is pinned, or because that of the source cannot be fetched.
+func isOfTheSource(in *Input, commit string) bool {
+	spec := &in.Website.Spec
+	return (in.Probing || spec.Pin != "") && spec.Source.Ref != nil && spec.Source.Ref.Commit == commit
 }
 
 // suspension finds how far a Website is suspended, or nothing when it is not.
@@ -51,6 +52,9 @@ func suspension(in *Input) *finding {
 	switch {
 	case !in.Website.Spec.Suspend:
 		return nil
+	case kept == "" && !in.Probing:
+		return &finding{reason: v1beta1.WebsiteReasonNotObserved,
+			message: "spec.suspend is true, and the pods follow the repository: their commit is not known, as website-controller runs with --commit-observation=None; set spec.pin"}
 	case kept == "":
 		return &finding{reason: v1beta1.WebsiteReasonSuspending, message: "spec.suspend is true: the pods follow the repository until all serve one commit"}
 	case commit != "" && commit != kept:

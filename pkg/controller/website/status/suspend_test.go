@@ -65,6 +65,8 @@ func TestKeptCommit(t *testing.T) {
 		"the Deployment records it":         {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
 		"what the pods serve":               {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitB, commitB)}, commitB},
 		"rolled back from a fixed commit":   {Input{Website: newWebsite(suspend, withCommit(commitA), fixedOn(commitB), pinnedTo(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitA},
+		"the fixed commit is not served":    {Input{Website: newWebsite(suspend, withCommit(commitA), fixedOn(commitB)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitA},
+		"the fixed commit is served":        {Input{Website: newWebsite(suspend, withCommit(commitB), fixedOn(commitB)), Deployment: deployment(commitB), Pods: serving(commitB)}, commitB},
 		"kept before it was pinned":         {Input{Website: newWebsite(suspend, withCommit(commitA), pinnedTo(commitA)), Deployment: deployment(commitB), Pods: serving(commitA)}, commitB},
 		"pods that differ have no commit":   {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: serving(commitA, commitB)}, ""},
 		"pods that do not answer":           {Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: unreachable}, ""},
@@ -82,6 +84,15 @@ func TestKeptCommit(t *testing.T) {
 	silent := Input{Website: newWebsite(suspend, withCommit(commitA)), Deployment: following, Pods: []Pod{unobserved}}
 	if got := KeptCommit(&silent); got != commitA {
 		t.Errorf("commit observation disabled: %q, want %q", got, commitA)
+	}
+	silent.Website.Status.Commit = ""
+	if got := suspension(&silent); got == nil || got.reason != v1beta1.WebsiteReasonNotObserved {
+		t.Errorf("commit observation disabled, and the commit never known: %+v, want %s", got, v1beta1.WebsiteReasonNotObserved)
+	}
+	silent.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitB}
+	silent.Deployment = deployment(commitB)
+	if got := KeptCommit(&silent); got != commitB {
+		t.Errorf("commit observation disabled, a fixed commit: %q, want %q", got, commitB)
 	}
 }
 

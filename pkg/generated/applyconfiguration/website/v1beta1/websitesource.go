@@ -34,9 +34,8 @@ type WebsiteSourceApplyConfiguration struct {
 	// ssh. It must not be set for http://. Setting it, or changing repository,
 	// ref, submodules, credentialScope, caRef or the branches of previews while it
 	// is set, requires get on the Secret, and so does a pin that is not in
-	// status.history. Running pods use a changed password, key or known_hosts when
-	// the kubelet has updated the volume, by default within 90 seconds; a changed
-	// username requires new pods.
+	// status.history. Running pods use a changed Secret when the kubelet has updated
+	// the volume, by default within 90 seconds.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// credentialScope limits where the credentials of secretRef are sent:
 	// Repository (to the path of repository only) or Host (to every repository
