@@ -78,7 +78,7 @@ it lists the objects that the garbage collector deletes then.`,
 }
 
 func (r *restoreOptions) addFlags(flags *pflag.FlagSet) {
-	flags.Uint64Var(&r.bumpRevision, "bump-revision", backup.DefaultBumpRevision, "By how much the revision is raised. Must be larger than the number of writes since the snapshot, and the same for all members.")
+	flags.Uint64Var(&r.bumpRevision, "bump-revision", backup.DefaultBumpRevision, "By how much the revision is raised. Must be larger than the difference of the last revision that clients have seen and that of the snapshot, and the same for all members.")
 	flags.StringVar(&r.outputDir, "output-dir", "", "The data directory of the restored member of an external etcd. Without it, the embedded etcd is restored in --data-dir.")
 	flags.StringVar(&r.renameExisting, "rename-existing", "", "The name that existing data gets, in its directory, such as data.old. Without it, existing data is an error.")
 	flags.StringVar(&r.member.Name, "name", "default", "With --output-dir: the name of the member, as its flag --name.")

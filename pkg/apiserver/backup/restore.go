@@ -2,12 +2,14 @@ package backup
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -16,6 +18,7 @@ import (
 	"go.etcd.io/etcd/server/v3/lease"
 	"go.etcd.io/etcd/server/v3/storage/backend"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
@@ -64,12 +67,17 @@ type Restorer struct {
 // host cluster has recorded: servers are closed until it is accepted. Every member of a
 // cluster is to be restored from the same snapshot.
 func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) (Snapshot, error) {
-	if err := r.mayReplace(dir); err != nil {
+	latest, err := r.mayReplace(dir)
+	if err != nil {
 		return Snapshot{}, err
 	}
 	s, err := Verify(ctx, path, r.Prefix)
 	if err != nil {
 		return Snapshot{}, err
+	}
+	// Only the new nonce is written beside. Restored data that was never written to is replaced by the same.
+	if restored := uint64(s.Revision) + r.BumpRevision + 1; latest > restored {
+		return Snapshot{}, fmt.Errorf("the data that is there is at revision %d, which clients have seen, and the restored one would be at %d: pass --bump-revision=%d or more, for all members", latest, restored, latest-uint64(s.Revision)+DefaultBumpRevision)
 	}
 	klog.FromContext(ctx).Info("The snapshot is intact", "file", path, "revision", s.Revision, "websites", s.Websites, "identity", s.Identity())
 	parent := filepath.Dir(filepath.Clean(dir))
@@ -110,27 +118,50 @@ func (r Restorer) existing(dir string) string {
 	return filepath.Join(filepath.Dir(filepath.Clean(dir)), r.RenameExisting)
 }
 
-// mayReplace returns an error if there is something in dir that cannot be renamed.
-func (r Restorer) mayReplace(dir string) error {
+// mayReplace returns the revision of the data in dir, 0 if it is not known, and an error if there is something that
+// cannot be renamed.
+func (r Restorer) mayReplace(dir string) (uint64, error) {
 	name := r.RenameExisting
 	if name == "" {
-		return empty(dir)
+		return 0, empty(dir)
 	}
 	if filepath.Base(name) != name || name == "." || name == ".." {
-		return fmt.Errorf("%q is not a file name", name)
+		return 0, fmt.Errorf("%q is not a file name", name)
 	}
 	if _, err := os.Lstat(r.existing(dir)); err == nil {
-		return fmt.Errorf("%s exists, and is not overwritten", r.existing(dir))
+		return 0, fmt.Errorf("%s exists, and is not overwritten", r.existing(dir))
 	}
 	// etcd locks its database.
 	database, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return fmt.Errorf("the data in %s is in use: stop the member first", dir)
+		return 0, fmt.Errorf("the data in %s is in use: stop the member first", dir)
 	}
 	if err == nil {
-		return database.Close()
+		return latestRevision(database), database.Close()
 	}
-	return nil
+	return 0, nil
+}
+
+// latestRevision returns the revision of a database, or 0 if it is damaged, which may be why it is to be replaced.
+func latestRevision(database *bolt.DB) (revision uint64) {
+	// The library panics when it reads a damaged page, and reads a file in memory that may be cut off.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			revision = 0
+		}
+	}()
+	_ = database.View(func(tx *bolt.Tx) error {
+		bucket := tx.Bucket(schema.Key.Name())
+		if bucket == nil {
+			return nil
+		}
+		if key, _ := bucket.Cursor().Last(); len(key) >= 8 {
+			revision = binary.BigEndian.Uint64(key)
+		}
+		return nil
+	})
+	return revision
 }
 
 // replace gives restored data the name dir.

@@ -57,6 +57,21 @@ func TestRestore(t *testing.T) {
 		t.Errorf("record = %+v, want a nonce of its own", record)
 	}
 
+	// A second restoration would turn revisions back that clients have seen.
+	again, directory := Restorer{Prefix: prefix, BumpRevision: 50, Space: embeddedetcd.SpaceFor}, filepath.Join(t.TempDir(), "data")
+	member := Member{Name: "a", PeerURLs: []string{"http://a:2380"}, InitialCluster: "a=http://a:2380"}
+	if _, err := again.Restore(t.Context(), s.Path, directory, member); err != nil {
+		t.Fatal(err)
+	}
+	again.RenameExisting, again.BumpRevision = "first", 40
+	if _, err := again.Restore(t.Context(), s.Path, directory, member); err == nil || !strings.Contains(err.Error(), "pass --bump-revision=") {
+		t.Errorf("restoring again with an earlier revision = %v", err)
+	}
+	again.BumpRevision = 50
+	if _, err := again.Restore(t.Context(), s.Path, directory, member); err != nil {
+		t.Errorf("restoring again with the same one: %v", err)
+	}
+
 	// Neither is the data of a server renamed that has no lock of ours.
 	renaming := Restorer{Prefix: prefix, BumpRevision: 1, Space: embeddedetcd.SpaceFor, RenameExisting: "old"}
 	if _, err := renaming.Restore(t.Context(), s.Path, filepath.Join(dataDir, "etcd", "data"), Member{}); err == nil || !strings.Contains(err.Error(), "stop the member first") {

@@ -27,13 +27,16 @@ func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *C
 		closed.Message += "; " + g.config.Host.String() + " does not exist"
 		return false, closed, nil
 	}
+	client, err := g.dialer.client(endpoint)
+	if err != nil {
+		return false, nil, err
+	}
+	defer client.Close() //nolint:errcheck // The writes were answered.
 	if c.record == nil {
-		client, err := g.dialer.client(endpoint)
-		if err != nil {
-			return false, nil, err
-		}
-		defer client.Close() //nolint:errcheck // The write was answered.
 		_, err = g.keys.write(ctx, client, c, Record{Identity: newIdentity(), Nonce: newNonce()})
+		return false, nil, err
+	}
+	if err := beginCompactions(ctx, client); err != nil {
 		return false, nil, err
 	}
 	_, err = g.config.Host.Put(ctx, nil, HostRecord{Identity: c.record.Identity, Nonces: []string{c.record.Nonce}})

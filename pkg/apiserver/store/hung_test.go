@@ -99,3 +99,20 @@ func TestHungMember(t *testing.T) {
 		t.Errorf("%d of 20 reads failed, want 1 at most", failed)
 	}
 }
+
+// TestHungMemberIsNoOutage: etcd answers as long as one of its members does.
+func TestHungMemberIsNoOutage(t *testing.T) {
+	endpoint := newEtcd(t)
+	r, relayed := newRelay(t, endpoint)
+	g := newGuard(t, newConfig(endpoint, &configMaps{}))
+	members := []*clientv3.Client{etcdClient(t, relayed), etcdClient(t, endpoint)}
+	r.freeze()
+	for range 3 {
+		if err := g.probe(t.Context(), members); err != nil {
+			t.Errorf("a probe with one member of two that hangs: %v", err)
+		}
+	}
+	if err := g.probe(t.Context(), members[:1]); err == nil {
+		t.Error("a probe of the member that hangs has succeeded")
+	}
+}

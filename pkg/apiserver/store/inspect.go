@@ -140,6 +140,9 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 	if !written {
 		return Report{}, errChanged
 	}
+	if err := beginCompactions(ctx, m.client); err != nil {
+		return Report{}, err
+	}
 	if _, err := config.Host.Put(ctx, report.Host, HostRecord{Identity: record.Identity, Nonces: []string{record.Nonce}}); err != nil {
 		if ignoreConflict(err) == nil {
 			return Report{}, errChanged

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,19 +49,23 @@ func (g *Guard) Outage() *Outage { return g.reach.outage.Load() }
 
 // watchReachability probes etcd until ctx ends.
 func (g *Guard) watchReachability(ctx context.Context, clock clock.Clock) {
-	client, err := g.dialer.client(g.config.Etcd.Transport.ServerList...)
-	if err != nil {
-		// New has read the same configuration.
-		klog.FromContext(ctx).Error(err, "Failed to connect to the store")
-		return
+	var members []*clientv3.Client
+	for _, endpoint := range g.config.Etcd.Transport.ServerList {
+		client, err := g.dialer.client(endpoint)
+		if err != nil {
+			// New has read the same configuration.
+			klog.FromContext(ctx).Error(err, "Failed to connect to the store")
+			return
+		}
+		defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+		members = append(members, client)
 	}
-	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
-	g.reach.client.Store(client)
+	g.reach.client.Store(members[0])
 	defer g.reach.client.Store(nil)
 	answered := clock.Now()
 	for ctx.Err() == nil {
 		answers := g.reach.answers.Load()
-		err := g.probe(ctx, client)
+		err := g.probe(ctx, members)
 		switch {
 		case err == nil:
 			answered = clock.Now()
@@ -80,11 +85,27 @@ func (g *Guard) watchReachability(ctx context.Context, clock clock.Clock) {
 	}
 }
 
-// probe reads linearizably: an etcd without a leader cannot serve, either.
-func (g *Guard) probe(ctx context.Context, client *clientv3.Client) error {
+// probe reads linearizably: an etcd without a leader cannot serve, either. Any of the members may answer: one whose disk
+// hangs does not, while the others do. It returns the error of the last one otherwise.
+func (g *Guard) probe(ctx context.Context, members []*clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	_, err := etcdserverpb.NewKVClient(client.ActiveConnection()).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(g.keys.record()), CountOnly: true})
+	results := make(chan error, len(members))
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	defer cancel()
+	for _, member := range members {
+		probes.Go(func() {
+			_, err := etcdserverpb.NewKVClient(member.ActiveConnection()).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(g.keys.record()), CountOnly: true})
+			results <- err
+		})
+	}
+	var err error
+	for range members {
+		if err = <-results; err == nil {
+			return nil
+		}
+	}
 	return err
 }
 

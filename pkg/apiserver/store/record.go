@@ -113,6 +113,17 @@ func (k keys) decode(value []byte) (*Record, error) {
 	return r, nil
 }
 
+// beginCompactions writes the key of the compactor if there is none: one that has compacted another store
+// before, in a server that stays, takes it for granted and ends the process.
+func beginCompactions(ctx context.Context, client *clientv3.Client) error {
+	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(compactRevisionKey), "=", 0)).
+		Then(clientv3.OpPut(compactRevisionKey, "0")).Commit()
+	if err != nil {
+		return fmt.Errorf("writing the key of the compactor: %w", err)
+	}
+	return nil
+}
+
 // write replaces the record if the store still holds exactly the content it was
 // read with, and reports whether it did.
 func (k keys) write(ctx context.Context, client *clientv3.Client, was content, r Record) (bool, error) {

@@ -17,6 +17,9 @@ const (
 	// recordInterval is how often the nonce is replaced while something is
 	// written. A copy of the store from before that is outdated.
 	recordInterval = 2 * time.Second
+	// idleRecords is after how many times without a write the host's record is read all the same: another store may
+	// have been accepted.
+	idleRecords = 5
 	// closedInterval is the interval at which a closed server checks whether the
 	// recorded store is back.
 	closedInterval = time.Second
@@ -76,6 +79,8 @@ type recorder struct {
 	// untidy is set while the host's record may name a nonce besides that of the
 	// store.
 	untidy bool
+	// idle counts the times in a row that nothing was written.
+	idle int
 }
 
 // record replaces the nonce if something was written since it was last replaced.
@@ -101,10 +106,10 @@ func (r *recorder) record(ctx context.Context) error {
 		// Another server has recorded, or uses the store for another cluster.
 		r.untidy = true
 	}
-	if !since.changed && !r.untidy {
+	if r.idle++; !since.changed && !r.untidy && r.idle < idleRecords {
 		return nil
 	}
-	r.untidy = true
+	r.untidy, r.idle = true, 0
 
 	// The host first: if the store names another nonce than this record does, then
 	// it was replaced after.
@@ -146,11 +151,12 @@ func (r *recorder) record(ctx context.Context) error {
 // restore handles a record of the host that does not name the store. If the store
 // holds the nonce that this process has seen in it last, the record was deleted or
 // overwritten, and restore writes it again; otherwise another server uses the store with
-// another record, or another server has recorded meanwhile.
+// another record, or another server has recorded meanwhile. A record of another store was
+// accepted: the objects of that one would be deleted if both were served.
 func (r *recorder) restore(ctx context.Context, host *HostRecord, c content) error {
 	g := r.guard
 	nonce := g.lastNonce()
-	if c.record == nil || c.record.Nonce != nonce {
+	if c.record == nil || c.record.Nonce != nonce || host != nil && host.Identity != c.record.Identity {
 		// What one member answered before keeps the server open no longer.
 		g.forget()
 		var failures []error

@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
 // newRecorder returns a recorder of an adopted store.
@@ -85,7 +86,7 @@ func TestRecordOnlyWhenSomethingWasWritten(t *testing.T) {
 	mustRecord(t, r)
 	before, version := mustStored(t, r.client), hostRecord(t, host).resourceVersion
 	calls := host.counted()
-	for range 3 {
+	for range idleRecords/2 - 1 {
 		mustRecord(t, r)
 		if _, err := r.client.Put(t.Context(), compactRevisionKey, "1"); err != nil {
 			t.Fatal(err)
@@ -251,5 +252,46 @@ func TestReplacedStoreOfSeveralMembers(t *testing.T) {
 	}
 	if got := reasonOf(g.Closed()); got != ReasonOutdated {
 		t.Errorf("reason = %q, want %q", got, ReasonOutdated)
+	}
+}
+
+// TestAnotherStoreIsAccepted has another store accepted under a server that is open, and to which nothing is written:
+// it must close, and not take the record back.
+func TestAnotherStoreIsAccepted(t *testing.T) {
+	for name, write := range map[string]bool{"nothing is written": false, "something is written": true} {
+		t.Run(name, func(t *testing.T) {
+			host, former, next := &configMaps{}, newEtcd(t), newEtcd(t)
+			r := newRecorder(t, former, host)
+			mustRecord(t, r)
+			if _, err := Accept(t.Context(), newConfig(next, host), false); err != nil {
+				t.Fatal(err)
+			}
+			accepted := hostRecord(t, host)
+			if write {
+				put(t, r.client, "a")
+			}
+			for range idleRecords {
+				// The last of them says that the store is closed.
+				_ = r.record(t.Context())
+			}
+			if got := reasonOf(r.guard.Closed()); got != ReasonForeign {
+				t.Errorf("reason = %q, want %q", got, ReasonForeign)
+			}
+			if got := hostRecord(t, host); got.Identity != accepted.Identity {
+				t.Errorf("the host has the store %s, want the accepted one %s", got.Identity, accepted.Identity)
+			}
+		})
+	}
+}
+
+// TestCompactorOfAnotherStore: the compactor of a server that has compacted the former store goes on in one that is
+// accepted.
+func TestCompactorOfAnotherStore(t *testing.T) {
+	endpoint := newEtcd(t)
+	if _, err := Accept(t.Context(), newConfig(endpoint, &configMaps{}), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := etcd3.Compact(t.Context(), etcdClient(t, endpoint), 3, 10); err != nil {
+		t.Error(err)
 	}
 }

@@ -157,7 +157,9 @@ func TestChangesOfPreviews(t *testing.T) {
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), "spec.previews: Forbidden: requires create on websites in namespace")
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), `spec.source.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews = nil }), "")
-	again := func(w *website.Website) { w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}} }
+	again := func(w *website.Website) {
+		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 5}
+	}
 	checkRefused(t, update(poor, "kubia", again), `spec.source.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences[0].UID = types.UID("other") }), "")
 	checkRefused(t, update(previewer, preview, withSecret("key")), `requires get on secrets "key"`)
