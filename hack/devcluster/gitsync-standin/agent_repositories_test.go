@@ -65,6 +65,26 @@ func TestPathRemoved(t *testing.T) {
 	p.shows("three")
 }
 
+// TestCommitOfSHA256 serves a fixed and a pinned commit of a repository with SHA-256 objects: git does not say for a
+// commit that the formats differ.
+func TestCommitOfSHA256(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "--quiet", "--initial-branch=main", "--object-format=sha256")
+	r.git("config", "uploadpack.allowAnySHA1InWant", "true")
+	pushing := &pod{t: t, remote: r}
+	first := pushing.push("one")
+	second := pushing.push("two")
+	p := startPod(t, r, "--ref="+first)
+	p.shows("one")
+	if status := p.pin(second, 1); status.Commit != second {
+		t.Errorf("pinned to %s, the pod serves %s", second, status.Commit)
+	}
+}
+
 // TestObjectFormat follows a repository with SHA-256 objects, which then becomes one with
 // SHA-1, and the other way round.
 func TestObjectFormat(t *testing.T) {

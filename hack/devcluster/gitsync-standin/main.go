@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.staleTimeout, "stale-worktree-timeout", 0, "the time after which to remove worktrees that are no longer published")
 	flags.IntVar(&o.depth, "depth", 1, "the number of commits to fetch; 0: all")
 	flags.StringVar(&o.submodules, "submodules", "recursive", "submodules to fetch: recursive, shallow or off")
-	flags.StringVar(&o.username, "username", "", "the user for the repository")
+	flags.StringVar(&o.username, "username", os.Getenv("GITSYNC_USERNAME"), "the user for the repository")
 	flags.StringVar(&o.passwordFile, "password-file", "", "the file with the password for the repository")
 	flags.Func("ssh-key-file", "a file with a key for repositories over ssh; may be repeated (default: /etc/git-secret/ssh)", func(file string) error {
 		o.sshKeyFiles = append(o.sshKeyFiles, file)

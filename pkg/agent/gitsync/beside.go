@@ -16,7 +16,8 @@ func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
 	command.WaitDelay = endGrace
 	s.mu.Lock()
 	if s.format != "" {
-		command.Env = append(command.Env, formatVariable+"="+s.format)
+		// The command may name another one, which counts.
+		command.Env = append([]string{formatVariable + "=" + s.format}, command.Env...)
 	}
 	if err := command.Start(); err != nil {
 		s.mu.Unlock()

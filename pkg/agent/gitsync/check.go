@@ -41,6 +41,7 @@ func (s *Supervisor) Check(ctx context.Context) {
 		if len(removed) > 0 {
 			logger.Info("Removed the lock files of a killed git", "files", removed)
 		}
+		s.removeIncomplete(logger, now)
 	}
 	s.checkProgress(logger, now)
 }
@@ -143,15 +144,20 @@ func (s *Supervisor) Overdue() time.Time {
 // asleep reports whether git-sync has published the commit that it is to publish: it then
 // does nothing for ever. Its link says so; the worktree is there before it is complete.
 func (s *Supervisor) asleep() bool {
-	var ref, link string
-	for _, argument := range s.Command {
-		if value, ok := strings.CutPrefix(argument, "--ref="); ok {
-			ref = value
-		}
-		if value, ok := strings.CutPrefix(argument, "--link="); ok {
-			link = value
-		}
-	}
+	ref, link := refOf(s.Command), flagOf(s.Command, "--link=")
 	target, err := os.Readlink(filepath.Join(s.Root, link))
 	return err == nil && ref != "" && filepath.Base(target) == ref
+}
+
+// refOf returns the reference that a command of git-sync follows.
+func refOf(command []string) string { return flagOf(command, "--ref=") }
+
+// flagOf returns the value of a flag, the last of which counts.
+func flagOf(command []string, flag string) (value string) {
+	for _, argument := range command {
+		if given, ok := strings.CutPrefix(argument, flag); ok {
+			value = given
+		}
+	}
+	return value
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // lockAge is how old a lock file without a git that could hold it must be to be removed.
@@ -28,18 +30,39 @@ func removeLeftovers(root string) error {
 	for _, path := range temporary {
 		errs = append(errs, os.Remove(path))
 	}
-	errs = append(errs, filepath.WalkDir(filepath.Join(root, ".git"), func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case entry.Type().IsRegular() && isLeftover(path):
-			return os.Remove(path)
-		}
-		return nil
-	}))
+	errs = append(errs, removeFiles(root, isLeftover))
 	return errors.Join(errs...)
+}
+
+// removeFiles removes the files in .git that are left.
+func removeFiles(root string, isLeft func(path string) bool) error {
+	return filepath.WalkDir(filepath.Join(root, ".git"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && isLeft(path) {
+			err = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// removeIncomplete removes what a fetch that has failed left behind, once for each: the packs of one that is cut off
+// at each try would fill the volume. No git may be running; one that begins now has files that are younger.
+func (s *Supervisor) removeIncomplete(logger klog.Logger, now time.Time) {
+	_, _, failed, err := readErrorFile(s.ErrorFile)
+	// An error is reported by the one who reads why git-sync fails.
+	if err != nil || !failed.After(s.cleanedAt) {
+		return
+	}
+	s.cleanedAt = failed
+	before := now.Add(-lockAge)
+	if err := removeFiles(s.Root, func(path string) bool {
+		info, err := os.Lstat(path)
+		return isLeftover(path) && err == nil && info.ModTime().Before(before)
+	}); err != nil {
+		logger.Error(err, "Failed to remove what a fetch that failed has left")
+	}
 }
 
 // isLeftover reports whether a file in .git is a lock or an incomplete pack.

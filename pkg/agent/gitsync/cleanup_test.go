@@ -4,8 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 func write(t *testing.T, root string, names ...string) {
@@ -67,6 +70,45 @@ func TestRemoveOldLocks(t *testing.T) {
 	}
 	if got := remaining(t, root, locks...); len(got) > 0 {
 		t.Errorf("%q are still there", got)
+	}
+}
+
+// TestRemoveIncomplete: what a failed fetch has left is removed once, and nothing that is being written.
+func TestRemoveIncomplete(t *testing.T) {
+	root, now := t.TempDir(), time.Now()
+	s := &Supervisor{Root: root, ErrorFile: filepath.Join(root, "error.json")}
+	packs := []string{".git/objects/pack/tmp_pack_a", ".git/worktrees/w/modules/m/objects/pack/tmp_pack_b"}
+	write(t, root, append(packs, ".git/objects/pack/pack-c.pack")...)
+	s.removeIncomplete(klog.Background(), now.Add(time.Minute))
+	if got := remaining(t, root, packs...); len(got) != len(packs) {
+		t.Errorf("without a failure only %q are there", got)
+	}
+	write(t, root, "error.json")
+	s.removeIncomplete(klog.Background(), now)
+	if got := remaining(t, root, packs...); len(got) != len(packs) {
+		t.Errorf("of those that are being written only %q are there", got)
+	}
+	if err := os.Chtimes(s.ErrorFile, now, now.Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	s.removeIncomplete(klog.Background(), now.Add(time.Minute))
+	if got := remaining(t, root, append(packs, ".git/objects/pack/pack-c.pack")...); !slices.Equal(got, []string{".git/objects/pack/pack-c.pack"}) {
+		t.Errorf("after a failure %q are there, want the pack", got)
+	}
+	write(t, root, packs...)
+	s.removeIncomplete(klog.Background(), now.Add(2*time.Minute))
+	if got := remaining(t, root, packs...); len(got) != len(packs) {
+		t.Error("removed again without another failure")
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for ref, want := range map[string]string{
+		strings.Repeat("a", 40): "sha1", strings.Repeat("a", 64): "sha256", "main": "", "refs/heads/main": "", strings.Repeat("a", 50): "", "": "",
+	} {
+		if got := formatOf(ref); got != want {
+			t.Errorf("%q has the format %q, want %q", ref, got, want)
+		}
 	}
 }
 

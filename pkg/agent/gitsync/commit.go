@@ -41,15 +41,13 @@ func (s *Supervisor) FetchCommit(ctx context.Context, root, link, commit string)
 	if err != nil {
 		return "", err
 	}
-	arguments := onceArguments(s.Command[1:], root, link, commit, errorFile)
-	if s.UsernameFile != "" {
-		arguments = append(arguments, "--username="+username)
-	}
-	command := exec.Command(s.Command[0], arguments...)
+	command := exec.Command(s.Command[0], onceArguments(s.Command[1:], root, link, commit, errorFile)...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	if command.Env, err = environmentOf(root); err != nil {
 		return "", err
 	}
+	command.Env = append(command.Env, s.usernameVariables(username)...)
+	command.Env = append(command.Env, formatVariable+"="+formatOf(commit))
 	klog.FromContext(ctx).Info("Fetching a commit with a second git-sync", "commit", commit)
 	if err := s.runBeside(ctx, command); err != nil {
 		if ctx.Err() != nil {

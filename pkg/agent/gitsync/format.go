@@ -16,6 +16,25 @@ import (
 // flag for that, so on its own it cannot fetch from a repository with SHA-256.
 const formatVariable = "GIT_DEFAULT_HASH"
 
+// commitPattern matches the whole hash of a commit.
+var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// lengthSHA256 is how many digits a commit of a repository with SHA-256 has.
+const lengthSHA256 = 64
+
+// formatOf returns the object format of a commit, or "" for any other reference. In a repository of another format git
+// takes the commit for the name of a branch, and does not say that the formats differ.
+func formatOf(ref string) string {
+	switch {
+	case !commitPattern.MatchString(ref):
+		return ""
+	case len(ref) == lengthSHA256:
+		return "sha256"
+	default:
+		return "sha1"
+	}
+}
+
 // mismatch is what git prints if the remote has another object format than its repository.
 var mismatch = regexp.MustCompile(`mismatched algorithms: client (?:sha1|sha256); server (sha1|sha256)`)
 

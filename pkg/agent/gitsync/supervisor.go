@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -60,6 +59,8 @@ type Supervisor struct {
 	terminated map[string]time.Time
 	// username is that of the child.
 	username string
+	// cleanedAt is when the fetch failed after which was removed what it left.
+	cleanedAt time.Time
 	// format is the object format of the remote if it is not git's default, formatAt when
 	// that was found, and reformat is true until there is a repository for it.
 	format   string
@@ -132,20 +133,20 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	arguments := s.Command[1:]
-	if s.UsernameFile != "" {
-		arguments = append(slices.Clip(arguments), "--username="+username)
-	}
-	command := exec.Command(s.Command[0], arguments...)
+	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	if command.Env, err = environmentOf(s.Root); err != nil {
 		return err
 	}
+	command.Env = append(command.Env, s.usernameVariables(username)...)
 	// A process group of its own, so that no process escapes its end.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 
 	s.mu.Lock()
 	s.username = username
+	if s.format == "" {
+		s.format = formatOf(refOf(s.Command))
+	}
 	if s.format != "" {
 		command.Env = append(command.Env, formatVariable+"="+s.format)
 	}

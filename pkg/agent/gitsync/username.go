@@ -21,8 +21,18 @@ func (s *Supervisor) readUsername() (string, error) {
 	return strings.TrimRight(string(data), "\r\n"), nil
 }
 
-// checkUsername restarts git-sync when its user name has changed: it takes that as a flag
-// only, and rereads only the password.
+// usernameVariable passes the user name to git-sync, which logs its flags: with some hosts the name is a token.
+const usernameVariable = "GITSYNC_USERNAME"
+
+func (s *Supervisor) usernameVariables(username string) []string {
+	if s.UsernameFile == "" {
+		return nil
+	}
+	return []string{usernameVariable + "=" + username}
+}
+
+// checkUsername restarts git-sync when its user name has changed: it reads that at its start, and rereads only the
+// password.
 func (s *Supervisor) checkUsername(logger klog.Logger) {
 	if s.command == nil {
 		return

@@ -170,20 +170,24 @@ func TestNginxCacheControl(t *testing.T) {
 			{Path: "/assets/", Name: "cache-control", Value: immutable},
 			{Path: "/raw/", Name: "X-Content-Type-Options", Value: "other"},
 		},
-		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", Code: 301}},
+		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", Code: 301}, {From: "/assets/latest.js", To: "/assets/app.js", Code: 302}},
 	}))
 	s.write(commitA, "index.html", "home")
 	s.write(commitA, "404.html", "not here")
+	s.write(commitA, "assets/deep/index.html", "deep")
 	s.write(commitA, "assets/app.js", "code")
 	s.write(commitA, "raw/file", "file")
 	s.publish("releases/" + commitA)
 
 	for path, want := range map[string]map[string]string{
-		"/":              {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
-		"/old":           {"Cache-Control": revalidate, "ETag": ""},
-		"/assets":        {"Cache-Control": revalidate, "ETag": ""},
-		"/assets/app.js": {"Cache-Control": immutable, "X-Content-Type-Options": "nosniff"},
-		"/missing":       {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
+		"/":       {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
+		"/old":    {"Cache-Control": revalidate, "ETag": ""},
+		"/assets": {"Cache-Control": revalidate, "ETag": ""},
+		// Redirects are no files.
+		"/assets/latest.js": {"Cache-Control": revalidate, "ETag": ""},
+		"/assets/deep":      {"Cache-Control": revalidate, "ETag": ""},
+		"/assets/app.js":    {"Cache-Control": immutable, "X-Content-Type-Options": "nosniff"},
+		"/missing":          {"Cache-Control": revalidate, "X-Content-Type-Options": "nosniff"},
 		// Another replica may have it already, or still.
 		"/assets/missing.js": {"Cache-Control": revalidate},
 		"/raw/file":          {"X-Content-Type-Options": "other"},
@@ -192,10 +196,28 @@ func TestNginxCacheControl(t *testing.T) {
 		wantHeaders(t, response, want)
 	}
 	response, _ := s.get(s.http, "/assets/app.js", "If-None-Match", s.tag(commitA))
-	wantHeaders(t, response, map[string]string{"Cache-Control": immutable})
+	// The file that it stands for may be another than that of the path, such as an index.
+	wantHeaders(t, response, map[string]string{"Cache-Control": ""})
 	s.publish("gone")
 	response, _ = s.get(s.http, "/assets/app.js")
 	wantHeaders(t, response, map[string]string{"Cache-Control": "no-store"})
+}
+
+// TestNginxMissingFilesOfASinglePage: an index in place of a missing file is not confirmed as that file.
+func TestNginxMissingFilesOfASinglePage(t *testing.T) {
+	s := startNginx(t, withServing(v1beta1.WebsiteServing{
+		Fallback: v1beta1.FallbackSPA,
+		Headers:  []v1beta1.ResponseHeader{{Path: "/assets/", Name: "Cache-Control", Value: "public, max-age=31536000, immutable"}},
+	}))
+	s.write(commitA, "index.html", "home")
+	s.publish("releases/" + commitA)
+	for path, want := range map[string]string{"/assets/gone.js": "", "/a.b/c.png": "", "/users/jane": s.tag(commitA), "/about.html": s.tag(commitA), "/v1.2/": s.tag(commitA)} {
+		response, body := s.get(s.http, path)
+		wantHeaders(t, response, map[string]string{"ETag": want, "Cache-Control": revalidate})
+		if body != "home" {
+			t.Errorf("%s: %q, want the index", path, body)
+		}
+	}
 }
 
 func TestNginxRanges(t *testing.T) {

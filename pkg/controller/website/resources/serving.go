@@ -60,6 +60,17 @@ type header struct {
 	Caching bool
 }
 
+// CachedByRules reports whether the header tells how long an answer may be kept, by rules of the site.
+func (h header) CachedByRules() bool { return h.Caching && len(h.Maps[0].Values) > 0 }
+
+// WithoutRules is the value of such a header for an answer that is no file.
+func (h header) WithoutRules() string {
+	if h.Maps[0].Default == cacheControlDefault {
+		return cacheControlDefault
+	}
+	return `""`
+}
+
 // Value is the whole value.
 func (h header) Value() string {
 	var value strings.Builder
