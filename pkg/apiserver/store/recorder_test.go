@@ -284,7 +284,7 @@ func TestAnotherStoreIsAccepted(t *testing.T) {
 	}
 }
 
-// TestCompactorOfAnotherStore: the compactor of a server that has compacted the former store goes on in one that is
+// TestCompactorOfAnotherStore: the compactor of a server that has compacted the former store continues in one that is
 // accepted.
 func TestCompactorOfAnotherStore(t *testing.T) {
 	endpoint := newEtcd(t)

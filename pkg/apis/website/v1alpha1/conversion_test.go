@@ -239,7 +239,7 @@ func TestUnreadableAnnotation(t *testing.T) {
 	}
 }
 
-// TestEmptyAnnotation stays, to be told from an absent one.
+// TestEmptyAnnotation stays: it means something else than an absent one.
 func TestEmptyAnnotation(t *testing.T) {
 	got, err := convert(t, newWebsite(carrying("{}")), v1beta1.SchemeGroupVersion)
 	if err != nil {
