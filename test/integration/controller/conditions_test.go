@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,7 +131,14 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 	isRef("HEAD")
 
 	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspending)
+	// Simulated pods have no commit to stay on.
+	framework.WaitFor(t, "Synced says why the website is not suspended", func(context.Context) error {
+		synced := framework.Kubectl(t, "get", "website/kubia", "-n", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Synced")]}`)
+		if !strings.Contains(synced, v1beta1.WebsiteReasonNotObserved) || !strings.Contains(synced, "spec.suspend is true") {
+			return errors.New(synced)
+		}
+		return nil
+	})
 	// Pinned by hand, as an observed commit would be.
 	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false,"source":{"ref":{"commit":"`+commit+`"}}}}`)
 	isRef(commit)
