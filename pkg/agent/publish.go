@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 // releaseTimeout is the time limit of making a release.
@@ -19,7 +20,7 @@ const releaseTimeout = 5 * time.Minute
 // fetched is the commit that git-sync has published, and its worktree.
 func (a *Agent) fetched() (commit, worktree string) {
 	target, err := os.Readlink(filepath.Join(a.GitSync.Root, a.Link))
-	if err != nil || !release.IsCommit(filepath.Base(target)) {
+	if err != nil || !requests.IsCommit(filepath.Base(target)) {
 		return "", ""
 	}
 	worktree = filepath.Join(a.GitSync.Root, target)

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/klog/v2"
 
-	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
@@ -79,7 +78,7 @@ func (a *Agent) hasMoved(revision string) bool {
 
 // heed does what the parameters of a request ask for, and returns how long it is to wait.
 func (a *Agent) heed(ctx context.Context, parameters url.Values) time.Duration {
-	if commit := parameters.Get(requests.ParameterExpect); release.IsCommit(commit) {
+	if commit := parameters.Get(requests.ParameterExpect); requests.IsCommit(commit) {
 		a.expect(ctx, commit)
 	}
 	if commit := parameters.Get(requests.ParameterRelease); commit != "" {
@@ -102,7 +101,7 @@ func (a *Agent) heed(ctx context.Context, parameters url.Values) time.Duration {
 func pinOf(parameters url.Values) (requests.Pin, bool) {
 	generation, err := strconv.ParseInt(parameters.Get(requests.ParameterGeneration), 10, 64)
 	commit := parameters.Get(requests.ParameterPin)
-	isValid := err == nil && parameters.Has(requests.ParameterPin) && (commit == "" || release.IsCommit(commit))
+	isValid := err == nil && parameters.Has(requests.ParameterPin) && (commit == "" || requests.IsCommit(commit))
 	return requests.Pin{Commit: commit, Generation: generation}, isValid
 }
 

@@ -44,14 +44,14 @@ func (e *ListError) Unwrap() error { return e.Ended }
 // Repository is the --repo of git-sync.
 func (s *Supervisor) Repository() string { return s.argument("--repo") }
 
-// argument returns the value of a flag of git-sync, or "".
-func (s *Supervisor) argument(name string) string {
+// argument returns the value of a flag of git-sync, the last of which counts, or "".
+func (s *Supervisor) argument(name string) (value string) {
 	for _, argument := range s.Command {
-		if value, ok := strings.CutPrefix(argument, name+"="); ok {
-			return value
+		if given, ok := strings.CutPrefix(argument, name+"="); ok {
+			value = given
 		}
 	}
-	return ""
+	return value
 }
 
 // ListBranches lists the branches of the repository for which match returns true, with the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -144,20 +143,7 @@ func (s *Supervisor) Overdue() time.Time {
 // asleep reports whether git-sync has published the commit that it is to publish: it then
 // does nothing for ever. Its link says so; the worktree is there before it is complete.
 func (s *Supervisor) asleep() bool {
-	ref, link := refOf(s.Command), flagOf(s.Command, "--link=")
+	ref, link := s.argument("--ref"), s.argument("--link")
 	target, err := os.Readlink(filepath.Join(s.Root, link))
 	return err == nil && ref != "" && filepath.Base(target) == ref
-}
-
-// refOf returns the reference that a command of git-sync follows.
-func refOf(command []string) string { return flagOf(command, "--ref=") }
-
-// flagOf returns the value of a flag, the last of which counts.
-func flagOf(command []string, flag string) (value string) {
-	for _, argument := range command {
-		if given, ok := strings.CutPrefix(argument, flag); ok {
-			value = given
-		}
-	}
-	return value
 }

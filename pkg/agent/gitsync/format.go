@@ -10,14 +10,13 @@ import (
 	"syscall"
 
 	"k8s.io/klog/v2"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 // formatVariable names the object format of the repositories that git makes. git-sync has no
 // flag for that, so on its own it cannot fetch from a repository with SHA-256.
 const formatVariable = "GIT_DEFAULT_HASH"
-
-// commitPattern matches the whole hash of a commit.
-var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // lengthSHA256 is how many digits a commit of a repository with SHA-256 has.
 const lengthSHA256 = 64
@@ -26,7 +25,7 @@ const lengthSHA256 = 64
 // takes the commit for the name of a branch, and does not say that the formats differ.
 func formatOf(ref string) string {
 	switch {
-	case !commitPattern.MatchString(ref):
+	case !requests.IsCommit(ref):
 		return ""
 	case len(ref) == lengthSHA256:
 		return "sha256"

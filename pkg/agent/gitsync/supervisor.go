@@ -145,7 +145,7 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	s.mu.Lock()
 	s.username = username
 	if s.format == "" {
-		s.format = formatOf(refOf(s.Command))
+		s.format = formatOf(s.argument("--ref"))
 	}
 	if s.format != "" {
 		command.Env = append(command.Env, formatVariable+"="+s.format)

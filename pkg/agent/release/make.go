@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 // ErrPathNotFound is a commit without the published directory.
@@ -34,7 +36,7 @@ type Made struct {
 // files of the commit must be in the release, since git-sync can remove a worktree at any
 // time, and git can be killed while it fills one.
 func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (Made, error) {
-	if !IsCommit(commit) {
+	if !requests.IsCommit(commit) {
 		return Made{}, fmt.Errorf("%q is not a full commit hash", commit)
 	}
 	temporary := s.path(releasesDir, unfinished+commit)

@@ -15,9 +15,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 const (
@@ -31,12 +32,6 @@ const (
 	// unfinished is the prefix of names of what is being made or removed.
 	unfinished = ".unfinished-"
 )
-
-// commitPattern is a full commit hash.
-var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-
-// IsCommit reports whether a name is a full commit hash.
-func IsCommit(name string) bool { return commitPattern.MatchString(name) }
 
 // Store is a directory with releases.
 type Store struct {
@@ -90,7 +85,7 @@ func (s *Store) Path(commit string) string { return s.path(releasesDir, commit) 
 // Current is the commit that is served, or "".
 func (s *Store) Current() string {
 	target, err := os.Readlink(s.path(currentLink))
-	if err != nil || filepath.Dir(target) != releasesDir || !IsCommit(filepath.Base(target)) {
+	if err != nil || filepath.Dir(target) != releasesDir || !requests.IsCommit(filepath.Base(target)) {
 		return ""
 	}
 	if info, err := os.Lstat(s.path(target)); err != nil || !info.IsDir() {
@@ -102,7 +97,7 @@ func (s *Store) Current() string {
 // Has reports whether there is a release of a commit.
 func (s *Store) Has(commit string) bool {
 	info, err := os.Lstat(s.Path(commit))
-	return IsCommit(commit) && err == nil && info.IsDir()
+	return requests.IsCommit(commit) && err == nil && info.IsDir()
 }
 
 // List returns the commits with a release, the latest published first.
@@ -114,7 +109,7 @@ func (s *Store) List() ([]string, error) {
 	published := map[string]time.Time{}
 	var commits []string
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && info.IsDir() && IsCommit(entry.Name()) {
+		if info, err := entry.Info(); err == nil && info.IsDir() && requests.IsCommit(entry.Name()) {
 			commits = append(commits, entry.Name())
 			published[entry.Name()] = info.ModTime()
 		}
@@ -189,7 +184,7 @@ func (s *Store) latestBesides(commit string) (latest time.Time) {
 		return latest // Whoever needs the releases reports it.
 	}
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && IsCommit(entry.Name()) && entry.Name() != commit && info.ModTime().After(latest) {
+		if info, err := entry.Info(); err == nil && requests.IsCommit(entry.Name()) && entry.Name() != commit && info.ModTime().After(latest) {
 			latest = info.ModTime()
 		}
 	}

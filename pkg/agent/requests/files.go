@@ -25,6 +25,9 @@ type Pin struct {
 // commitPattern is a full commit hash.
 var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
+// IsCommit reports whether a name is a full commit hash.
+func IsCommit(name string) bool { return commitPattern.MatchString(name) }
+
 // String encodes a Pin for PinFile.
 func (p Pin) String() string {
 	return fmt.Sprintf(`{"commit":%q,"generation":%d}`, p.Commit, p.Generation)
@@ -36,7 +39,7 @@ func ParsePin(data []byte) (Pin, error) {
 	if err := json.Unmarshal(data, &pin); err != nil {
 		return Pin{}, fmt.Errorf("decoding the pin: %w", err)
 	}
-	if pin.Commit != "" && !commitPattern.MatchString(pin.Commit) {
+	if pin.Commit != "" && !IsCommit(pin.Commit) {
 		return Pin{}, fmt.Errorf("the pin %q is not a full commit hash", pin.Commit)
 	}
 	return pin, nil

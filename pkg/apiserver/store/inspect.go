@@ -38,14 +38,14 @@ func Inspect(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	defer m.client.Close() //nolint:errcheck // Nothing was sent that could be lost.
-	return inspect(ctx, config, m)
+	report, _, err := inspect(ctx, config, m)
+	return report, err
 }
 
-// member is a member of etcd and what the store contains as it shows it.
+// member is a member of etcd.
 type member struct {
 	endpoint string
 	client   *clientv3.Client
-	content  content
 }
 
 // memberTimeout is how long one of several members may take to answer.
@@ -68,32 +68,37 @@ func firstMember(ctx context.Context, config Config) (member, error) {
 		if i < len(config.Etcd.Transport.ServerList)-1 {
 			answering, cancel = context.WithTimeout(ctx, memberTimeout)
 		}
-		c, err := keys{config.Etcd.Prefix}.read(answering, etcdserverpb.NewKVClient(client.ActiveConnection()))
+		_, err = keys{config.Etcd.Prefix}.read(answering, etcdserverpb.NewKVClient(client.ActiveConnection()))
 		cancel()
 		if err == nil {
-			return member{endpoint, client, c}, nil
+			return member{endpoint, client}, nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", endpoint, err), client.Close())
 	}
 	return member{}, fmt.Errorf("%w (an embedded etcd is reached in the --data-dir of a running server)", errors.Join(errs...))
 }
 
-func inspect(ctx context.Context, config Config, m member) (report Report, err error) {
+func inspect(ctx context.Context, config Config, m member) (Report, content, error) {
+	var report Report
+	var err error
 	if report.Host, err = config.Host.Get(ctx); err != nil {
-		return Report{}, err
+		return Report{}, content{}, err
 	}
-	c := m.content
+	c, err := keys{config.Etcd.Prefix}.read(ctx, etcdserverpb.NewKVClient(m.client.ActiveConnection()))
+	if err != nil {
+		return Report{}, content{}, err
+	}
 	report.Store = c.record
 	if report.Incomplete, err = (keys{config.Etcd.Prefix}).incomplete(ctx, m.client); err != nil {
-		return Report{}, err
+		return Report{}, content{}, err
 	}
 	owned, err := config.Owned(ctx)
 	if err != nil {
-		return Report{}, err
+		return Report{}, content{}, err
 	}
 	uids, err := config.Websites(ctx, m.endpoint)
 	if err != nil {
-		return Report{}, err
+		return Report{}, content{}, err
 	}
 	report.Websites, report.Owned, report.Unknown = len(uids), len(owned), unknownOwners(owned, uids)
 	if report.Host != nil {
@@ -101,7 +106,7 @@ func inspect(ctx context.Context, config Config, m member) (report Report, err e
 	} else {
 		report.Closed = adoptable(c, owned, report.Unknown, len(uids))
 	}
-	return report, nil
+	return report, c, nil
 }
 
 // errChanged is returned when the store or the record changed during Accept.
@@ -118,11 +123,10 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 		return Report{}, err
 	}
 	defer m.client.Close() //nolint:errcheck // The write was answered.
-	report, err := inspect(ctx, config, m)
+	report, c, err := inspect(ctx, config, m)
 	if err != nil {
 		return Report{}, err
 	}
-	c := m.content
 	if report.Incomplete != "" && !withIncompleteImport {
 		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
 	}
