@@ -28,7 +28,7 @@ if ! command -v ssh >/dev/null && [[ ${EUID} -eq 0 ]] && command -v apt-get >/de
 fi
 
 . hack/gotestsum.sh
-unit() { gotestsum standard-quiet 4 "$@"; }
+unit() { rerun_failed_packages "$@"; }
 unit_race() { unit "$@"; }
 if command -v "$(go env CC)" >/dev/null; then
   unit_race() { CGO_ENABLED=1 unit "$@" -race; }

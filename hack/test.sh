@@ -20,7 +20,7 @@ done
 
 . hack/gotestsum.sh
 # Runs packages, each against a cluster of its own.
-run() { gotestsum standard-verbose 8 "$1" "$2" -count=1 "${@:3}"; }
+run() { rerun_failed_tests "$1" "$2" -count=1 "${@:3}"; }
 
 echo "=== unit tests"
 hack/test-unit.sh
