@@ -98,3 +98,38 @@ func TestPushesFitTheVolume(t *testing.T) {
 		t.Errorf("%d of %d visits failed: %v", len(p.errs), p.visits, p.errs[0])
 	}
 }
+
+// TestFailedSyncsFitTheVolume pushes commits that are checked out but not published, as a submodule cannot be
+// fetched. git-sync removes no worktree before a sync succeeds, and the site is served meanwhile.
+func TestFailedSyncsFitTheVolume(t *testing.T) {
+	t.Parallel()
+	const pushes = 4
+	r := newRemote(t)
+	p := startPod(t, r, "--", "--submodules=recursive")
+	served := p.push("served")
+	p.shows("served")
+	r.git("config", "--file=.gitmodules", "submodule.module.path", "module")
+	r.git("config", "--file=.gitmodules", "submodule.module.url", filepath.Join(p.dir, "nowhere"))
+	r.git("add", ".gitmodules")
+	r.git("update-index", "--add", "--cacheinfo", "160000,"+served+",module")
+	worktreeOf := func(commit string) string { return filepath.Join(p.path("root"), worktrees, commit) }
+	for i := range pushes {
+		commit := p.push(fmt.Sprintf("not published %d", i))
+		eventually(t, "it is checked out", func() bool {
+			_, err := os.Stat(worktreeOf(commit))
+			return err == nil
+		})
+	}
+	eventually(t, "the worktrees of all but the last one are removed", func() bool {
+		for _, parent := range []string{worktreeOf(""), filepath.Join(p.path("root"), ".git", "worktrees")} {
+			if entries, err := os.ReadDir(parent); err != nil || len(entries) > 2 {
+				return false
+			}
+		}
+		return true
+	})
+	p.shows("served")
+	r.git("rm", "--quiet", "--cached", "module", ".gitmodules")
+	p.push("well again")
+	p.shows("well again")
+}

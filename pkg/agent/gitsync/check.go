@@ -143,7 +143,15 @@ func (s *Supervisor) Overdue() time.Time {
 // asleep reports whether git-sync has published the commit that it is to publish: it then
 // does nothing for ever. Its link says so; the worktree is there before it is complete.
 func (s *Supervisor) asleep() bool {
-	ref, link := s.argument("--ref"), s.argument("--link")
-	target, err := os.Readlink(filepath.Join(s.Root, link))
-	return err == nil && ref != "" && filepath.Base(target) == ref
+	ref := s.argument("--ref")
+	return ref != "" && s.published() == ref
+}
+
+// published is the commit of the worktree that git-sync has published, or empty before the first one.
+func (s *Supervisor) published() string {
+	target, err := os.Readlink(filepath.Join(s.Root, s.argument("--link")))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
 }

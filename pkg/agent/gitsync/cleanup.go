@@ -14,6 +14,9 @@ import (
 // lockAge is how old a lock file without a git that could hold it must be to be removed.
 const lockAge = 2 * time.Second
 
+// worktrees is where git-sync has those of commits.
+const worktrees = ".worktrees"
+
 // temporaryLink is how git-sync makes its link; one that it has left behind keeps it from
 // publishing ever again.
 const temporaryLink = "tmp-link"
@@ -47,22 +50,67 @@ func removeFiles(root string, isLeft func(path string) bool) error {
 	})
 }
 
-// removeIncomplete removes what a fetch that has failed left behind, once for each: the packs of one that is cut off
-// at each try would fill the volume. No git may be running; one that begins now has files that are younger.
+// removeIncomplete removes what a sync that has failed left behind, once for each, when all of that is old enough: the
+// packs of a fetch that is cut off at each try would fill the volume, and so would the worktrees of commits that cannot
+// be published. No git may be running; one that begins now has files that are younger.
 func (s *Supervisor) removeIncomplete(logger klog.Logger, now time.Time) {
 	_, _, failed, err := readErrorFile(s.ErrorFile)
 	// An error is reported by the one who reads why git-sync fails.
 	if err != nil || !failed.After(s.cleanedAt) {
 		return
 	}
-	s.cleanedAt = failed
-	before := now.Add(-lockAge)
+	before, anyYoung := now.Add(-lockAge), false
 	if err := removeFiles(s.Root, func(path string) bool {
+		if !isLeftover(path) {
+			return false
+		}
 		info, err := os.Lstat(path)
-		return isLeftover(path) && err == nil && info.ModTime().Before(before)
+		isOld := err == nil && info.ModTime().Before(before)
+		anyYoung = anyYoung || err == nil && !isOld
+		return isOld
 	}); err != nil {
 		logger.Error(err, "Failed to remove what a fetch that failed has left")
 	}
+	if err := s.removeUnpublished(failed); err != nil {
+		logger.Error(err, "Failed to remove the worktree of a sync that failed")
+	}
+	if !anyYoung {
+		s.cleanedAt = failed
+	}
+}
+
+// removeUnpublished removes the worktrees from before a failure other than the published one, and then what git has
+// noted of worktrees that are gone, which includes their submodules. git-sync does that after a sync that succeeds.
+func (s *Supervisor) removeUnpublished(failed time.Time) error {
+	errs := []error{removeDirectories(filepath.Join(s.Root, worktrees), failed, func(path string) bool {
+		return filepath.Base(path) != s.published()
+	})}
+	errs = append(errs, removeDirectories(filepath.Join(s.Root, ".git", "worktrees"), failed, func(path string) bool {
+		link, err := os.ReadFile(filepath.Join(path, "gitdir"))
+		if err != nil {
+			return false
+		}
+		_, err = os.Lstat(strings.TrimSpace(string(link)))
+		return errors.Is(err, fs.ErrNotExist)
+	}))
+	return errors.Join(errs...)
+}
+
+// removeDirectories removes those in a directory that are from before a time and not needed.
+func removeDirectories(parent string, before time.Time, isLeft func(path string) bool) error {
+	entries, err := os.ReadDir(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, entry := range entries {
+		path := filepath.Join(parent, entry.Name())
+		info, err := entry.Info()
+		if err == nil && entry.IsDir() && info.ModTime().Before(before) && isLeft(path) {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // isLeftover reports whether a file in .git is a lock or an incomplete pack.

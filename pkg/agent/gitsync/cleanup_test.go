@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,9 +89,7 @@ func TestRemoveIncomplete(t *testing.T) {
 	if got := remaining(t, root, packs...); len(got) != len(packs) {
 		t.Errorf("of those that are being written only %q are there", got)
 	}
-	if err := os.Chtimes(s.ErrorFile, now, now.Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	// Of the same failure: what it was cut off in was young then.
 	s.removeIncomplete(klog.Background(), now.Add(time.Minute))
 	if got := remaining(t, root, append(packs, ".git/objects/pack/pack-c.pack")...); !slices.Equal(got, []string{".git/objects/pack/pack-c.pack"}) {
 		t.Errorf("after a failure %q are there, want the pack", got)
@@ -99,6 +98,39 @@ func TestRemoveIncomplete(t *testing.T) {
 	s.removeIncomplete(klog.Background(), now.Add(2*time.Minute))
 	if got := remaining(t, root, packs...); len(got) != len(packs) {
 		t.Error("removed again without another failure")
+	}
+}
+
+// TestRemoveUnpublished: after a failure there is the published worktree, and one that was begun since.
+func TestRemoveUnpublished(t *testing.T) {
+	root, failed := t.TempDir(), time.Now()
+	s := &Supervisor{Root: root, ErrorFile: filepath.Join(root, "error.json"), Command: []string{"/git-sync", "--link=current"}}
+	old := []string{"published", "failed", "gone"}
+	for _, name := range append(old, "begun") {
+		write(t, root, ".git/worktrees/"+name+"/modules/m/HEAD", ".worktrees/"+name+"/.git")
+		if err := os.WriteFile(filepath.Join(root, ".git/worktrees", name, "gitdir"), []byte(filepath.Join(root, ".worktrees", name, ".git")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, root, "error.json")
+	for _, parent := range []string{".worktrees", ".git/worktrees"} {
+		for _, name := range old {
+			if err := os.Chtimes(filepath.Join(root, parent, name), failed, failed.Add(-time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(filepath.Join(root, parent, "begun"), failed, failed.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := errors.Join(os.RemoveAll(filepath.Join(root, ".worktrees", "gone")), os.Symlink(filepath.Join(".worktrees", "published"), filepath.Join(root, "current")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.removeIncomplete(klog.Background(), failed.Add(time.Minute))
+	want := []string{".worktrees/published", ".git/worktrees/published", ".worktrees/begun", ".git/worktrees/begun"}
+	if got := remaining(t, root, append(want, ".worktrees/failed", ".git/worktrees/failed", ".git/worktrees/gone")...); !slices.Equal(got, want) {
+		t.Errorf("%q are there, want %q", got, want)
 	}
 }
 

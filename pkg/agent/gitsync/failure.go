@@ -197,10 +197,15 @@ const maxText = 500
 // public.
 var addresses = regexp.MustCompile(`(?i)[a-z+.-]+://[^\s'"]+|[^\s'"]+@[^\s'"]+`)
 
+// hosts are names of hosts where git and ssh print one alone, and addresses of IP.
+var hosts = regexp.MustCompile(`(?i)((?:could not resolve (?:host|hostname|proxy):?|failed to connect to|connect to host|known for|target host name) '?)[^\s':]+|` +
+	`(closed by |reset by )\S+( port)|\b\d{1,3}(?:\.\d{1,3}){3}\b|\[?[0-9a-f]*(?::[0-9a-f]*){2,7}\]?`)
+
 // publicText returns the end of what git printed, without addresses and control characters.
 func publicText(text string) string {
 	_, stderr := parts(text)
 	stderr = addresses.ReplaceAllString(strings.ToValidUTF8(stderr, "?"), "ADDRESS")
+	stderr = hosts.ReplaceAllString(stderr, "${1}${2}ADDRESS${3}")
 	stderr = strings.Join(strings.FieldsFunc(stderr, unicode.IsControl), "; ")
 	if len(stderr) > maxText {
 		stderr = strings.ToValidUTF8(stderr[len(stderr)-maxText:], "")

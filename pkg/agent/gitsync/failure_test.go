@@ -115,9 +115,20 @@ func TestPublicText(t *testing.T) {
 		"fatal: couldn't find remote ref HEAD": "fatal: couldn't find remote ref HEAD",
 		"remote: no\x1b[31m\r\nfatal: unable to access 'https://user:secret@example.com/x.git/': The requested URL returned error: 500": "remote: no; [31m; " +
 			"fatal: unable to access 'ADDRESS': The requested URL returned error: 500",
-		"git@example.com: Permission denied (publickey).": "ADDRESS Permission denied (publickey).",
-		"fatal: '\xff' not found":                         "fatal: '?' not found",
-		long:                                              strings.TrimSuffix(strings.Repeat("remote: é; ", 200), "; "),
+		"fatal: unable to access 'https://git.corp.internal/x.git/': Could not resolve host: git.corp.internal": "fatal: unable to access 'ADDRESS': Could not resolve host: ADDRESS",
+		"fatal: unable to access 'https://git/x/': Could not resolve proxy: proxy.corp.internal":                "fatal: unable to access 'ADDRESS': Could not resolve proxy: ADDRESS",
+		"Failed to connect to git port 443 after 3 ms: Could not connect to server":                             "Failed to connect to ADDRESS port 443 after 3 ms: Could not connect to server",
+		"Failed to connect to 10.1.2.3 port 443 after 3 ms":                                                     "Failed to connect to ADDRESS port 443 after 3 ms",
+		"ssh: connect to host git.corp.internal port 22: Connection refused":                                    "ssh: connect to host ADDRESS port 22: Connection refused",
+		"ssh: Could not resolve hostname git: Name or service not known":                                        "ssh: Could not resolve hostname ADDRESS: Name or service not known",
+		"Connection closed by 10.1.2.3 port 22":                                                                 "Connection closed by ADDRESS port 22",
+		"Connection reset by fd00::1 port 22":                                                                   "Connection reset by ADDRESS port 22",
+		"kex_exchange_identification: Connection closed by remote host":                                         "kex_exchange_identification: Connection closed by remote host",
+		"No ED25519 host key is known for git.corp.internal and you have requested strict checking.":            "No ED25519 host key is known for ADDRESS and you have requested strict checking.",
+		"SSL: no alternative certificate subject name matches target host name 'git.corp.internal'":             "SSL: no alternative certificate subject name matches target host name 'ADDRESS'",
+		"git@example.com: Permission denied (publickey).":                                                       "ADDRESS Permission denied (publickey).",
+		"fatal: '\xff' not found": "fatal: '?' not found",
+		long:                      strings.TrimSuffix(strings.Repeat("remote: é; ", 200), "; "),
 	} {
 		text := fmt.Sprintf("Run(git fetch https://user:secret@example.com/x.git HEAD): exit status 128: { stdout: %q, stderr: %q }", "", stderr)
 		got := publicText(text)

@@ -65,7 +65,7 @@ func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 		return
 	}
 	s.refusals = min(s.refusals+1, 10)
-	pause := min(s.Period<<s.refusals, max(maxPause, s.Period))
+	pause := s.pause()
 	if err := syscall.Kill(s.command.Process.Pid, syscall.SIGSTOP); err != nil {
 		logger.Error(err, "Failed to stop git-sync for some time")
 		return
@@ -73,6 +73,16 @@ func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 	// Not after the time of the file: the clock may go back meanwhile.
 	s.pausedUntil = now.Add(pause)
 	logger.Info("The host of the repository refuses requests, polling it later", "pause", pause)
+}
+
+// pause returns how long a host that has refused requests is not polled. Before the first commit git-sync tries more often
+// than once in a period, which can be a day: the site is down.
+func (s *Supervisor) pause() time.Duration {
+	period, longest := s.Period, max(maxPause, s.Period)
+	if initial, err := time.ParseDuration(s.argument("--init-period")); err == nil && s.published() == "" {
+		period, longest = min(initial, period), maxPause
+	}
+	return min(period<<s.refusals, longest)
 }
 
 // resume has git-sync go on that was stopped. The caller holds the lock.

@@ -1,6 +1,8 @@
 package gitsync
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +18,34 @@ func TestSpread(t *testing.T) {
 		}
 		if given[1] != "--period=60s" {
 			t.Error("the given command is changed")
+		}
+	}
+}
+
+// TestPause: before the first commit a host is polled again soon, also if the period is long.
+func TestPause(t *testing.T) {
+	for name, test := range map[string]struct {
+		period    time.Duration
+		refusals  int
+		published bool
+		want      time.Duration
+	}{
+		"before the first commit":            {24 * time.Hour, 1, false, 10 * time.Second},
+		"before the first commit, again":     {24 * time.Hour, 3, false, 40 * time.Second},
+		"before the first commit, for long":  {24 * time.Hour, 10, false, maxPause},
+		"before the first commit, and short": {time.Second, 1, false, 2 * time.Second},
+		"once":                               {time.Minute, 1, true, 2 * time.Minute},
+		"for long":                           {time.Minute, 10, true, maxPause},
+		"a long period":                      {24 * time.Hour, 1, true, 24 * time.Hour},
+	} {
+		s := &Supervisor{Root: t.TempDir(), Period: test.period, refusals: test.refusals, Command: []string{"/git-sync", "--link=current", "--init-period=5s"}}
+		if test.published {
+			if err := os.Symlink(".worktrees/0123", filepath.Join(s.Root, "current")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := s.pause(); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
