@@ -34,13 +34,14 @@ func (s yamlSerializer) Encode(object runtime.Object, w io.Writer) error {
 	return err
 }
 
-// WithoutYAMLLists has lists and Tables encoded as JSON, object by object, for clients that accept only YAML. To
-// these it is YAML.
+// WithoutYAMLLists has lists, Tables and metadata encoded as JSON for clients that accept only YAML. To these it is
+// YAML. Tables and metadata, also of one object, are encoded by k8s.io/apiserver, without the yamlSerializer.
 func WithoutYAMLLists(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		accepted := strings.Join(r.Header.Values("Accept"), ",")
+		// Blanks are ignored where the type is negotiated.
+		accepted := strings.Join(strings.Fields(strings.Join(r.Header.Values("Accept"), ",")), "")
 		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || info.Verb != "list" || !strings.Contains(accepted, runtime.ContentTypeYAML) {
+		if !ok || !info.IsResourceRequest || !strings.Contains(accepted, runtime.ContentTypeYAML) || !isTransformed(info.Verb, accepted) {
 			handler.ServeHTTP(w, r)
 			return
 		}
@@ -51,6 +52,18 @@ func WithoutYAMLLists(handler http.Handler) http.Handler {
 		}
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// isTransformed reports whether the response is a list, a Table or metadata. Nothing is watched as YAML.
+func isTransformed(verb, accepted string) bool {
+	switch verb {
+	case "list", "deletecollection":
+		return true
+	case "watch":
+		return false
+	default:
+		return strings.Contains(accepted, ";as=")
+	}
 }
 
 // yamlWriter says that JSON is YAML.

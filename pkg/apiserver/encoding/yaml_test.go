@@ -54,7 +54,12 @@ func TestWithoutYAMLLists(t *testing.T) {
 	}{
 		"list":                     {"list", "application/yaml", "application/json", "application/yaml"},
 		"Table":                    {"list", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"},
-		"list, of either":          {"list", "application/yaml, application/json;q=0.9", "application/json, application/json;q=0.9", "application/json"},
+		"list, of either":          {"list", "application/yaml, application/json;q=0.9", "application/json,application/json;q=0.9", "application/json"},
+		"list, with a blank":       {"list", "application/ yaml", "application/json", "application/yaml"},
+		"deleted":                  {"deletecollection", "application/yaml", "application/json", "application/yaml"},
+		"Table of one":             {"get", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/yaml"},
+		"metadata of one, a blank": {"patch", "application/yaml; as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/yaml"},
+		"watch":                    {"watch", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/yaml;as=Table;g=meta.k8s.io;v=v1", "application/json"},
 		"list of another type":     {"list", "application/json", "application/json", "application/json"},
 		"what is no list":          {"get", "application/yaml", "application/yaml", "application/json"},
 		"list of whatever is sent": {"list", "*/*", "*/*", "application/json"},
