@@ -24,11 +24,12 @@ const reasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
 // NewClosedError returns the error for clients while the server is closed: 503, with
 // Retry-After unless the store is unavailable.
 func NewClosedError(closed *Closed) *apierrors.StatusError {
-	err := newUnavailableError("the server is closed: " + closed.Message)
+	message := closed.forClients()
+	err := newUnavailableError("the server is closed: " + message)
 	if closed.Reason != ReasonUnverified {
 		err.ErrStatus.Details.RetryAfterSeconds = retryAfterSeconds
 	}
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(closed.Reason), Message: closed.Message}}
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(closed.Reason), Message: message}}
 	return err
 }
 
@@ -54,8 +55,7 @@ func newInsufficientStorageError(message string) *apierrors.StatusError {
 // WithClosedStore answers every request for Websites with an error while the server
 // is closed. It cancels requests in flight when the server closes: they would wait for
 // the watch cache until they time out. Discovery, OpenAPI and health checks are
-// served. It belongs inside authentication and authorization: only users who may read
-// Websites see the message.
+// served. It belongs inside authentication and authorization.
 func (g *Guard) WithClosedStore(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -71,10 +71,11 @@ func (g *Guard) WithClosedStore(handler http.Handler, serializer runtime.Negotia
 			handler.ServeHTTP(w, r.WithContext(ctx))
 			return
 		}
+		err := NewClosedError(closed)
 		if outage := g.Outage(); outage != nil && closed.Reason == ReasonUnverified {
-			closed = &Closed{closed.Reason, closed.Message + ": " + outage.Message}
+			err.ErrStatus.Message += ": " + outage.Message
 		}
 		version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-		responsewriters.ErrorNegotiated(NewClosedError(closed), serializer, version, w, r)
+		responsewriters.ErrorNegotiated(err, serializer, version, w, r)
 	})
 }

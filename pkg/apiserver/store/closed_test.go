@@ -38,7 +38,7 @@ func TestWithClosedStore(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			g.state.Store(&Closed{ReasonEmpty, "the store is empty"})
+			g.state.Store(&Closed{ReasonEmpty, "the store is empty, and 2 objects, such as deployments others/payroll, are owned by Websites"})
 			if test.open {
 				g.state.Store(nil)
 			}
@@ -50,6 +50,9 @@ func TestWithClosedStore(t *testing.T) {
 			}
 			if test.want == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "the server is closed: the store is empty")) {
 				t.Errorf("answered %v %s", w.Header(), w.Body)
+			}
+			if strings.Contains(w.Body.String(), "payroll") {
+				t.Errorf("the answer has names of another namespace: %s", w.Body)
 			}
 		})
 	}

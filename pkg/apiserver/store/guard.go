@@ -107,7 +107,7 @@ func New(config Config) (*Guard, error) {
 	}
 	dialer.failure = config.Failure
 	g := &Guard{config: config, keys: keys{config.Etcd.Prefix}, dialer: dialer, verdicts: map[string]*Closed{}}
-	g.state.Store(&Closed{ReasonUnverified, "the store has not been reached yet"})
+	g.state.Store(&Closed{ReasonUnverified, findings[ReasonUnverified]})
 	g.opening.Store(newOpening())
 	g.reach.answering.Store(newOpening())
 	recordState(g.Closed())

@@ -130,12 +130,9 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 	if report.Incomplete != "" && !withIncompleteImport {
 		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
 	}
-	// A store that another cluster may still be served from gets a new identity,
-	// so that the servers of that cluster report it.
+	// The identity is a new one: a store with the former one may still be served, by servers of another
+	// cluster, or of this one that the restored copy has not reached. They close, and do not take the record back.
 	record := Record{Identity: newIdentity(), Nonce: newNonce()}
-	if report.Host != nil && c.record != nil && c.record.Identity == report.Host.Identity {
-		record.Identity = c.record.Identity
-	}
 	// The store first: until the host names it, servers stay closed.
 	written, err := keys{config.Etcd.Prefix}.write(ctx, m.client, c, record)
 	if err != nil {

@@ -21,7 +21,7 @@ const compactRevisionKey = "compact_rev_key"
 // Record is the record in the store, in a key of its own below
 // --etcd-prefix.
 type Record struct {
-	// Identity is made when the store is first served, and never changes after.
+	// Identity is made when the store is first served, and again when it is accepted.
 	Identity string `json:"identity"`
 	// Nonce is replaced with every record, so that a copy that was taken before
 	// the last writes differs from the store.
@@ -116,6 +116,12 @@ func (k keys) decode(value []byte) (*Record, error) {
 // beginCompactions writes the key of the compactor if there is none: one that has compacted another store
 // before, in a server that stays, takes it for granted and ends the process.
 func beginCompactions(ctx context.Context, client *clientv3.Client) error {
+	// A full store refuses each transaction that could write.
+	if existing, err := client.Get(ctx, compactRevisionKey, clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("looking for the key of the compactor: %w", err)
+	} else if existing.Count > 0 {
+		return nil
+	}
 	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(compactRevisionKey), "=", 0)).
 		Then(clientv3.OpPut(compactRevisionKey, "0")).Commit()
 	if err != nil {

@@ -255,19 +255,30 @@ func TestReplacedStoreOfSeveralMembers(t *testing.T) {
 	}
 }
 
-// TestAnotherStoreIsAccepted has another store accepted under a server that is open, and to which nothing is written:
-// it must close, and not take the record back.
+// TestAnotherStoreIsAccepted has another store, or a restored copy, accepted under a server that is open, also one to
+// which nothing is written: it must close, and not take the record back.
 func TestAnotherStoreIsAccepted(t *testing.T) {
-	for name, write := range map[string]bool{"nothing is written": false, "something is written": true} {
+	for name, test := range map[string]struct{ write, isCopy bool }{
+		"nothing is written":           {},
+		"something is written":         {write: true},
+		"a copy, nothing is written":   {isCopy: true},
+		"a copy, something is written": {isCopy: true, write: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			host, former, next := &configMaps{}, newEtcd(t), newEtcd(t)
 			r := newRecorder(t, former, host)
 			mustRecord(t, r)
+			if test.isCopy {
+				// As a restored snapshot has it.
+				if _, err := etcdClient(t, next).Put(t.Context(), (keys{"/registry"}).record(), `{"identity":"`+hostRecord(t, host).Identity+`","nonce":"restored"}`); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if _, err := Accept(t.Context(), newConfig(next, host), false); err != nil {
 				t.Fatal(err)
 			}
 			accepted := hostRecord(t, host)
-			if write {
+			if test.write {
 				put(t, r.client, "a")
 			}
 			for range idleRecords {

@@ -182,7 +182,7 @@ func (g *Guard) admit(ctx context.Context, cc *grpc.ClientConn, header *etcdserv
 	case closed != nil:
 		g.settle(ctx, closed, endpoints...)
 		// Not Unavailable, which etcd's client would retry.
-		return status.Error(codes.FailedPrecondition, "the store is closed: "+closed.Message)
+		return status.Error(codes.FailedPrecondition, "the store is closed: "+closed.forClients())
 	}
 	g.verified(c)
 	if header.GetClusterId() != c.clusterID || header.GetRevision() > c.revision {

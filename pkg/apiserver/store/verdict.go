@@ -26,8 +26,27 @@ const (
 type Closed struct {
 	// Reason is one of the constants above.
 	Reason string
-	// Message describes what was found.
+	// Message describes what was found, with names of any namespace. It is for operators.
 	Message string
+}
+
+// findings are what each reason means.
+var findings = map[string]string{
+	ReasonUnverified:      "the store has not been reached yet",
+	ReasonHostUnreachable: "the host cluster does not answer which store is the right one",
+	ReasonEmpty:           "the store is empty, and the cluster was served from another one",
+	ReasonForeign:         "the store is not the one that the cluster was served from",
+	ReasonOutdated:        "the store is an earlier copy of the one that the cluster was served from",
+	ReasonUnknownOwners:   "the store does not have all Websites of the cluster",
+	ReasonUnreadable:      "the Websites in the store cannot be read",
+}
+
+// forClients returns what users of any one namespace may know.
+func (c *Closed) forClients() string {
+	if c.Reason == ReasonUnverified {
+		return findings[c.Reason]
+	}
+	return findings[c.Reason] + "; the log of website-apiserver and the events of the ConfigMap website-store say more, as does \"website-apiserver store check\""
 }
 
 // advice ends the message of a store that is not the right one.
