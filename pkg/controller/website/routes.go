@@ -1,8 +1,10 @@
 package website
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/client-go/tools/cache"
@@ -95,17 +97,15 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 		}
 		return p.RetriedApart()
 	}
-	found.Routing.Obstacle = insecure
-	if insecure == nil {
-		found.Routing.Obstacle = written.obstacle(way)
+	obstacle, obstructed := written.obstacle(way), held
+	if obstacle == nil {
+		obstructed = slices.DeleteFunc(slices.Clone(held), func(host string) bool { return slices.Contains(secured, host) })
 	}
+	found.Routing.Obstacle = cmp.Or(insecure, obstacle)
 	key := cache.MetaObjectToName(website)
 	again := found.Website.Generation != found.Website.Status.ObservedGeneration
 	found.Routing.Results = r.routes.prober.Want(key, way.target(website, secured, written), again)
-	if found.Routing.Obstacle == nil {
-		return r.deleteRoutes(ctx, website, desired, keptHosts{})
-	}
-	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: held, taken: found.Routing.Taken})
+	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: obstructed, taken: found.Routing.Taken})
 }
 
 // writtenRoutes are the children of a Website that route its hosts.
@@ -158,13 +158,17 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 // obstructed hosts: what routed these before stays until what is desired does. Routes go before the
 // listeners that they name.
 func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, kept keptHosts) *problem.Problem {
+	ingresses, httpRoutes := r.children.Ingresses.Of(website), r.children.HTTPRoutes.Of(website)
+	if resources.WantsTLS(website) {
+		ingresses, httpRoutes = slices.DeleteFunc(ingresses, isPlainIngress), slices.DeleteFunc(httpRoutes, isPlain(r.routes.router.Gateway))
+	}
 	for _, kind := range []struct {
 		fmt.Stringer
 		deleteOthers func(context.Context, *v1beta1.Website, ...string) (int, *problem.Problem)
 		names        []string
 	}{
-		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(r.children.Ingresses.Of(website), routing.HostsOfIngress, kept)...)},
-		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(r.children.HTTPRoutes.Of(website), httpRouteHosts, kept)...)},
+		{r.children.Ingresses, r.children.Ingresses.DeleteOthers, append(desired.ingressNames(), namesWithHosts(ingresses, routing.HostsOfIngress, kept)...)},
+		{r.children.HTTPRoutes, r.children.HTTPRoutes.DeleteOthers, append(namesOf(desired.httpRoutes), namesWithHosts(httpRoutes, httpRouteHosts, kept)...)},
 		{r.children.ListenerSets, r.children.ListenerSets.DeleteOthers, append(namesOf(desired.listenerSets), namesWithHosts(r.children.ListenerSets.Of(website), listenerSetHosts, kept)...)},
 	} {
 		deleted, p := kind.deleteOthers(ctx, website, kind.names...)

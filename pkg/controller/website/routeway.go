@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
@@ -185,9 +182,12 @@ func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *statu
 		if routes.IsSecured(host) {
 			secured = append(secured, host)
 		} else if obstacle == nil {
+			remedy := "and allows no ListenerSets: add the listener, or set spec.allowedListeners of the Gateway"
+			if allowsListenerSets(w.gateway) {
+				remedy = "and the cluster has no ListenerSets: add the listener, or install a version of Gateway API with listenersets in gateway.networking.k8s.io/v1"
+			}
 			obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted,
-				Message: fmt.Sprintf("Gateway %q of namespace %q has no HTTPS listener for %s, and allows no ListenerSets: add the listener, or set spec.allowedListeners of the Gateway",
-					w.gateway.Name, w.gateway.Namespace, host)}
+				Message: fmt.Sprintf("Gateway %q of namespace %q has no HTTPS listener for %s, %s", w.gateway.Name, w.gateway.Namespace, host, remedy)}
 		}
 	}
 	return secured, obstacle
@@ -247,41 +247,4 @@ func (w way) endpoints(website *v1beta1.Website, hosts []string, host string) []
 		}
 	}
 	return append(secure, plain...)
-}
-
-// keptHosts are hosts whose former routes stay: those of hosts that cannot be routed as desired. One that is also
-// for a host that another Website has got would take its visitors, so it does not stay.
-type keptHosts struct {
-	obstructed []string
-	taken      map[string]string
-}
-
-// namesWithHosts returns the names of the children whose routes stay.
-func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, kept keptHosts) []string {
-	var names []string
-	for _, route := range routes {
-		hosts := hostsOf(route)
-		isObstructed := slices.ContainsFunc(hosts, func(host string) bool { return slices.Contains(kept.obstructed, host) })
-		isTaken := slices.ContainsFunc(hosts, func(host string) bool { return kept.taken[host] != "" })
-		if isObstructed && !isTaken {
-			names = append(names, route.GetName())
-		}
-	}
-	return names
-}
-
-func httpRouteHosts(route *gatewayv1.HTTPRoute) []string {
-	var hosts []string
-	for _, host := range route.Spec.Hostnames {
-		hosts = append(hosts, string(host))
-	}
-	return hosts
-}
-
-func listenerSetHosts(set *gatewayv1.ListenerSet) []string {
-	var hosts []string
-	for _, listener := range set.Spec.Listeners {
-		hosts = append(hosts, string(ptr.Deref(listener.Hostname, "")))
-	}
-	return hosts
 }

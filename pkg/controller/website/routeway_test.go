@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -159,30 +158,6 @@ func TestSecured(t *testing.T) {
 		got, obstacle := test.way.secured(newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hosts }), hosts)
 		if !slices.Equal(got, test.want) || (obstacle != nil) != test.obstacle {
 			t.Errorf("%s: %q are routed, obstacle %+v, want %q", name, got, obstacle, test.want)
-		}
-	}
-}
-
-// TestNamesWithHosts: routes of hosts that a Website has given up are not kept for those that it has.
-func TestNamesWithHosts(t *testing.T) {
-	hostname := gatewayv1.Hostname("a.example.com")
-	meta := metav1.ObjectMeta{Name: "of-a"}
-	ingresses := []*networkingv1.Ingress{{ObjectMeta: meta, Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "a.example.com"}}}}}
-	routes := []*gatewayv1.HTTPRoute{{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{hostname}}}}
-	sets := []*gatewayv1.ListenerSet{{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{Listeners: []gatewayv1.ListenerEntry{{Hostname: &hostname}}}}}
-	for host, want := range map[string][]string{"a.example.com": {"of-a"}, "b.example.com": nil, "a.example.com, which another Website has got": nil} {
-		host, _, isTaken := strings.Cut(host, ",")
-		kept := keptHosts{obstructed: []string{host}}
-		if isTaken {
-			kept.taken = map[string]string{host: "another Website"}
-		}
-		for kind, got := range map[string][]string{
-			"Ingress": namesWithHosts(ingresses, routing.HostsOfIngress, kept), "HTTPRoute": namesWithHosts(routes, httpRouteHosts, kept),
-			"ListenerSet": namesWithHosts(sets, listenerSetHosts, kept),
-		} {
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: kept for %s are %q, want %q", kind, host, got, want)
-			}
 		}
 	}
 }

@@ -139,3 +139,23 @@ func testForeignRoute(t *testing.T, namespace string) {
 		t.Errorf("the route of the other client is %+v (%v), want it as it was", current, err)
 	}
 }
+
+// testGatewayWithoutTLS sets the certificate of a Website that is routed by a Gateway which has no listener for it: from
+// then on nothing is served in the clear.
+func testGatewayWithoutTLS(t *testing.T, namespace string) {
+	const name = "clear"
+	if _, err := framework.GatewayAPI(t).GatewayV1().Gateways(namespace).Create(t.Context(), &gatewayv1.Gateway{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       gatewayv1.GatewaySpec{GatewayClassName: "any", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.MustCreate(t, framework.NewWebsite(namespace, name, withHosts("clear.example.test"), throughGateway(namespace, name)))
+	framework.WaitFor(t, "it is routed", func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 1, 0) })
+	framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":{"secretRef":{"name":"certificate"}}}}`)
+	framework.WaitFor(t, "the route is removed", func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 0, 0) })
+	condition := framework.WaitCondition(t, namespace, name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted)
+	if !strings.Contains(condition.Message, "allows no ListenerSets") {
+		t.Errorf("the condition says %q, want what the Gateway lacks", condition.Message)
+	}
+}

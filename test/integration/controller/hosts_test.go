@@ -112,6 +112,7 @@ func TestHosts(t *testing.T) {
 	t.Run("a host of another Website", func(t *testing.T) { testTakenHost(t, shop) })
 	t.Run("every shape is valid", func(t *testing.T) { testShapes(t, namespace) })
 	t.Run("a foreign route", func(t *testing.T) { testForeignRoute(t, namespace) })
+	t.Run("a certificate at a Gateway without TLS", func(t *testing.T) { testGatewayWithoutTLS(t, namespace) })
 	t.Run("Gateway API removed", func(t *testing.T) {
 		framework.RemoveGatewayAPI(t)
 		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayAPIMissing)

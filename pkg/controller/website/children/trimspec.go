@@ -51,7 +51,9 @@ func trimIngress(ingress *networkingv1.Ingress) {
 	for _, rule := range firstOf(ingress.Spec.Rules, maxRules) {
 		rules = append(rules, networkingv1.IngressRule{Host: rule.Host})
 	}
-	ingress.Spec = networkingv1.IngressSpec{IngressClassName: ingress.Spec.IngressClassName, Rules: rules}
+	// Whether it has any TLS is read, and no more.
+	tls := make([]networkingv1.IngressTLS, min(len(ingress.Spec.TLS), 1))
+	ingress.Spec = networkingv1.IngressSpec{IngressClassName: ingress.Spec.IngressClassName, Rules: rules, TLS: tls}
 }
 
 // trimListenerSet keeps the hosts of a ListenerSet, whose number the API limits.

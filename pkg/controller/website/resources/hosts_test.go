@@ -114,7 +114,7 @@ func TestHTTPRoutes(t *testing.T) {
 			gateway: newGateway(listener("https", gatewayv1.HTTPSProtocolType, 8443, "")), own: true,
 			want: []string{
 				"kubia-website: a.example.com at ListenerSet/kubia-website/https.a.example.com -> kubia-website-npsvc:80",
-				"kubia-website.canonical: b.example.com at ListenerSet/kubia-website/https.b.example.com -> redirect 301 a.example.com",
+				"kubia-website.canonical: b.example.com at ListenerSet/kubia-website/https.b.example.com -> redirect 301 https a.example.com :8443",
 				"kubia-website.https: a.example.com,b.example.com at ListenerSet/kubia-website/http.a.example.com,ListenerSet/kubia-website/http.b.example.com -> redirect 301 https a.example.com :8443",
 			},
 		},
@@ -130,7 +130,7 @@ func TestHTTPRoutes(t *testing.T) {
 			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 443, "www.example.com"), listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
 			want: []string{
 				"kubia-website: www.example.com at Gateway/edge/www -> kubia-website-npsvc:80",
-				"kubia-website.canonical: example.com at Gateway/edge/apex -> redirect 301 www.example.com",
+				"kubia-website.canonical: example.com at Gateway/edge/apex -> redirect 301 https www.example.com",
 				"kubia-website.https: www.example.com,example.com at Gateway/edge/http -> redirect 301 https www.example.com",
 			},
 		},
@@ -141,6 +141,22 @@ func TestHTTPRoutes(t *testing.T) {
 				"kubia-website: a.example.com,admin.example.com at Gateway/edge/admin,Gateway/edge/a -> kubia-website-npsvc:80",
 				"kubia-website.https: a.example.com at Gateway/edge/http -> redirect 301 https",
 				"kubia-website.https-8443: admin.example.com at Gateway/edge/http -> redirect 301 https :8443",
+			},
+		},
+		"without ListenerSets, several ports, redirected": {
+			website: newWebsite(withHosts("www.example.com", "example.com"), withCertificate, redirected),
+			gateway: newGateway(plain, listener("www", gatewayv1.HTTPSProtocolType, 8443, "www.example.com"), listener("apex", gatewayv1.HTTPSProtocolType, 443, "example.com")),
+			want: []string{
+				"kubia-website: www.example.com at Gateway/edge/www -> kubia-website-npsvc:80",
+				"kubia-website.canonical: example.com at Gateway/edge/apex -> redirect 301 https www.example.com :8443",
+				"kubia-website.https: www.example.com,example.com at Gateway/edge/http -> redirect 301 https www.example.com :8443",
+			},
+		},
+		"redirected, without TLS": {
+			website: newWebsite(withHosts("www.example.com", "example.com"), redirected), gateway: newGateway(plain),
+			want: []string{
+				"kubia-website: www.example.com at Gateway/edge -> kubia-website-npsvc:80",
+				"kubia-website.canonical: example.com at Gateway/edge -> redirect 301 www.example.com",
 			},
 		},
 		"the canonical host is another's": {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
@@ -45,23 +46,23 @@ func (r *HostRoutes) HTTPRoutes() []*httpRoute {
 		}
 		if len(redirected) > 0 {
 			serving, _ := r.parents(i, redirected)
-			routes = append(routes, r.route(name+suffixCanonical, redirected, serving, gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical))))
+			toCanonical := redirectFilter(canonical)
+			if WantsTLS(r.Website) {
+				// Its listener may have another port than that of the redirected host.
+				toCanonical = redirectFilterHTTPS(canonical, r.TLSPort(canonical))
+			}
+			routes = append(routes, r.route(name+suffixCanonical, redirected, serving, gatewayv1ac.HTTPRouteRule().WithFilters(toCanonical)))
 		}
 		for n, port := range r.portsOf(hosts, canonical) {
 			_, redirecting := r.parents(i, port.hosts)
 			if len(redirecting) == 0 {
 				continue
 			}
-			toHTTPS := redirectFilter(canonical)
-			toHTTPS.RequestRedirect.WithScheme("https")
-			if port.number != webTLSPort {
-				toHTTPS.RequestRedirect.WithPort(gatewayv1.PortNumber(port.number))
-			}
 			suffix := suffixHTTPS
 			if n > 0 {
 				suffix += "-" + strconv.Itoa(int(port.number))
 			}
-			routes = append(routes, r.route(name+suffix, port.hosts, redirecting, gatewayv1ac.HTTPRouteRule().WithFilters(toHTTPS)))
+			routes = append(routes, r.route(name+suffix, port.hosts, redirecting, gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilterHTTPS(canonical, port.number))))
 		}
 	}
 	return routes
@@ -112,6 +113,19 @@ func redirectFilter(host string) *httpRouteFilter {
 	}
 	return gatewayv1ac.HTTPRouteFilter().WithType(gatewayv1.HTTPRouteFilterRequestRedirect).WithRequestRedirect(to)
 }
+
+// redirectFilterHTTPS returns a redirect to a port with TLS.
+func redirectFilterHTTPS(host string, port int32) *httpRouteFilter {
+	filter := redirectFilter(host)
+	filter.RequestRedirect.WithScheme("https")
+	if port != webTLSPort {
+		filter.RequestRedirect.WithPort(gatewayv1.PortNumber(port))
+	}
+	return filter
+}
+
+// IsRedirectToHTTPS reports whether an HTTPRoute of this name only redirects to https.
+func IsRedirectToHTTPS(name string) bool { return strings.Contains(name, suffixHTTPS) }
 
 func serviceBackend(website *v1beta1.Website) *gatewayv1ac.HTTPBackendRefApplyConfiguration {
 	return gatewayv1ac.HTTPBackendRef().WithGroup("").WithKind("Service").

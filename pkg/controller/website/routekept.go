@@ -1,0 +1,72 @@
+package website
+
+import (
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// keptHosts are hosts whose former routes stay: those of hosts that cannot be routed as desired. One that is also
+// for a host that another Website has got would take its visitors, so it does not stay; nor does one without TLS
+// of a Website with a certificate, whose passwords would be sent in the clear.
+type keptHosts struct {
+	obstructed []string
+	taken      map[string]string
+}
+
+// namesWithHosts returns the names of the children whose routes stay.
+func namesWithHosts[T metav1.Object](routes []T, hostsOf func(T) []string, kept keptHosts) []string {
+	var names []string
+	for _, route := range routes {
+		hosts := hostsOf(route)
+		isObstructed := slices.ContainsFunc(hosts, func(host string) bool { return slices.Contains(kept.obstructed, host) })
+		isTaken := slices.ContainsFunc(hosts, func(host string) bool { return kept.taken[host] != "" })
+		if isObstructed && !isTaken {
+			names = append(names, route.GetName())
+		}
+	}
+	return names
+}
+
+func httpRouteHosts(route *gatewayv1.HTTPRoute) []string {
+	var hosts []string
+	for _, host := range route.Spec.Hostnames {
+		hosts = append(hosts, string(host))
+	}
+	return hosts
+}
+
+func listenerSetHosts(set *gatewayv1.ListenerSet) []string {
+	var hosts []string
+	for _, listener := range set.Spec.Listeners {
+		hosts = append(hosts, string(ptr.Deref(listener.Hostname, "")))
+	}
+	return hosts
+}
+
+// isPlainIngress reports whether an Ingress serves its hosts without TLS.
+func isPlainIngress(ingress *networkingv1.Ingress) bool { return len(ingress.Spec.TLS) == 0 }
+
+// isPlain returns what reports whether an HTTPRoute may serve its hosts without TLS: at a Gateway, unless it names a
+// listener with TLS. The listeners of ListenerSets that serve have TLS.
+func isPlain(gatewayOf func(namespace, name string) (gateway *gatewayv1.Gateway, watched bool)) func(*gatewayv1.HTTPRoute) bool {
+	return func(route *gatewayv1.HTTPRoute) bool {
+		return !resources.IsRedirectToHTTPS(route.Name) && slices.ContainsFunc(route.Spec.ParentRefs, func(parent gatewayv1.ParentReference) bool {
+			if ptr.Deref(parent.Kind, "Gateway") != "Gateway" {
+				return false
+			}
+			gateway, watched := gatewayOf(string(ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))), string(parent.Name))
+			if gateway == nil {
+				return !watched // Where there is none, nothing is served.
+			}
+			return !slices.ContainsFunc(gateway.Spec.Listeners, func(listener gatewayv1.Listener) bool {
+				return parent.SectionName != nil && listener.Name == *parent.SectionName && listener.Protocol == gatewayv1.HTTPSProtocolType
+			})
+		})
+	}
+}
