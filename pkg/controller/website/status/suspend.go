@@ -15,7 +15,8 @@ import (
 // the Deployment is gone as well, or has no pods, the status decides. As long as
 // pods differ or have not been probed, the website keeps following its repository
 // until it is known where to stop: the status may be about a commit that is long
-// past. With probing disabled, that pods have not been probed means nothing.
+// past. With probing disabled, that pods have not been probed means nothing, and they
+// serve what is pinned.
 func KeptCommit(in *Input) string {
 	if !in.Website.Spec.Suspend {
 		return ""
@@ -34,6 +35,9 @@ func KeptCommit(in *Input) string {
 	}
 	if commit, state := commitOf(in.Pods); in.Probing && state != commitNone {
 		return commit
+	}
+	if !in.Probing && in.Website.Spec.Pin != "" {
+		return in.Website.Spec.Pin
 	}
 	return reported
 }

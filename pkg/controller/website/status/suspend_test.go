@@ -89,6 +89,17 @@ func TestKeptCommit(t *testing.T) {
 	if got := suspension(&silent); got == nil || got.reason != v1beta1.WebsiteReasonNotObserved {
 		t.Errorf("commit observation disabled, and the commit never known: %+v, want %s", got, v1beta1.WebsiteReasonNotObserved)
 	}
+	for name, before := range map[string]string{"never known": "", "known once": commitA} {
+		silent.Website.Status.Commit, silent.Website.Spec.Pin = before, commitB
+		if got, found := KeptCommit(&silent), suspension(&silent); got != commitB || found == nil || found.reason != v1beta1.WebsiteReasonSuspended {
+			t.Errorf("commit observation disabled, pinned, the commit %s: %q and %+v, want the pin", name, got, found)
+		}
+	}
+	silent.Deployment = deployment(commitA)
+	if got := KeptCommit(&silent); got != commitA {
+		t.Errorf("commit observation disabled, pinned after it was suspended: %q, want %q", got, commitA)
+	}
+	silent.Website.Status.Commit, silent.Website.Spec.Pin = "", ""
 	silent.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitB}
 	silent.Deployment = deployment(commitB)
 	if got := KeptCommit(&silent); got != commitB {

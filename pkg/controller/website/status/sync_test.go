@@ -136,12 +136,12 @@ func TestSync(t *testing.T) {
 		"not observed": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain), func(in *Input) { in.Probing = false }}, started: &secondRequest,
 			completed: &secondRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonNotObserved},
 
-		"nearly late": {tweaks: []func(*Input){requested(isStarted), begun(149 * time.Second)}, started: &firstRequest},
-		"late": {tweaks: []func(*Input){requested(isStarted), begun(150 * time.Second)}, started: &firstRequest,
-			completed: &firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonSyncTimedOut, message: "within 2m30s"},
-		"late, and a pod does not answer": {tweaks: []func(*Input){requested(isStarted), begun(150 * time.Second), func(in *Input) { in.Pods[0].Reachable = false }}, started: &firstRequest,
+		"nearly late": {tweaks: []func(*Input){requested(isStarted), begun(269 * time.Second)}, started: &firstRequest},
+		"late": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second)}, started: &firstRequest,
+			completed: &firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonSyncTimedOut, message: "within 4m30s"},
+		"late, and a pod does not answer": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second), func(in *Input) { in.Pods[0].Reachable = false }}, started: &firstRequest,
 			completed: &firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPodsUnreachable},
-		"late, and no pod is ready": {tweaks: []func(*Input){requested(isStarted), begun(150 * time.Second), func(in *Input) { in.Pods = nil }}, started: &firstRequest,
+		"late, and no pod is ready": {tweaks: []func(*Input){requested(isStarted), begun(270 * time.Second), func(in *Input) { in.Pods = nil }}, started: &firstRequest,
 			completed: &firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonNoReadyPods},
 		"no pod is ready yet": {tweaks: []func(*Input){requested(isStarted), begun(time.Second), func(in *Input) { in.Pods = nil }}, started: &firstRequest},
 	} {
@@ -176,7 +176,7 @@ func TestSync(t *testing.T) {
 
 // TestSyncIsRechecked: that a request is late shows without an event.
 func TestSyncIsRechecked(t *testing.T) {
-	if got := Recheck(newInput(requested(isStarted), begun(100*time.Second))); got != 50*time.Second {
+	if got := Recheck(newInput(requested(isStarted), begun(220*time.Second))); got != 50*time.Second {
 		t.Errorf("after %v, want 50s", got)
 	}
 	if got := Recheck(newInput(requested(isCompleted), begun(100*time.Second))); got != 0 {
