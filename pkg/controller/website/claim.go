@@ -52,6 +52,9 @@ func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found
 		return found, desired, r.children.Deployments.Claimed(name, older)
 	}
 	found.Pods = r.pods.of(website)
+	if deployment != nil {
+		found.Template = r.children.ConfigMaps.TemplateHash(deployment)
+	}
 	desired, p = r.build(website, deployment, status.KeptCommit(found))
 	desired.isNew = r.isFirstAttempt(website) && deployment == nil
 	return found, desired, p

@@ -21,9 +21,6 @@ var extracted = lru.New(maxExtracted)
 // maxExtracted is more than roll out at the same time. One takes half a kilobyte.
 const maxExtracted = 2000
 
-// revisionAnnotation is that of the Deployment controller.
-const revisionAnnotation = "deployment.kubernetes.io/revision"
-
 // extractDigest returns the digest of what the controller applied of a child.
 func extractDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) (Digest, error) {
 	key, err := extractionKey(child)

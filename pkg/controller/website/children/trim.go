@@ -8,7 +8,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -153,25 +152,6 @@ func trimData(configMap *corev1.ConfigMap) {
 			Intern(&content) // Most are the same in all ConfigMaps of the installation.
 			configMap.Data[name] = content
 		}
-	}
-}
-
-// ReplicaSet is what the cache keeps of a ReplicaSet: whose it is, and which nginx
-// configurations its pods mount.
-type ReplicaSet struct {
-	metav1.ObjectMeta
-	Website    cache.ObjectName
-	ConfigMaps []string
-}
-
-// TrimReplicaSet returns what the cache keeps of a ReplicaSet.
-func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
-	return &ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: replicaSet.Namespace, Name: replicaSet.Name, UID: replicaSet.UID, ResourceVersion: replicaSet.ResourceVersion,
-		},
-		Website:    cache.NewObjectName(replicaSet.Namespace, replicaSet.Labels[resources.LabelController]),
-		ConfigMaps: FirstOf(mountedConfigMaps(&replicaSet.Spec.Template.Spec)),
 	}
 }
 

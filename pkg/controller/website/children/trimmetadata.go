@@ -15,12 +15,12 @@ const (
 	// maxOwner bounds the parts of an owner reference, of which the API server accepts any length. No name of an
 	// object is longer.
 	maxOwner = 253
-	// maxNote is longer than what the controller notes in an annotation, a number or a word.
+	// maxNote is longer than what controllers note in an annotation, a number or a word.
 	maxNote = 32
 )
 
-// trimMetadata keeps of the metadata of a child what identifies it, its owner and what the controller
-// has noted. Labels are read of orphans only.
+// trimMetadata keeps of the metadata of a child what identifies it, its owner and what controllers
+// have noted. Labels are read of orphans only.
 func trimMetadata(child metav1.Object) {
 	var labels map[string]string
 	if _, _, owned := OwnerOf(child); !owned {
@@ -37,18 +37,18 @@ func trimMetadata(child metav1.Object) {
 }
 
 // sharedNotes are the last annotations that noted has returned.
-var sharedNotes = lru.New(100)
+var sharedNotes = lru.New(1000)
 
-// noted returns the annotations of the controller among others. Children with the same share a
+// noted returns the annotations that are read, among others. Children with the same share a
 // map, as most have a low generation: what is in the caches is not changed.
 func noted(annotations map[string]string) map[string]string {
 	notes := map[string]string{}
-	for _, key := range []string{GenerationAnnotation, LimitedRolloutAnnotation} {
+	for _, key := range []string{GenerationAnnotation, LimitedRolloutAnnotation, revisionAnnotation} {
 		if value, ok := annotations[key]; ok && len(value) <= maxNote {
 			notes[key] = value
 		}
 	}
-	key := notes[GenerationAnnotation] + "/" + notes[LimitedRolloutAnnotation]
+	key := notes[GenerationAnnotation] + "/" + notes[LimitedRolloutAnnotation] + "/" + notes[revisionAnnotation]
 	if cached, known := sharedNotes.Get(key); known {
 		if shared, ok := cached.(map[string]string); ok && maps.Equal(shared, notes) {
 			return shared

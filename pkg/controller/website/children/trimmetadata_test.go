@@ -3,12 +3,11 @@ package children
 import (
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -30,6 +29,8 @@ func TestTrimMetadata(t *testing.T) {
 		"owned":                    {owners: []metav1.OwnerReference{owned}, annotations: map[string]string{GenerationAnnotation: "3", "other": "x"}, want: map[string]string{GenerationAnnotation: "3"}},
 		"an orphan":                {annotations: map[string]string{GenerationAnnotation: "3"}, wantLabels: labels, want: map[string]string{GenerationAnnotation: "3"}},
 		"a limited rollout":        {owners: []metav1.OwnerReference{owned}, annotations: map[string]string{GenerationAnnotation: "3", LimitedRolloutAnnotation: "true"}, want: map[string]string{GenerationAnnotation: "3", LimitedRolloutAnnotation: "true"}},
+		"a revision":               {owners: []metav1.OwnerReference{owned}, annotations: map[string]string{revisionAnnotation: "7"}, want: map[string]string{revisionAnnotation: "7"}},
+		"a number that is none":    {owners: []metav1.OwnerReference{owned}, annotations: map[string]string{revisionAnnotation: strings.Repeat("7", 33)}, want: map[string]string{}},
 		"no annotations":           {owners: []metav1.OwnerReference{owned}, want: map[string]string{}},
 		"empty annotations":        {owners: []metav1.OwnerReference{owned}, annotations: map[string]string{GenerationAnnotation: "", LimitedRolloutAnnotation: ""}, want: map[string]string{GenerationAnnotation: "", LimitedRolloutAnnotation: ""}},
 		"of another Website still": {owners: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Shop", Controller: ptr.To(true)}}, wantLabels: labels, want: map[string]string{}},
@@ -57,20 +58,5 @@ func TestTrimConfigMap(t *testing.T) {
 		if !maps.Equal(configMap.Data, want) {
 			t.Errorf("%s: data %v, want %v", name, configMap.Data, want)
 		}
-	}
-}
-
-func TestTrimReplicaSet(t *testing.T) {
-	volume := func(name string) corev1.Volume {
-		return corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
-	}
-	replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7", Labels: map[string]string{resources.LabelController: "kubia"}}}
-	replicaSet.Spec.Template.Spec.Volumes = []corev1.Volume{volume("kubia-nginx-1"), {Name: "work"}, volume(resources.AgentConfigMapName(newWebsite("kubia")))}
-	want := &ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubia-1", UID: "u", ResourceVersion: "7"},
-		Website:    cache.NewObjectName("default", "kubia"), ConfigMaps: []string{"kubia-nginx-1"},
-	}
-	if got := TrimReplicaSet(replicaSet); !reflect.DeepEqual(got, want) {
-		t.Errorf("the cache holds %+v, want %+v", got, want)
 	}
 }

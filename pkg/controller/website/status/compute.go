@@ -38,6 +38,9 @@ type Input struct {
 	RolloutPending bool
 	// Pods are those of the Deployment, in the order of their names.
 	Pods []Pod
+	// Template is the label pod-template-hash of those with the current pod template. It is empty when there
+	// are none.
+	Template string
 	// Probing is false when commit observation is disabled.
 	Probing bool
 	// Routing is what was found of the hosts; nil without hosts.

@@ -64,7 +64,7 @@ func newInput(tweaks ...func(*Input)) *Input {
 		}},
 		Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: testNamespace}, Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": "website-nginx"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080}}}},
-		Pods:    []Pod{newPod("a"), newPod("b")},
+		Pods: []Pod{newPod("a"), newPod("b")}, Template: "current",
 		Probing: true,
 		Now:     testNow,
 	}
@@ -89,7 +89,7 @@ func newPod(name string) Pod {
 	return Pod{
 		Pod: &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testNamespace, CreationTimestamp: metav1.NewTime(testNow.Add(-time.Hour)),
-				Labels: map[string]string{"app": "website-nginx"}},
+				Labels: map[string]string{"app": "website-nginx", appsv1.DefaultDeploymentUniqueLabelKey: "current"}},
 			Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Ports: []corev1.ContainerPort{{Name: "http"}}}}},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.1"},
 		},
@@ -390,17 +390,17 @@ func TestSyncedOfFormerPods(t *testing.T) {
 	in := newInput(func(in *Input) {
 		in.Website.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "wrong"}
 		for i := range in.Pods {
-			in.Pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 			in.Pods[i].Failure, in.Pods[i].FailedTwice = workload.FailureAuthentication, true
 		}
 	})
 	in.Website.Status = Compute(in)
 	in.Website.Generation++
 	in.Website.Spec.Source.SecretRef.Name = "right"
+	for i := range in.Pods {
+		in.Pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+	}
 	in.Deployment.Status.UpdatedReplicas = 1
-	next := starting(time.Second)
-	next.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "current"
-	in.Pods = append(in.Pods, next)
+	in.Pods = append(in.Pods, starting(time.Second))
 	synced := func() *metav1.Condition {
 		status := Compute(in)
 		return meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteSynced)

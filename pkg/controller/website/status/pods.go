@@ -42,10 +42,9 @@ func podProblem(in *Input) *finding {
 func (in *Input) podsNotServing() *finding {
 	var waiting, ended []Pod
 	var present int32
-	isOfTheSpec := in.ofTheSpec()
 	for _, pod := range in.Pods {
 		switch {
-		case !isOfTheSpec(pod):
+		case !in.isOfTheSpec(pod):
 		case workload.HasEnded(pod.Pod):
 			ended = append(ended, pod)
 		case !pod.DeletionTimestamp.IsZero():
@@ -77,15 +76,10 @@ func isReplacedBy(ended Pod, waiting []Pod) bool {
 	return slices.ContainsFunc(waiting, func(pod Pod) bool { return pod.CreationTimestamp.Sub(end).Abs() < replacementDelay })
 }
 
-// ofTheSpec returns what reports whether a pod has the current pod template: that of the youngest pod, once the
-// Deployment controller has made one. What keeps the others from serving may be what the current spec corrects.
-func (in *Input) ofTheSpec() func(pod Pod) bool {
-	if !in.current() || in.Deployment.Status.UpdatedReplicas == 0 || len(in.Pods) == 0 {
-		return func(Pod) bool { return false }
-	}
-	youngest := slices.MaxFunc(in.Pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	template := youngest.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-	return func(pod Pod) bool { return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == template }
+// isOfTheSpec reports whether a pod has the current pod template. What keeps another one from serving may be what the
+// current spec corrects.
+func (in *Input) isOfTheSpec(pod Pod) bool {
+	return in.current() && in.Template != "" && pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == in.Template
 }
 
 func (in *Input) podNotServing(pod Pod) *finding {

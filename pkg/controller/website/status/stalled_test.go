@@ -95,13 +95,30 @@ func TestStalledAndReconciling(t *testing.T) {
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, no other pod": {func(in *Input) {
 			fetch(workload.FailureRefNotFound, true)(in)
-			in.Deployment.Status.UpdatedReplicas = 0
+			in.Template = ""
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, another pod starts": {func(in *Input) {
 			fetch(workload.FailureRefNotFound, true)(in)
 			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Reconciling/RolloutInProgress"},
+		"ref of the spec before, whose pod was lost": {func(in *Input) {
+			fetch(workload.FailureRefNotFound, true)(in)
+			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+			in.Pods[0].CreationTimestamp = metav1.NewTime(testNow)
+			in.Pods = append(in.Pods, starting(time.Second))
+		}, "Reconciling/RolloutInProgress"},
+		"ref, and a pod of the spec before was lost": {func(in *Input) {
+			fetch(workload.FailureRefNotFound, true)(in)
+			in.Pods = append(in.Pods, starting(time.Second))
+			in.Pods[1].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+		}, "Stalled/RefNotFound"},
+		"evicted for a spec that was taken back": {func(in *Input) {
+			broken(waiting("ErrImagePull", ""))(in)
+			in.Pods = append(in.Pods, starting(time.Second))
+			evicted(time.Second)(&in.Pods[1])
+			in.Pods[1].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
+		}, "Reconciling/ImageUnavailable"},
 		"ref, and another pod starts": {func(in *Input) {
 			fetch(workload.FailureRefNotFound, true)(in)
 			in.Pods = append(in.Pods, starting(time.Second))

@@ -110,12 +110,11 @@ func fetchProblem(in *Input) *finding {
 		fixed = ref.Commit
 	}
 	var former *finding
-	isOfTheSpec := in.ofTheSpec()
 	for _, pod := range in.Pods {
 		found := notPublished(in.Website, pod, fixed)
 		switch {
 		case found == nil:
-		case isOfTheSpec(pod):
+		case in.isOfTheSpec(pod):
 			return found
 		case former == nil:
 			former = found
