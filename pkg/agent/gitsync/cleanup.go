@@ -82,10 +82,11 @@ func (s *Supervisor) removeIncomplete(logger klog.Logger, now time.Time) {
 // removeUnpublished removes the worktrees from before a failure other than the published one, and then what git has
 // noted of worktrees that are gone, which includes their submodules. git-sync does that after a sync that succeeds.
 func (s *Supervisor) removeUnpublished(failed time.Time) error {
-	errs := []error{removeDirectories(filepath.Join(s.Root, worktrees), failed, func(path string) bool {
-		return filepath.Base(path) != s.published()
-	})}
-	errs = append(errs, removeDirectories(filepath.Join(s.Root, ".git", "worktrees"), failed, func(path string) bool {
+	published := s.published()
+	err := removeDirectories(filepath.Join(s.Root, worktrees), failed, func(path string) bool {
+		return filepath.Base(path) != published
+	})
+	return errors.Join(err, removeDirectories(filepath.Join(s.Root, ".git", "worktrees"), failed, func(path string) bool {
 		link, err := os.ReadFile(filepath.Join(path, "gitdir"))
 		if err != nil {
 			return false
@@ -93,7 +94,6 @@ func (s *Supervisor) removeUnpublished(failed time.Time) error {
 		_, err = os.Lstat(strings.TrimSpace(string(link)))
 		return errors.Is(err, fs.ErrNotExist)
 	}))
-	return errors.Join(errs...)
 }
 
 // removeDirectories removes those in a directory that are from before a time and not needed.

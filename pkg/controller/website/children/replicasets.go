@@ -25,7 +25,10 @@ type ReplicaSet struct {
 
 // TrimReplicaSet returns what the cache keeps of a ReplicaSet.
 func TrimReplicaSet(replicaSet *appsv1.ReplicaSet) *ReplicaSet {
-	revision := noted(replicaSet.Annotations)[revisionAnnotation]
+	revision := replicaSet.Annotations[revisionAnnotation]
+	if len(revision) > maxNote {
+		revision = ""
+	}
 	Intern(&revision)
 	return &ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{

@@ -54,9 +54,7 @@ func TestTrimLarge(t *testing.T) {
 	pod := corev1.PodTemplateSpec{}
 	selector, rules, ports := map[string]string{}, []networkingv1.IngressRule{}, []corev1.ServicePort{}
 	for i := range many {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprintf("site-nginx-%d", i)}},
-		}})
+		pod.Spec.Volumes = append(pod.Spec.Volumes, mounted(fmt.Sprintf("site-nginx-%d", i)))
 		selector[fmt.Sprintf("label-%d", i)] = "value"
 		rules = append(rules, networkingv1.IngressRule{Host: fmt.Sprintf("host-%d", i), IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}}})
 		ports = append(ports, corev1.ServicePort{Name: fmt.Sprintf("port-%d", i), Port: int32(i)})
