@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// negotiated encodes Websites as JSON, large ones also for YAML, and lists of them as protobuf, in this
-// package, and all else as the serializer underneath.
+// negotiated encodes Websites and Tables of them as JSON, large Websites also for YAML, and lists of them as protobuf, in
+// this package, and all else as the serializer underneath.
 type negotiated struct {
 	runtime.NegotiatedSerializer
 	infos    []runtime.SerializerInfo
+	pretty   runtime.Encoder
 	protobuf runtime.Encoder
 	cache    *cache
 }
@@ -28,6 +29,7 @@ func NewNegotiatedSerializer(codecs runtime.NegotiatedSerializer) runtime.Negoti
 	for _, info := range codecs.SupportedMediaTypes() {
 		switch info.MediaType {
 		case runtime.ContentTypeJSON:
+			n.pretty = info.PrettySerializer
 			info.Serializer = jsonSerializer{info.Serializer}
 			stream := *info.StreamSerializer
 			stream.Serializer = jsonSerializer{stream.Serializer}
@@ -49,7 +51,10 @@ func (n *negotiated) SupportedMediaTypes() []runtime.SerializerInfo { return n.i
 func (n *negotiated) EncoderForVersion(encoder runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	converting := n.NegotiatedSerializer.EncoderForVersion(encoder, version)
 	if _, ours := encoder.(jsonSerializer); ours {
-		return jsonListEncoder{Encoder: converting, lists: lists{version, n.cache}}
+		return tableEncoder{Encoder: jsonListEncoder{Encoder: converting, lists: lists{version, n.cache}}, json: encoder}
+	}
+	if encoder == n.pretty {
+		return tableEncoder{Encoder: converting, json: encoder}
 	}
 	if allocating, ok := converting.(runtime.EncoderWithAllocator); ok && encoder == n.protobuf {
 		return protobufListEncoder{EncoderWithAllocator: allocating, lists: lists{version, n.cache}}

@@ -31,8 +31,23 @@ func (e jsonListEncoder) Encode(object runtime.Object, w io.Writer) error {
 
 // encodeList writes a list that is not empty, each object at once.
 func (e jsonListEncoder) encodeList(list *website.WebsiteList, version schema.GroupVersion, convert converter, w io.Writer) error {
+	empty := &website.WebsiteList{ListMeta: list.ListMeta, Items: []website.Website{}}
+	return encodeItems(e.Encoder, empty, len(list.Items), w, func(websites *encoder, i int) error {
+		encoded, err := e.website(&list.Items[i], format{version, runtime.ContentTypeJSON}, convert, func(w versioned, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
+			return websites.encode(w, managed)
+		})
+		if err == nil {
+			websites.out = encoded.appendTo(websites.out[:0])
+		}
+		return err
+	})
+}
+
+// encodeItems writes a list, given one that is empty, with n items. encode puts the i-th of them into the output of
+// the encoder, and each is written at once.
+func encodeItems(heads runtime.Encoder, empty runtime.Object, n int, w io.Writer, encode func(e *encoder, i int) error) error {
 	var head bytes.Buffer
-	if err := e.Encoder.Encode(&website.WebsiteList{ListMeta: list.ListMeta, Items: []website.Website{}}, &head); err != nil {
+	if err := heads.Encode(empty, &head); err != nil {
 		return err
 	}
 	begin := bytes.TrimSuffix(head.Bytes(), []byte(end))
@@ -42,21 +57,16 @@ func (e jsonListEncoder) encodeList(list *website.WebsiteList, version schema.Gr
 			return err
 		}
 	}
-	websites := newEncoder()
-	defer websites.release()
-	encode := func(w versioned, managed *[]metav1.ManagedFieldsEntry) (*encodedWebsite, error) {
-		return websites.encode(w, managed)
-	}
-	for i := range list.Items {
-		encoded, err := e.website(&list.Items[i], format{version, runtime.ContentTypeJSON}, convert, encode)
-		if err != nil {
+	items := newEncoder()
+	defer items.release()
+	for i := range n {
+		if err := encode(items, i); err != nil {
 			return err
 		}
-		websites.out = encoded.appendTo(websites.out[:0])
-		if i < len(list.Items)-1 {
-			websites.out = append(websites.out, ',')
+		if i < n-1 {
+			items.out = append(items.out, ',')
 		}
-		if _, err := w.Write(websites.out); err != nil {
+		if _, err := w.Write(items.out); err != nil {
 			return err
 		}
 	}

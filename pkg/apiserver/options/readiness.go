@@ -40,7 +40,7 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 // inside of all that a write passes.
 func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *largewrites.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(handler)), c.Serializer), c.Serializer), c)
+		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler, c.Serializer))), c.Serializer), c.Serializer), c)
 		if trusted == nil {
 			return handler
 		}

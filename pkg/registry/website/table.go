@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,58 +56,73 @@ func (t TableConvertor) ConvertToTable(_ context.Context, obj, tableOptions runt
 	if !ok {
 		options = &metav1.TableOptions{}
 	}
-	table := &metav1.Table{}
-	if !options.NoHeaders {
-		table.ColumnDefinitions = columns
-	}
 	whole := options.IncludeObject == metav1.IncludeObject
 	switch o := obj.(type) {
 	case *website.Website:
-		table.ResourceVersion = o.ResourceVersion
+		table := t.head(*options, metav1.ListMeta{ResourceVersion: o.ResourceVersion})
 		table.Rows = []metav1.TableRow{t.row(o, whole)}
+		return table, nil
 	case *website.WebsiteList:
-		table.ResourceVersion = o.ResourceVersion
-		table.Continue = o.Continue
-		table.RemainingItemCount = o.RemainingItemCount
+		table := t.head(*options, o.ListMeta)
 		table.Rows = make([]metav1.TableRow, 0, len(o.Items))
 		for i := range o.Items {
 			table.Rows = append(table.Rows, t.row(&o.Items[i], whole))
 		}
+		return table, nil
 	default:
 		return nil, fmt.Errorf("printing Websites as a table: got a %T", obj)
 	}
-	return table, nil
+}
+
+// head returns a Table without rows.
+func (TableConvertor) head(options metav1.TableOptions, list metav1.ListMeta) *metav1.Table {
+	table := &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: list.ResourceVersion, Continue: list.Continue, RemainingItemCount: list.RemainingItemCount}}
+	if !options.NoHeaders {
+		table.ColumnDefinitions = columns
+	}
+	return table
 }
 
 func (t TableConvertor) row(w *website.Website, whole bool) metav1.TableRow {
-	row := metav1.TableRow{
-		Cells: []any{
-			w.Name,
-			fmt.Sprintf("%d/%d", w.Status.AvailableReplicas, ptr.Deref(w.Spec.Replicas, 1)),
-			address(&w.Status),
-			cmp.Or(short(w.Status.Commit), none),
-			cmp.Or(t.synced(&w.Status), none),
-			cmp.Or(short(w.Spec.Pin), none),
-			age(t.clock, w.CreationTimestamp),
-			w.Spec.Source.Repository,
-			reference(w.Spec.Source.Ref),
-			w.Spec.DeploymentName,
-			cmp.Or(rollout(&w.Status), none),
-		},
-		Object: runtime.RawExtension{Object: w},
-	}
+	row := metav1.TableRow{Cells: anyOf(t.appendCells(nil, w)), Object: runtime.RawExtension{Object: w}}
 	if !whole {
-		row.Object.Object = metadataOf(w)
+		row.Object.Object = &metav1.PartialObjectMetadata{ObjectMeta: metadataOf(w)}
 	}
 	return row
 }
 
+// appendCells appends cells in the order of the columns.
+func (t TableConvertor) appendCells(cells []string, w *website.Website) []string {
+	return append(cells,
+		w.Name,
+		strconv.Itoa(int(w.Status.AvailableReplicas))+"/"+strconv.Itoa(int(ptr.Deref(w.Spec.Replicas, 1))),
+		address(&w.Status),
+		cmp.Or(short(w.Status.Commit), none),
+		cmp.Or(t.synced(&w.Status), none),
+		cmp.Or(short(w.Spec.Pin), none),
+		age(t.clock, w.CreationTimestamp),
+		w.Spec.Source.Repository,
+		reference(w.Spec.Source.Ref),
+		w.Spec.DeploymentName,
+		cmp.Or(rollout(&w.Status), none),
+	)
+}
+
+// anyOf returns cells as a metav1.TableRow has them.
+func anyOf(cells []string) []any {
+	values := make([]any, 0, len(cells))
+	for _, cell := range cells {
+		values = append(values, cell)
+	}
+	return values
+}
+
 // metadataOf leaves out the managed fields: they would be four fifths of a Table, and no column
 // is about them.
-func metadataOf(w *website.Website) *metav1.PartialObjectMetadata {
-	partial := &metav1.PartialObjectMetadata{ObjectMeta: w.ObjectMeta}
-	partial.ManagedFields = nil
-	return partial
+func metadataOf(w *website.Website) metav1.ObjectMeta {
+	metadata := w.ObjectMeta
+	metadata.ManagedFields = nil
+	return metadata
 }
 
 // synced returns when what is served was last brought up to date, or why it was not.

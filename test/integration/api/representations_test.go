@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned"
@@ -161,6 +164,72 @@ func TestTables(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestListsAsTable compares lists, which are encoded row by row, with what k8s.io/apiserver makes of single Websites.
+func TestListsAsTable(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	names := []string{"site-a", "site-b", "site-c"}
+	for _, name := range names {
+		framework.MustCreate(t, framework.NewWebsite(namespace, name, framework.Detailed))
+	}
+	for _, name := range names {
+		framework.WaitSettled(t, namespace, name)
+	}
+	table := func(t *testing.T, path, accept string) metav1.Table {
+		t.Helper()
+		got := request(t, http.MethodGet, path, "", "Accept", accept)
+		table := metav1.Table{}
+		if err := json.Unmarshal(got.body, &table); err != nil || got.code != http.StatusOK || got.contentType != "application/json" || table.Kind != "Table" {
+			t.Fatalf("%s is %d %s %s (%v)", path, got.code, got.contentType, got.body, err)
+		}
+		return table
+	}
+	for _, version := range []string{"v1beta1", "v1alpha1"} {
+		for _, accept := range []string{"application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1beta1", "application/json;as=Table;g=meta.k8s.io;v=v1;pretty=1"} {
+			t.Run(version+" "+accept, func(t *testing.T) {
+				list := table(t, websitesPath(version, namespace, ""), accept)
+				if len(list.Rows) != len(names) || list.ResourceVersion == "" {
+					t.Fatalf("the Table has %d rows and the resourceVersion %q, want %d and any", len(list.Rows), list.ResourceVersion, len(names))
+				}
+				for i, name := range names {
+					one := table(t, websitesPath(version, namespace, "/"+name), accept)
+					got, want := list.Rows[i], one.Rows[0]
+					if !reflect.DeepEqual(list.ColumnDefinitions, one.ColumnDefinitions) || list.APIVersion != one.APIVersion || compact(t, got.Object.Raw) != compact(t, want.Object.Raw) {
+						t.Errorf("the list has %+v with %s, the Website %+v with %s", list.TypeMeta, got.Object.Raw, one.TypeMeta, want.Object.Raw)
+					}
+					// All but the ages, which increase, and what is between them.
+					if got, want := fmt.Sprint(slices.Delete(got.Cells, 4, 7)), fmt.Sprint(slices.Delete(want.Cells, 4, 7)); got != want {
+						t.Errorf("the list shows %s, the Website %s", got, want)
+					}
+				}
+				page := table(t, websitesPath(version, namespace, "?limit=2"), accept)
+				next := table(t, websitesPath(version, namespace, "?limit=2&continue="+url.QueryEscape(page.Continue)), accept)
+				if len(page.Rows) != 2 || ptr.Deref(page.RemainingItemCount, 0) != 1 || len(next.Rows) != 1 || next.Rows[0].Cells[0] != "site-c" || next.Continue != "" {
+					t.Errorf("pages have the rows %v with %+v, and %v with %+v", page.Rows, page.ListMeta, next.Rows, next.ListMeta)
+				}
+				none := request(t, http.MethodGet, websitesPath(version, namespace, "?labelSelector=no=one"), "", "Accept", accept)
+				if !strings.HasSuffix(compact(t, none.body), `"rows":[]}`) {
+					t.Errorf("a Table without Websites is %s", none.body)
+				}
+				refused := request(t, http.MethodGet, websitesPath(version, namespace, "?fieldSelector=spec.no=1"), "", "Accept", accept)
+				if refused.code != http.StatusBadRequest || !strings.Contains(string(refused.body), `"Status"`) {
+					t.Errorf("an unknown field selects %d %s, want a Status", refused.code, refused.body)
+				}
+			})
+		}
+	}
+}
+
+// compact returns JSON without white space.
+func compact(t *testing.T, data []byte) string {
+	t.Helper()
+	var compacted bytes.Buffer
+	if err := json.Compact(&compacted, data); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	return compacted.String()
 }
 
 // TestMetadataClient reads and watches metadata alone, as garbage collection and

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -35,9 +36,10 @@ type WebsiteStorage struct {
 // REST serves Websites.
 type REST struct {
 	*genericregistry.Store
-	fields *registry.FieldAuthorizer
-	names  deploymentNames
-	hosts  hostHolders
+	fields  *registry.FieldAuthorizer
+	names   deploymentNames
+	hosts   hostHolders
+	printer registry.TableConvertor
 }
 
 var (
@@ -52,6 +54,15 @@ func (*REST) ShortNames() []string { return []string{"ws"} }
 
 // Categories makes Websites part of "kubectl get all".
 func (*REST) Categories() []string { return []string{"all"} }
+
+// List returns the selected Websites, as a Table if the context asks for that.
+func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	list, err := r.Store.List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return r.printer.AsRequested(ctx, list), nil
+}
 
 // Create stores a new Website if the requesting user may set its fields and its
 // Deployment's name is free.
@@ -76,7 +87,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	if err != nil {
 		return nil, err
 	}
-	strategy := registry.NewStrategy(scheme)
+	strategy, printer := registry.NewStrategy(scheme), registry.NewTableConvertor(clock.RealClock{})
 	*store = genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &website.Website{} },
 		NewListFunc:               func() runtime.Object { return &website.WebsiteList{} },
@@ -89,7 +100,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 		DeleteStrategy:      strategy,
 		ResetFieldsStrategy: strategy,
 
-		TableConvertor: registry.NewTableConvertor(clock.RealClock{}),
+		TableConvertor: printer,
 	}
 	options := &generic.StoreOptions{
 		RESTOptions: optsGetter,
@@ -110,7 +121,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	syncStore.UpdateStrategy = registry.NewSyncStrategy(strategy)
 
 	return &WebsiteStorage{
-		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store: store}, hosts: hostHolders{store: store, authorizer: authorizer}},
+		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store: store}, hosts: hostHolders{store: store, authorizer: authorizer}, printer: printer},
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
 		Sync:     newSyncREST(&syncStore, clock.RealClock{}),
