@@ -26,8 +26,12 @@ const (
 	maxKnownSet = 8 << 10
 )
 
-// overhead is about what an entry takes beside the encoded Website.
-const overhead = 256
+const (
+	// overhead is about what a Website takes beside what it is encoded as, and overheadOfFormat what each
+	// format of it takes beside the bytes.
+	overhead         = 256
+	overheadOfFormat = 160
+)
 
 // cache keeps the Websites of lists encoded for the next list. It does not keep their sets of
 // fields, which the decoded Websites have.
@@ -44,7 +48,7 @@ type cache struct {
 	limit int
 
 	mu      sync.RWMutex
-	entries map[cacheKey]*cacheEntry
+	entries map[types.UID]*cacheEntry
 	bytes   int
 	// sets are sets of fields that decoded Websites do not have: those of v1alpha1. Most Websites have the
 	// same ones.
@@ -57,102 +61,122 @@ type format struct {
 	mediaType string
 }
 
-type cacheKey struct {
-	uid    types.UID
-	format format
-}
-
 // identity tells a decoded Website apart.
 type identity = weak.Pointer[metav1.ManagedFieldsEntry]
 
+// cacheEntry is a decoded Website in the formats of the lists that it was in.
 type cacheEntry struct {
-	encodedWebsite
 	decoded         identity
 	resourceVersion string
+	formats         []cachedFormat
 	bytes           int
 	// cleanup removes the entry when the decoded Website is no longer in memory.
 	cleanup runtime.Cleanup
 }
 
-func newCache(limit int) *cache {
-	return &cache{limit: limit, entries: map[cacheKey]*cacheEntry{}, sets: lru.New(knownSets)}
+type cachedFormat struct {
+	format
+	*encodedWebsite
 }
 
-// identify returns false for a Website that cannot be identified.
-func identify(w *website.Website) (identity, bool) {
-	if len(w.ManagedFields) == 0 {
-		return identity{}, false
+func newCache(limit int) *cache {
+	return &cache{limit: limit, entries: map[types.UID]*cacheEntry{}, sets: lru.New(knownSets)}
+}
+
+// isOf reports whether the entry is of this decoded Website. It may be nil.
+func (e *cacheEntry) isOf(w *website.Website) bool {
+	return e != nil && len(w.ManagedFields) > 0 && e.decoded.Value() == &w.ManagedFields[0]
+}
+
+// as returns the Website in a format, or nil.
+func (e *cacheEntry) as(format format) *encodedWebsite {
+	for i := range e.formats {
+		if e.formats[i].format == format {
+			return e.formats[i].encodedWebsite
+		}
 	}
-	return weak.Make(&w.ManagedFields[0]), true
+	return nil
 }
 
 // get returns the encoded Website, or nil.
 func (c *cache) get(w *website.Website, format format) *encodedWebsite {
-	decoded, ok := identify(w)
-	if !ok {
-		return nil
-	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	entry := c.entries[cacheKey{w.UID, format}]
-	if entry == nil || entry.decoded != decoded || entry.resourceVersion != w.ResourceVersion {
+	entry := c.entries[w.UID]
+	if !entry.isOf(w) || entry.resourceVersion != w.ResourceVersion {
 		return nil
 	}
-	return &entry.encodedWebsite
+	return entry.as(format)
 }
 
 // hasRoom reports whether an encoded Website of a size may be kept.
-func (c *cache) hasRoom(w *website.Website, format format, size int) bool {
+func (c *cache) hasRoom(w *website.Website, size int) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.bytesWithout(cacheKey{w.UID, format})+overhead+size <= c.limit
+	return c.bytesWith(w, size) <= c.limit
 }
 
-// bytesWithout returns the size of the cache without one entry.
-func (c *cache) bytesWithout(key cacheKey) int {
-	if entry := c.entries[key]; entry != nil {
-		return c.bytes - entry.bytes
+// bytesWith returns the size of the cache with another format of this size.
+func (c *cache) bytesWith(w *website.Website, size int) int {
+	bytes := c.bytes + overheadOfFormat + size
+	entry := c.entries[w.UID]
+	if entry.isOf(w) {
+		return bytes
 	}
-	return c.bytes
+	if entry != nil {
+		bytes -= entry.bytes
+	}
+	return bytes + overhead
 }
 
 // add keeps a copy of the encoded Website, and returns it, or nil if it is not kept.
 func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encodedWebsite {
-	decoded, ok := identify(w)
-	if !ok {
-		return nil
+	if len(w.ManagedFields) == 0 {
+		return nil // It cannot be identified.
 	}
-	key, size := cacheKey{w.UID, format}, overhead+len(e.rest)
+	whole, size := len(e.rest), len(e.rest)
 	for _, set := range e.sets {
+		whole += len(set)
 		if !belongsTo(set, w) {
 			size += len(set)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry := c.entries[key]; entry != nil && entry.decoded == decoded {
+	entry, bytesThen := c.entries[w.UID], c.bytesWith(w, size)
+	isKnown := entry.isOf(w)
+	if isKnown {
 		if entry.resourceVersion != w.ResourceVersion {
 			return nil // A copy that was changed is not what the watch cache has.
 		}
-		return &entry.encodedWebsite
+		if known := entry.as(format); known != nil {
+			return known
+		}
 	}
-	bytesThen := c.bytesWithout(key) + size
 	if bytesThen > c.limit {
 		return nil
 	}
-	entry := &cacheEntry{
-		encodedWebsite:  encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, w), offsets: slices.Clone(e.offsets)},
-		decoded:         decoded,
-		resourceVersion: w.ResourceVersion,
-		bytes:           size,
+	if !isKnown {
+		entry = c.replace(entry, w)
 	}
-	if former := c.entries[key]; former != nil {
+	kept := &encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, w), offsets: slices.Clone(e.offsets), size: whole}
+	entry.formats = append(entry.formats, cachedFormat{format, kept})
+	entry.bytes += overheadOfFormat + size
+	c.bytes = bytesThen
+	return kept
+}
+
+// replace adds an entry for a decoded Website in place of the former one, which may be nil.
+func (c *cache) replace(former *cacheEntry, w *website.Website) *cacheEntry {
+	if former != nil {
 		// Its Website may stay in memory, and be added again and again.
 		former.cleanup.Stop()
 	}
-	entry.cleanup = runtime.AddCleanup(&w.ManagedFields[0], func(key cacheKey) { c.remove(key, decoded) }, key)
-	c.entries[key], c.bytes = entry, bytesThen
-	return &entry.encodedWebsite
+	decoded := weak.Make(&w.ManagedFields[0])
+	entry := &cacheEntry{decoded: decoded, resourceVersion: w.ResourceVersion, bytes: overhead}
+	entry.cleanup = runtime.AddCleanup(&w.ManagedFields[0], func(uid types.UID) { c.remove(uid, decoded) }, w.UID)
+	c.entries[w.UID] = entry
+	return entry
 }
 
 // shared returns the sets, each that the Website does not have in memory as an equal one that others have, if it is
@@ -181,11 +205,11 @@ func belongsTo(set []byte, w *website.Website) bool {
 }
 
 // remove removes a Website that is no longer in memory, unless another version has replaced it.
-func (c *cache) remove(key cacheKey, decoded identity) {
+func (c *cache) remove(uid types.UID, decoded identity) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry := c.entries[key]; entry != nil && entry.decoded == decoded {
+	if entry := c.entries[uid]; entry != nil && entry.decoded == decoded {
 		c.bytes -= entry.bytes
-		delete(c.entries, key)
+		delete(c.entries, uid)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -56,15 +57,16 @@ func TestCacheKnowsDecodedWebsites(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	const size, fit = 1000, 3
-	c := newCache(fit*(size+overhead) + size)
+	const each = size + overhead + overheadOfFormat
+	c := newCache(fit*each + size)
 	list := newServedList(2 * fit)
 	for range 2 {
 		for i := range list.Items {
 			c.add(&list.Items[i], formats[0], encodedAs(size))
 		}
 	}
-	if len(c.entries) != fit || c.bytes != fit*(size+overhead) {
-		t.Errorf("%d Websites with %d bytes are kept, want %d with %d", len(c.entries), c.bytes, fit, fit*(size+overhead))
+	if len(c.entries) != fit || c.bytes != fit*each {
+		t.Errorf("%d Websites with %d bytes are kept, want %d with %d", len(c.entries), c.bytes, fit, fit*each)
 	}
 	// The first ones stay: a list that begins again finds them.
 	if c.get(&list.Items[0], formats[0]) == nil {
@@ -103,19 +105,18 @@ func TestCacheOfTwoDecodedCopies(t *testing.T) {
 // TestCacheReplacesFormerVersions: what the watch cache keeps of the past takes no space.
 func TestCacheReplacesFormerVersions(t *testing.T) {
 	const size = 1000
-	c := newCache(size + overhead)
+	c := newCache(size + overhead + overheadOfFormat)
 	former, now, other := newServed(0), newServed(0), newServed(1)
 	now.ResourceVersion = "6000"
 	c.add(&former, formats[0], encodedAs(size))
-	if c.add(&other, formats[0], encodedAs(size)) != nil || !c.hasRoom(&now, formats[0], size) {
+	if c.add(&other, formats[0], encodedAs(size)) != nil || !c.hasRoom(&now, size) {
 		t.Error("there is room for another Website, or none for another version of the same")
 	}
-	if c.add(&now, formats[0], encodedAs(size-1)) == nil || c.get(&now, formats[0]) == nil || c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead {
+	if c.add(&now, formats[0], encodedAs(size-1)) == nil || c.get(&now, formats[0]) == nil || c.get(&former, formats[0]) != nil || c.bytes != size-1+overhead+overheadOfFormat {
 		t.Errorf("the former version stays: %v, of %d bytes", c.entries, c.bytes)
 	}
 	// The former one leaves memory later.
-	decoded, _ := identify(&former)
-	c.remove(cacheKey{former.UID, formats[0]}, decoded)
+	c.remove(former.UID, weak.Make(&former.ManagedFields[0]))
 	if c.get(&now, formats[0]) == nil {
 		t.Error("with the former version, the last one was removed")
 	}
@@ -127,7 +128,7 @@ func TestCacheCountsItsOwnBytes(t *testing.T) {
 	w := newServed(0)
 	theirs, own := w.ManagedFields[0].FieldsV1.GetRawBytes(), []byte(`{"f:spec":{}}`)
 	c.add(&w, formats[0], &encodedWebsite{rest: make([]byte, 10), sets: [][]byte{theirs, own}, offsets: []int{1, 2}})
-	if want := overhead + 10 + len(own); c.bytes != want {
+	if want := overhead + overheadOfFormat + 10 + len(own); c.bytes != want {
 		t.Errorf("%d bytes are counted, want %d", c.bytes, want)
 	}
 }
@@ -148,7 +149,7 @@ func TestCacheForgets(t *testing.T) {
 		defer c.mu.RUnlock()
 		return len(c.entries), c.bytes
 	}
-	want := len(kept.Items) * len(formats)
+	want := len(kept.Items)
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		runtime.GC()
 		entries, _ := remaining()

@@ -17,6 +17,8 @@ type encodedWebsite struct {
 	// offsets are where the sets are missing in rest.
 	sets    [][]byte
 	offsets []int
+	// size is that of the encoded Website. It is set of those in the cache.
+	size int
 }
 
 // appendTo appends the encoded Website.
@@ -28,15 +30,6 @@ func (e *encodedWebsite) appendTo(b []byte) []byte {
 		begin = e.offsets[i]
 	}
 	return append(b, e.rest[begin:]...)
-}
-
-// size is that of the encoded Website.
-func (e *encodedWebsite) size() int {
-	size := len(e.rest)
-	for _, set := range e.sets {
-		size += len(set)
-	}
-	return size
 }
 
 // versioned is a Website of a served version.

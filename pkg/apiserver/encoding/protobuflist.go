@@ -87,13 +87,13 @@ func (e protobufListEncoder) encodeList(list *website.WebsiteList, version schem
 // measure returns the size of an encoded Website, and the Website itself if the cache keeps it.
 func (e protobufListEncoder) measure(w *website.Website, format format, convert converter) (kept *encodedWebsite, size int, err error) {
 	if kept = e.cache.get(w, format); kept != nil {
-		return kept, kept.size(), nil
+		return kept, kept.size, nil
 	}
 	converted, managed, err := convert(w)
 	if err != nil {
 		return nil, 0, err
 	}
-	if size = converted.Size(); !e.cache.hasRoom(w, format, size) {
+	if size = converted.Size(); !e.cache.hasRoom(w, size) {
 		return nil, size, nil
 	}
 	raw, err := converted.Marshal()
