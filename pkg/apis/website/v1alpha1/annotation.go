@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"sync"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -98,9 +99,10 @@ func unlessZero[T comparable](value *T) *T {
 	return value
 }
 
-// unlessEmpty returns value, or nil if no member of it is set.
+// unlessEmpty returns value, or nil if no member of it is set. Most are zero, which takes less to find out than that
+// maps and slices are empty.
 func unlessEmpty[T any](value *T) *T {
-	if apiequality.Semantic.DeepEqual(value, new(T)) {
+	if reflect.ValueOf(value).Elem().IsZero() || apiequality.Semantic.DeepEqual(value, new(T)) {
 		return nil
 	}
 	return value
@@ -150,11 +152,11 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) 
 	if c == (carried{}) {
 		return "", nil
 	}
-	data, err := json.Marshal(c)
-	if err != nil {
+	var encoded strings.Builder
+	if err := json.NewEncoder(&encoded).Encode(c); err != nil {
 		return "", fmt.Errorf("encoding the fields of v1beta1 in an annotation: %w", err)
 	}
-	return string(data), nil
+	return strings.TrimSuffix(encoded.String(), "\n"), nil
 }
 
 // unpackAnnotation sets spec and status from the annotation's value, and returns

@@ -1,8 +1,9 @@
 package v1alpha1
 
 import (
+	"bytes"
+	"hash/maphash"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
@@ -74,10 +75,9 @@ func managedFieldsInV1alpha1(entries []metav1.ManagedFieldsEntry) []metav1.Manag
 			continue
 		}
 		entry.APIVersion = alphaVersion
-		if entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:repository"`) {
-			continue
+		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:repository"`)) {
+			entry.FieldsV1 = fieldsInV1alpha1(entry.FieldsV1)
 		}
-		entry.FieldsV1 = fieldsInV1alpha1(entry.FieldsV1.GetRawString())
 	}
 	return translated
 }
@@ -90,22 +90,31 @@ const (
 	maxFieldSet = 8 << 10
 )
 
-// inV1alpha1 are translated sets. Decoding them takes longer than all else that the
+// inV1alpha1 are translated sets, by the hash of what they were. Decoding them takes longer than all else that the
 // conversion of a list does.
 var inV1alpha1 = lru.New(fieldSets)
 
+// hashSeed makes hashes unpredictable: whom one set is shared with is not for a client to decide.
+var hashSeed = maphash.MakeSeed()
+
+// translatedSet is a set of fields in both versions. It has memory of its own.
+// +k8s:openapi-gen=false
+type translatedSet struct{ from, to *metav1.FieldsV1 }
+
 // fieldsInV1alpha1 returns a set of fields of v1beta1 with the paths of v1alpha1. One that
 // cannot be read is returned as it is.
-func fieldsInV1alpha1(fields string) *metav1.FieldsV1 {
-	if known, found := inV1alpha1.Get(fields); found {
-		return metav1.NewFieldsV1(known.(string))
+func fieldsInV1alpha1(fields *metav1.FieldsV1) *metav1.FieldsV1 {
+	raw := fields.GetRawBytes()
+	hash := maphash.Bytes(hashSeed, raw)
+	if known, found := inV1alpha1.Get(hash); found && known.(translatedSet).from.Equal(*fields) {
+		return known.(translatedSet).to.DeepCopy()
 	}
-	entry := metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(fields)}
+	entry := metav1.ManagedFieldsEntry{FieldsV1: fields}
 	if set, ok := fieldsOf(&entry); ok {
 		setFields(&entry, renamed(set, betaRepository, alphaRepository))
 	}
-	if len(fields) <= maxFieldSet {
-		inV1alpha1.Add(fields, entry.FieldsV1.GetRawString())
+	if len(raw) <= maxFieldSet {
+		inV1alpha1.Add(hash, translatedSet{from: fields.DeepCopy(), to: entry.FieldsV1.DeepCopy()})
 	}
 	return entry.FieldsV1
 }

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -101,13 +102,14 @@ func TestManagedFieldsThereAndBack(t *testing.T) {
 // share the result.
 func TestFieldSetsAreNotShared(t *testing.T) {
 	const beta, alpha = `{"f:spec":{"f:source":{"f:repository":{}}}}`, `{"f:spec":{"f:gitRepo":{}}}`
-	first, second := fieldsInV1alpha1(beta), fieldsInV1alpha1(beta)
-	if first == second {
-		t.Error("two objects share their managed fields")
-	}
-	for _, got := range []*metav1.FieldsV1{first, second} {
+	for range 3 {
+		got := fieldsInV1alpha1(metav1.NewFieldsV1(beta))
 		if got.GetRawString() != alpha {
 			t.Errorf("got %s, want %s", got.GetRawString(), alpha)
+		}
+		// It writes into the memory that is there.
+		if err := json.Unmarshal([]byte(`{"f:another":{}}`), got); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
