@@ -26,8 +26,8 @@ FAULT_TIME ?= 10m
 # Not empty: make bench measures less, and compares ratios with test/bench/ranges.json; make
 # bench-controller measures less.
 QUICK ?=
-# More flags of make bench-controller and make bench-growth, see --help of bin/bench-controller
-# and bin/bench-growth.
+# More flags of make bench, make bench-controller and make bench-growth, see --help of bin/bench,
+# bin/bench-controller and bin/bench-growth.
 BENCH_FLAGS ?=
 
 GO ?= go
@@ -126,7 +126,7 @@ test-hosts: tools ## Run the integration tests on older Kubernetes versions
 
 bench: tools ## Measure the API beside others; QUICK=1 compares ratios
 	@$(GO_BUILD) bin/bench test ./bench/cmd
-	@exec bin/bench $(if $(QUICK),--quick)
+	@exec bin/bench $(if $(QUICK),--quick) $(BENCH_FLAGS)
 
 bench-controller: tools ## Measure the controller beside others; QUICK=1 measures less
 	@$(GO_BUILD) bin/scaffold-controller hack/scaffold-controller .

@@ -25,6 +25,8 @@ type Options struct {
 	Watchers []int `json:"watchers"`
 	// Events is the number of writes that each of these watches receives.
 	Events int `json:"events"`
+	// Targets are the names of those that are measured. Empty: all.
+	Targets []string `json:"targets,omitempty"`
 	// Out is the directory for the report.
 	Out string `json:"-"`
 	// Progress receives a line per step.

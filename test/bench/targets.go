@@ -40,7 +40,7 @@ type target struct {
 	manifest       manifest
 	// data is the name of the stored objects; several targets read the same ones.
 	data string
-	// populates is set for the target that creates them.
+	// populates is set for the target that creates them, once the targets are selected.
 	populates bool
 	// namespace is for the objects that this target creates and deletes.
 	namespace string
@@ -120,8 +120,8 @@ func newEnvironment(ctx context.Context, cluster *devcluster.Cluster, options Op
 	if err := e.makeTargets(ctx, example); err != nil {
 		return nil, err
 	}
-	if options.Quick {
-		e.leaveOutSecondary()
+	if e.targets, err = selected(e.targets, options); err != nil {
+		return nil, err
 	}
 	return e, e.createNamespaces(ctx)
 }
@@ -178,33 +178,43 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 		for _, media := range []struct{ name, media string }{{"JSON", jsonType}, {"protobuf", protobufType}} {
 			e.targets = append(e.targets,
 				&target{name: "v1beta1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1beta1", resource: "websites", media: media.media,
-					manifest: beta, data: "websites", populates: len(e.targets) == 0, secondary: way.name == "direct" && media.media == protobufType},
+					manifest: beta, data: "websites", secondary: way.name == "direct" && media.media == protobufType},
 				&target{name: "v1alpha1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1alpha1", resource: "websites", media: media.media,
 					manifest: alpha, data: "websites", secondary: way.name == "direct"})
 		}
 	}
 	e.targets = append(e.targets,
 		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites", media: jsonType,
-			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition", populates: true},
-		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps", populates: true},
+			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition"},
+		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps"},
 		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps"},
-		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", populates: true, secondary: true},
+		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", secondary: true},
 		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1", resource: "flunders", media: jsonType,
-			manifest: flunders, data: "flunders", populates: true})
+			manifest: flunders, data: "flunders"})
 	for i, t := range e.targets {
 		t.namespace = fmt.Sprintf("bench-%d", i)
 	}
 	return nil
 }
 
-func (e *environment) leaveOutSecondary() {
-	var kept []*target
-	for _, t := range e.targets {
-		if !t.secondary {
-			kept = append(kept, t)
+// selected returns the targets of a run. The first with the same objects creates them.
+func selected(all []*target, options Options) ([]*target, error) {
+	populated := map[string]bool{}
+	var targets []*target
+	for _, t := range all {
+		if options.Quick && t.secondary || len(options.Targets) > 0 && !slices.Contains(options.Targets, t.name) {
+			continue
+		}
+		t.populates = !populated[t.data]
+		populated[t.data] = true
+		targets = append(targets, t)
+	}
+	for _, name := range options.Targets {
+		if !slices.ContainsFunc(targets, func(t *target) bool { return t.name == name }) {
+			return nil, fmt.Errorf("there is no target %q to measure", name)
 		}
 	}
-	e.targets = kept
+	return targets, nil
 }
 
 // The object that sizes are taken of.

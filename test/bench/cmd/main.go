@@ -5,12 +5,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	flag "github.com/spf13/pflag"
 
 	"github.com/kubesites/website-apiserver/test/bench"
 )
@@ -75,6 +76,7 @@ func parse(options *bench.Options) error {
 	flags.IntVar(&options.Objects, "objects", options.Objects, "The number of objects in each of two namespaces. Ratios are compared only with the default")
 	flags.IntVar(&options.Rounds, "rounds", options.Rounds, "The number of rounds")
 	flags.IntVar(&options.Requests, "requests", options.Requests, "The number of requests for each operation, target and round")
+	flags.StringArrayVar(&options.Targets, "target", options.Targets, "A target to measure, as the report names it, instead of all. Can be repeated")
 	flags.StringVar(&options.Out, "out", "_artifacts/bench", "The directory of the report")
 	return flags.Parse(os.Args[1:])
 }
