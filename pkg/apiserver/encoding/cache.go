@@ -83,9 +83,10 @@ func newCache(limit int) *cache {
 	return &cache{limit: limit, entries: map[types.UID]*cacheEntry{}, sets: lru.New(knownSets)}
 }
 
-// isOf reports whether the entry is of this decoded Website. It may be nil.
+// isOf reports whether the entry is of this decoded Website. It may be nil. That of another version is not asked for its
+// Website, which would keep it in memory.
 func (e *cacheEntry) isOf(w *website.Website) bool {
-	return e != nil && len(w.ManagedFields) > 0 && e.decoded.Value() == &w.ManagedFields[0]
+	return e != nil && e.resourceVersion == w.ResourceVersion && len(w.ManagedFields) > 0 && e.decoded.Value() == &w.ManagedFields[0]
 }
 
 // as returns the Website in a format, or nil.
@@ -102,14 +103,13 @@ func (e *cacheEntry) as(format format) *encodedWebsite {
 func (c *cache) get(w *website.Website, format format) *encodedWebsite {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	entry := c.entries[w.UID]
-	if !entry.isOf(w) || entry.resourceVersion != w.ResourceVersion {
-		return nil
+	if entry := c.entries[w.UID]; entry.isOf(w) {
+		return entry.as(format)
 	}
-	return entry.as(format)
+	return nil
 }
 
-// hasRoom reports whether an encoded Website of a size may be kept.
+// hasRoom reports whether an encoded Website of a size, without the sets that the decoded one has, may be kept.
 func (c *cache) hasRoom(w *website.Website, size int) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -144,19 +144,17 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry, bytesThen := c.entries[w.UID], c.bytesWith(w, size)
-	isKnown := entry.isOf(w)
-	if isKnown {
-		if entry.resourceVersion != w.ResourceVersion {
-			return nil // A copy that was changed is not what the watch cache has.
-		}
-		if known := entry.as(format); known != nil {
-			return known
-		}
-	}
-	if bytesThen > c.limit {
+	switch isKnown := entry.isOf(w); {
+	case isKnown && entry.as(format) != nil:
+		return entry.as(format)
+	case bytesThen > c.limit:
 		return nil
-	}
-	if !isKnown {
+	case isKnown:
+	case entry != nil && entry.resourceVersion == w.ResourceVersion && entry.decoded.Value() != nil:
+		return nil // Lists that are read from etcd decode it each time, and keep nothing.
+	case entry != nil && entry.decoded == weak.Make(&w.ManagedFields[0]):
+		return nil // A copy that was changed is not what the watch cache has.
+	default:
 		entry = c.replace(entry, w)
 	}
 	kept := &encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, w), offsets: slices.Clone(e.offsets), size: whole}

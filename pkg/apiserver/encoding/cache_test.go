@@ -74,9 +74,28 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestCacheOfTwoDecodedCopies: a Website that is also read from etcd each time, has one cleanup however
-// often the two replace each other.
+// TestCacheOfTwoDecodedCopies: what is decoded once more for a list that is read from etcd replaces nothing.
 func TestCacheOfTwoDecodedCopies(t *testing.T) {
+	c := newCache(maxCached)
+	w := newServed(0)
+	for _, format := range formats {
+		c.add(&w, format, encodedAs(1))
+	}
+	again := *w.DeepCopy()
+	if got := c.add(&again, formats[0], encodedAs(1)); got != nil {
+		t.Errorf("another copy is kept as %v", got)
+	}
+	for _, format := range formats {
+		if c.get(&w, format) == nil {
+			t.Errorf("the Website is not kept as %v", format)
+		}
+	}
+	runtime.KeepAlive(&w)
+}
+
+// TestCacheOfTwoVersions: a Website that is listed in two versions in turn, as a page of a former list is, has one cleanup
+// for each however often they replace each other.
+func TestCacheOfTwoVersions(t *testing.T) {
 	c := newCache(maxCached)
 	w := newServed(0)
 	measure := func() uint64 {
@@ -90,8 +109,9 @@ func TestCacheOfTwoDecodedCopies(t *testing.T) {
 	before := measure()
 	const times = 20_000
 	for range times {
-		again := *w.DeepCopy()
-		c.add(&again, formats[0], encodedAs(1))
+		former := *w.DeepCopy()
+		former.ResourceVersion = "1"
+		c.add(&former, formats[0], encodedAs(1))
 		if c.add(&w, formats[0], encodedAs(1)) == nil {
 			t.Fatal("a Website in memory is not kept")
 		}
@@ -188,6 +208,7 @@ func TestCachedSetsAreShared(t *testing.T) {
 			}
 		}
 	}
+	_, ours = newSerializers(t)
 	list = newServedList(2)
 	for _, format := range []format{formats[1], {versions[1], formats[2].mediaType}} {
 		encoded(encoderFor(t, ours, format.mediaType, format.version), list)

@@ -93,7 +93,14 @@ func (e protobufListEncoder) measure(w *website.Website, format format, convert 
 	if err != nil {
 		return nil, 0, err
 	}
-	if size = converted.Size(); !e.cache.hasRoom(w, size) {
+	size = converted.Size()
+	own := size
+	for _, entry := range *managed {
+		if set := entry.FieldsV1.GetRawBytes(); belongsTo(set, w) {
+			own -= len(set)
+		}
+	}
+	if !e.cache.hasRoom(w, own) {
 		return nil, size, nil
 	}
 	raw, err := converted.Marshal()

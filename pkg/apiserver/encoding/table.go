@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +20,8 @@ import (
 )
 
 // WithTables has lists of Websites as Tables made by their storage and encoded in this package, row by row:
-// k8s.io/apiserver encodes Tables as a whole, with codecs that are its own. What it refuses, and Tables with whole
-// objects, are left to it. The media types are those of the server.
+// k8s.io/apiserver encodes Tables as a whole, with codecs that are its own. What it refuses, Tables with whole
+// objects, and requests that accept anything but JSON, are left to it. The media types are those of the server.
 func WithTables(handler http.Handler, codecs runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if table, ok := tableRequested(r, codecs); ok {
@@ -44,8 +45,14 @@ func tableRequested(r *http.Request, codecs runtime.NegotiatedSerializer) (reque
 	if !ok || !info.IsResourceRequest || info.Verb != "list" || info.APIGroup != website.GroupName || info.Resource != "websites" || info.Subresource != "" {
 		return table, false
 	}
-	accepted, ok := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), codecs.SupportedMediaTypes(), tables{})
-	if !ok || accepted.Accepted.MediaType != runtime.ContentTypeJSON || accepted.Convert == nil || accepted.Convert.Kind != "Table" {
+	header := r.Header.Get("Accept")
+	for clause := range strings.SplitSeq(header, ",") {
+		if mediaType, _, _ := strings.Cut(clause, ";"); strings.TrimSpace(mediaType) != runtime.ContentTypeJSON {
+			return table, false
+		}
+	}
+	accepted, ok := negotiation.NegotiateMediaTypeOptions(header, codecs.SupportedMediaTypes(), tables{})
+	if !ok || accepted.Convert == nil || accepted.Convert.Kind != "Table" {
 		return table, false
 	}
 	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion, &table.Options); err != nil ||
@@ -82,8 +89,10 @@ func (tables) AllowsMediaTypeTransform(mimeType, mimeSubType string, target *sch
 	}
 }
 
-// AllowsServerVersion allows none.
-func (tables) AllowsServerVersion(string) bool { return false }
+// AllowsServerVersion allows that of metadata.
+func (tables) AllowsServerVersion(version string) bool {
+	return version == metav1.SchemeGroupVersion.Version
+}
 
 // AllowsStreamSchema allows watches.
 func (tables) AllowsStreamSchema(schema string) bool { return schema == "watch" }

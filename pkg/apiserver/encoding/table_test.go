@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -40,7 +41,11 @@ func stockTable(t *testing.T, list *website.WebsiteList, request registry.TableR
 	}
 	for i := range table.Rows {
 		object := &table.Rows[i].Object
-		if request.Options.IncludeObject == metav1.IncludeNone {
+		bookmark, err := storage.HasInitialEventsEndBookmarkAnnotation(object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Options.IncludeObject == metav1.IncludeNone && !bookmark {
 			object.Object = nil
 			continue
 		}
@@ -55,10 +60,12 @@ func TestTables(t *testing.T) {
 	info, _ := runtime.SerializerInfoForMediaType(ours.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	asMeta, _ := runtime.SerializerInfoForMediaType(metainternalversionscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	next := newFuzzed(t)
+	marked := next()
+	marked.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	for range 50 {
 		for name, list := range map[string]*website.WebsiteList{
 			"empty": {ListMeta: metav1.ListMeta{ResourceVersion: "1"}},
-			"page":  {ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: "<next>", RemainingItemCount: ptr.To[int64](7)}, Items: []website.Website{next(), next()}},
+			"page":  {ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: "<next>", RemainingItemCount: ptr.To[int64](7)}, Items: []website.Website{next(), marked, next()}},
 		} {
 			for _, version := range []schema.GroupVersion{metav1.SchemeGroupVersion, metav1beta1.SchemeGroupVersion} {
 				for _, include := range []metav1.IncludeObjectPolicy{"", metav1.IncludeMetadata, metav1.IncludeNone} {
@@ -108,9 +115,16 @@ func TestWithTables(t *testing.T) {
 		// want is the type that is accepted inside, if it is not the one outside.
 		want string
 	}{
-		"kubectl":                     {info: websites, accept: asTable + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", want: "application/json"},
-		"the former version":          {info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io", want: "application/json"},
-		"indented":                    {info: websites, accept: asTable + ";pretty=1", want: "application/json;pretty=1"},
+		"kubectl":            {info: websites, accept: asTable + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", want: "application/json"},
+		"the former version": {info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io", want: "application/json"},
+		"indented":           {info: websites, accept: asTable + ";pretty=1", want: "application/json;pretty=1"},
+		"a server version": {
+			info: websites, accept: "application/json;as=Table;v=v1beta1;g=meta.k8s.io;sv=v2," + asTable + ";sv=v1", want: "application/json",
+		},
+		"a list of a server version":  {info: websites, accept: "application/json;sv=v1," + asTable},
+		"or protobuf":                 {info: websites, accept: asTable + ",application/vnd.kubernetes.protobuf"},
+		"or anything":                 {info: websites, accept: asTable + ",*/*;q=0.1"},
+		"any type as Table":           {info: websites, accept: "application/*;as=Table;v=v1;g=meta.k8s.io"},
 		"without objects":             {info: websites, accept: asTable, query: url.Values{"includeObject": {"None"}}, want: "application/json"},
 		"with whole objects":          {info: websites, accept: asTable, query: url.Values{"includeObject": {"Object"}}},
 		"with an unknown policy":      {info: websites, accept: asTable, query: url.Values{"includeObject": {"Everything"}}},

@@ -68,8 +68,9 @@ type Row struct {
 // Row makes the i-th row.
 func (t *Table) Row(i int, row *Row) {
 	w := &t.list.Items[i]
-	row.Cells = t.convertor.appendCells(row.Cells[:0], w)
-	if t.request.Options.IncludeObject == metav1.IncludeNone {
+	row.Cells, row.Object = t.convertor.appendCells(row.Cells[:0], w), nil
+	// k8s.io/apiserver takes what has the annotation of a bookmark for one.
+	if t.request.Options.IncludeObject == metav1.IncludeNone && w.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		return
 	}
 	row.Object = &row.metadata
@@ -81,7 +82,8 @@ func (t *Table) Row(i int, row *Row) {
 func (r *Row) TableRow() metav1.TableRow {
 	row := metav1.TableRow{Cells: anyOf(r.Cells)}
 	if r.Object != nil {
-		row.Object.Object = r.Object.DeepCopy()
+		metadata := *r.Object
+		row.Object.Object = &metadata
 	}
 	return row
 }
