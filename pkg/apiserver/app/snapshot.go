@@ -10,6 +10,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/backup"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 )
 
@@ -46,7 +47,12 @@ reached in the --data-dir of a running server.`,
 			path = args[0]
 		}
 		transport, prefix := o.Etcd()
-		snapshot, err := backup.Snapshotter{Transport: transport, Prefix: prefix}.Save(cmd.Context(), path)
+		snapshotter := backup.Snapshotter{Transport: transport, Prefix: prefix}
+		if o.EmbeddedEtcd() {
+			// The file may be on the volume of the running server, which ends when it cannot write there.
+			snapshotter.Space = embeddedetcd.SpaceFor
+		}
+		snapshot, err := snapshotter.Save(cmd.Context(), path)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -119,4 +120,14 @@ func mustBeEmpty(t *testing.T, dir string) {
 	for _, entry := range entries {
 		t.Errorf("%s was left", entry.Name())
 	}
+}
+
+// mustName is name for an identity that can be part of one.
+func mustName(t *testing.T, record *store.Record, taken time.Time) string {
+	t.Helper()
+	name, err := name(record, taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }

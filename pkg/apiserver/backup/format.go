@@ -12,6 +12,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -60,13 +61,27 @@ func (w *writer) add(obj *website.Website) error {
 	if err != nil {
 		return fmt.Errorf("encoding the Website %s/%s: %w", obj.Namespace, obj.Name, err)
 	}
-	document, err := yaml.JSONToYAML(encoded)
+	document, err := yaml.JSONToYAML(withoutUnprintable(encoded))
 	if err != nil {
 		return fmt.Errorf("encoding the Website %s/%s: %w", obj.Namespace, obj.Name, err)
 	}
 	w.websites++
 	_, err = w.out.Write(append([]byte(separator), document...))
 	return err
+}
+
+// withoutUnprintable escapes characters that JSON may have in strings, and YAML may not, or takes for the end of a line.
+func withoutUnprintable(encoded []byte) []byte {
+	var escaped []byte
+	for _, r := range string(encoded) {
+		switch {
+		case r >= 0x7f && r <= 0x9f, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		default:
+			escaped = utf8.AppendRune(escaped, r)
+		}
+	}
+	return escaped
 }
 
 // end writes the last line.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
@@ -21,8 +23,8 @@ const (
 	suffix = ".db"
 	// noIdentity stands for the identity of a store that has none.
 	noIdentity = "no-identity"
-	// staleAfter is longer than a snapshot takes.
-	staleAfter = 24 * time.Hour
+	// staleAfter is longer than it takes to lock a new file.
+	staleAfter = time.Minute
 )
 
 // stored is a snapshot in a directory.
@@ -33,8 +35,12 @@ type stored struct {
 }
 
 // name is that of a snapshot in a directory with others.
-func name(record *store.Record, taken time.Time) string {
-	return identity(record) + "-" + taken.UTC().Format(timeFormat) + suffix
+func name(record *store.Record, taken time.Time) (string, error) {
+	name := identity(record) + "-" + taken.UTC().Format(timeFormat) + suffix
+	if filepath.Base(name) != name {
+		return "", fmt.Errorf("the identity %q of the store cannot be part of a file name: it was not made by website-apiserver", identity(record))
+	}
+	return name, nil
 }
 
 func identity(record *store.Record) string {
@@ -112,7 +118,7 @@ func remove(path string) error {
 	return nil
 }
 
-// removeStale removes partial files that nothing writes any more.
+// removeStale removes partial files that nothing writes any more, as its lock shows.
 func removeStale(dir string) error {
 	partial, err := filepath.Glob(filepath.Join(dir, partialPattern))
 	if err != nil {
@@ -120,10 +126,16 @@ func removeStale(dir string) error {
 	}
 	for _, path := range partial {
 		info, err := os.Lstat(path)
-		if err != nil || time.Since(info.ModTime()) < staleAfter {
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter {
 			continue
 		}
-		if err := remove(path); err != nil {
+		lock, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)
+		if err != nil {
+			continue
+		}
+		err = remove(path)
+		_ = lock.Close()
+		if err != nil {
 			return fmt.Errorf("removing a partial snapshot: %w", err)
 		}
 	}

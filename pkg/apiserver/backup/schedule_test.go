@@ -104,7 +104,7 @@ func TestSchedule(t *testing.T) {
 func TestScheduleAfterARestart(t *testing.T) {
 	s := newScheduled(t, t.TempDir())
 	for _, taken := range []time.Duration{-40 * time.Minute, 365 * 24 * time.Hour} { // The clock was ahead for a while.
-		path := filepath.Join(s.schedule.Directory, name(&store.Record{Identity: ours}, s.clock.Now().Add(taken)))
+		path := filepath.Join(s.schedule.Directory, mustName(t, &store.Record{Identity: ours}, s.clock.Now().Add(taken)))
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -40,6 +40,12 @@ func (s Snapshotter) Save(ctx context.Context, path string) (Snapshot, error) {
 			return Snapshot{}, err
 		}
 	}
+	if dir == path {
+		// What killed processes have left may be why there is no space.
+		if err := removeStale(dir); err != nil {
+			return Snapshot{}, err
+		}
+	}
 	f, err := createIn(dir)
 	if err != nil {
 		return Snapshot{}, err
@@ -58,7 +64,11 @@ func (s Snapshotter) Save(ctx context.Context, path string) (Snapshot, error) {
 	}
 	snapshot.Path = path
 	if dir == path {
-		snapshot.Path = filepath.Join(dir, name(snapshot.Record, taken))
+		name, err := name(snapshot.Record, taken)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		snapshot.Path = filepath.Join(dir, name)
 	}
 	if err := f.publish(snapshot.Path); err != nil {
 		return Snapshot{}, err

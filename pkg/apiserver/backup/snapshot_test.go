@@ -151,13 +151,20 @@ func TestPrune(t *testing.T) {
 	}
 	var snapshots []string
 	for i := range 5 {
-		snapshots = append(snapshots, create(name(mine, start.Add(time.Duration(i)*time.Second)), start))
+		snapshots = append(snapshots, create(mustName(t, mine, start.Add(time.Duration(i)*time.Second)), start))
 	}
 	now := time.Now()
 	// That of a clock that was ahead must not have the last one removed.
-	kept := append(snapshots[3:], create(name(mine, now.AddDate(1, 0, 0)), start), create(name(theirs, start), start), create(name(nil, start), start), create("notes.txt", start),
+	kept := append(snapshots[3:], create(mustName(t, mine, now.AddDate(1, 0, 0)), start), create(mustName(t, theirs, start), start), create(mustName(t, nil, start), start), create("notes.txt", start),
 		create(".website-store-1.partial", now))
 	create(".website-store-2.partial", now.Add(-2*staleAfter))
+	// One that is being verified is not written for longer than that.
+	inUse, err := createIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inUse.discard()
+	kept = append(kept, create(filepath.Base(inUse.Name()), now.Add(-2*staleAfter)))
 
 	removed, err := Prune(dir, mine, 2, now)
 	if err != nil {
@@ -178,5 +185,14 @@ func TestPrune(t *testing.T) {
 	slices.Sort(kept)
 	if !slices.Equal(left, kept) {
 		t.Errorf("left %v, want %v", left, kept)
+	}
+}
+
+// TestNames: whoever writes to etcd does not choose the directory.
+func TestNames(t *testing.T) {
+	for identity, valid := range map[string]bool{ours: true, "../" + ours: false, "a/b": false, "/": false} {
+		if got, err := name(&store.Record{Identity: identity}, time.Now()); (err == nil) != valid {
+			t.Errorf("a snapshot of the store %q is %q (%v), want it to be named: %t", identity, got, err, valid)
+		}
 	}
 }
