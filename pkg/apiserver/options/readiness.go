@@ -65,6 +65,10 @@ func (o CompletedOptions) applyPeers(config *genericapiserver.RecommendedConfig,
 		Clock:       clock.RealClock{},
 	})
 	config.AddReadyzChecks(replicas.Check())
+	chain := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return replicas.WithGoaway(chain(handler, c))
+	}
 	return replicas, nil
 }
 

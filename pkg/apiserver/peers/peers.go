@@ -133,6 +133,18 @@ func (p *Peers) Check() healthz.HealthChecker {
 	})
 }
 
+// WithGoaway has the clients of a server that is not ready by Check open another connection, with which they reach
+// another replica: kube-apiserver keeps one for all requests, and a Service leads only new ones elsewhere.
+func (p *Peers) WithGoaway(handler http.Handler) http.Handler {
+	check := p.Check()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if check.Check(r) != nil {
+			w.Header().Set("Connection", "close") // HTTP/2 makes a GOAWAY frame of it.
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
 func (p *Peers) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

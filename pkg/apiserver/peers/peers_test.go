@@ -3,6 +3,9 @@ package peers
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -132,6 +135,66 @@ func TestReadinessOfReplicas(t *testing.T) {
 }
 
 // TestLeasesAreRemoved: that of a replica at its end, and that of one that was killed.
+// TestGoaway: a connection is ended as soon as another replica is there to serve the next one.
+func TestGoaway(t *testing.T) {
+	h, clock := newHost(), clocktesting.NewFakeClock(time.Unix(1000, 0))
+	one, other := newReplica(h, clock), newReplica(h, clock)
+	server := httptest.NewUnstartedServer(one.WithGoaway(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	// connections returns how many several requests took.
+	connections := func() int {
+		t.Helper()
+		opened := 0
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+			if !info.Reused {
+				opened++
+			}
+		}})
+		for range 5 {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.ProtoMajor != 2 {
+				t.Fatalf("the response is %s, want HTTP/2", response.Proto)
+			}
+			_ = response.Body.Close()
+		}
+		return opened
+	}
+	step := func() {
+		for _, r := range []*replica{one, other} {
+			if err := r.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clock.Step(renewInterval)
+	}
+	step()
+	if opened := connections(); opened != 1 {
+		t.Errorf("%d connections are opened, want one that is kept", opened)
+	}
+	one.lost.Store(true)
+	other.lost.Store(true)
+	step()
+	step()
+	if opened := connections(); opened != 0 {
+		t.Errorf("%d connections are opened while no replica has the store, want none", opened)
+	}
+	other.lost.Store(false)
+	step()
+	step()
+	if opened := connections(); opened < 4 {
+		t.Errorf("%d connections are opened while another replica has the store, want one for each request", opened)
+	}
+}
+
 func TestLeasesAreRemoved(t *testing.T) {
 	h, clock := newHost(), clocktesting.NewFakeClock(time.Now())
 	killed := newReplica(h, clock)
