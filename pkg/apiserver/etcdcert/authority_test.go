@@ -187,32 +187,71 @@ func TestCARotation(t *testing.T) {
 	}
 }
 
-// As long as a pod is not ready, nothing continues.
+// As long as a pod is not ready, nothing continues, and no other one is restarted: it could be needed for the quorum.
 func TestCARotationWaitsForPods(t *testing.T) {
 	r := newRotated(t)
+	ready := func(members int32) {
+		t.Helper()
+		stateful := r.Client.AppsV1().StatefulSets(r.Namespace)
+		s, err := stateful.Get(t.Context(), r.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Status.ReadyReplicas = members
+		if _, err := stateful.UpdateStatus(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goOn := func() {
+		t.Helper()
+		for range 20 {
+			r.now.SetTime(r.now.Now().Add(r.PropagationDelay))
+			if !r.ensure(t) {
+				t.Fatal("the rotation has ended")
+			}
+		}
+		if r.entry(t, "ca", "next.crt") == nil {
+			t.Error("the next CA signs already")
+		}
+	}
+	ready(2)
 	r.request(t)
 	r.ensure(t)
+	goOn()
+	if r.roll(t, r.Name) {
+		t.Error("members are restarted while one is not ready")
+	}
+	ready(3)
+	r.ensure(t)
+	if !r.roll(t, r.Name) {
+		t.Error("the members are not restarted")
+	}
+	ready(2)
+	goOn()
+	if r.roll(t, r.Servers) {
+		t.Error("the servers are restarted before etcd is ready")
+	}
+}
+
+// Members whose CA has expired are ready with another one only.
+func TestCARotationAfterExpiry(t *testing.T) {
+	r := newRotated(t)
 	stateful := r.Client.AppsV1().StatefulSets(r.Namespace)
 	s, err := stateful.Get(t.Context(), r.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Status.ReadyReplicas = 2
+	s.Status.ReadyReplicas = 0
 	if _, err := stateful.UpdateStatus(t.Context(), s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	r.now.SetTime(r.now.Now().Add(r.CALifetime + time.Hour))
+	for range 3 {
+		r.ensure(t)
 		r.now.SetTime(r.now.Now().Add(r.PropagationDelay))
-		if !r.ensure(t) {
-			t.Fatal("the rotation has ended")
-		}
 	}
-	if r.entry(t, "ca", "next.crt") == nil {
-		t.Error("the next CA signs already")
-	}
-	r.roll(t, r.Name)
-	if r.roll(t, r.Servers) {
-		t.Error("the servers are restarted before etcd is ready")
+	if !r.roll(t, r.Name) {
+		t.Error("the members keep the CA that has expired")
 	}
 }
 

@@ -38,7 +38,7 @@ type leaf struct {
 
 // due reports whether two thirds of the lifetime are over.
 func due(c *x509.Certificate, now time.Time) bool {
-	return now.After(c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 3 * 2))
+	return now.Before(c.NotBefore) || now.After(c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore)/3*2))
 }
 
 func newAuthority(name string, now time.Time, lifetime time.Duration) (*pair, error) {

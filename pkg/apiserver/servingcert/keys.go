@@ -44,8 +44,13 @@ type keys struct {
 // issued is when a certificate of this package was signed.
 func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 
-// renewalDue reports whether two thirds of the lifetime are over.
-func renewalDue(c *x509.Certificate, now time.Time) bool { return !now.Before(renewal(c)) }
+// renewalDue reports whether two thirds of the lifetime are over, or the clock was ahead when it was issued.
+func renewalDue(c *x509.Certificate, now time.Time) bool {
+	return !now.Before(renewal(c)) || isAhead(c, now)
+}
+
+// isAhead reports whether a certificate is not valid yet: the clock of who issued it was ahead.
+func isAhead(c *x509.Certificate, now time.Time) bool { return now.Before(c.NotBefore) }
 
 func renewal(c *x509.Certificate) time.Time {
 	return issued(c).Add(c.NotAfter.Sub(issued(c)) / 3 * 2)

@@ -181,3 +181,25 @@ func TestParse(t *testing.T) {
 		})
 	}
 }
+
+// TestClockThatWasAhead: what is not valid yet is replaced at once, and not two months later.
+func TestClockThatWasAhead(t *testing.T) {
+	k, err := testRotation.next(nil, start.Add(60*24*time.Hour), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := start
+	for range 20 {
+		next, err := testRotation.next(k, now, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next != nil {
+			k = next
+		}
+		now = now.Add(propagation / 5)
+	}
+	if err := verifies(k.bundle(), k.leaf, now); err != nil || len(k.former) > 0 {
+		t.Errorf("after %s: %v, %d former CAs", now.Sub(start), err, len(k.former))
+	}
+}
