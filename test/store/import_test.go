@@ -2,16 +2,17 @@ package store
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,26 +55,56 @@ func (o *original) mustImport(t *testing.T, command string) string {
 // runUntil kills "import run" as soon as it prints a line that begins so.
 func (o *original) runUntil(t *testing.T, prefix string) {
 	t.Helper()
+	cmd, _ := o.startUntil(t, prefix)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// pauseAt stops "import run" at such a line. What it returns has it go on, and returns what that printed.
+func (o *original) pauseAt(t *testing.T, prefix string) (resume func() (string, error)) {
+	t.Helper()
+	cmd, output := o.startUntil(t, prefix)
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return func() (string, error) {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = cmd.Wait()
+		return string(rest), err
+	}
+}
+
+// startUntil starts "import run" and returns it with what it prints after a line that begins so.
+func (o *original) startUntil(t *testing.T, prefix string) (*exec.Cmd, io.Reader) {
+	t.Helper()
 	cmd := o.importCommand(t.Context(), "run")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
+	output, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		t.Logf("import run: %s", lines.Text())
-		if strings.HasPrefix(lines.Text(), prefix) {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			return
+	lines, printed := bufio.NewReader(output), ""
+	for {
+		line, err := lines.ReadString('\n')
+		t.Logf("import run: %s", line)
+		if printed += line; err != nil {
+			t.Fatalf("import run has not printed %q: %v: %s", prefix, cmd.Wait(), printed)
+		}
+		if strings.HasPrefix(line, prefix) {
+			return cmd, lines
 		}
 	}
-	t.Fatalf("import run has not printed %q: %v: %s", prefix, cmd.Wait(), stderr.String())
 }
 
 // writer writes to a Website all the time.
@@ -166,6 +197,19 @@ func TestImport(t *testing.T) {
 		// What is written from now on is imported the next time.
 		o.deleteWithChildren(t, 4)
 		o.publish(t, 5)
+	})
+
+	t.Run("back, while a command goes on", func(t *testing.T) {
+		children := o.mustHaveChildren(t)
+		resume := o.pauseAt(t, "hand over: done")
+		o.mustImport(t, "back")
+		if output, err := resume(); err == nil || !strings.Contains(output, "another command has gone back") {
+			t.Errorf("it ends with %v: %s", err, output)
+		}
+		if o.definitionGone(ctx) {
+			t.Error("the definition is gone")
+		}
+		o.unharmed(t, children)
 	})
 
 	children, uids, running := o.mustHaveChildren(t), o.uids(t, "v1alpha1"), o.running(t)

@@ -46,12 +46,16 @@ func newPolicy() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admission
 	}
 }
 
-func (i *Importer) isFrozen(ctx context.Context) (bool, error) {
-	_, err := i.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, PolicyName, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("reading the ValidatingAdmissionPolicy %s: %w", PolicyName, err)
+// policy returns the UID of the policy, empty if there is none.
+func (i *Importer) policy(ctx context.Context) (types.UID, error) {
+	policy, err := i.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, PolicyName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
 	}
-	return err == nil, nil
+	if err != nil {
+		return "", fmt.Errorf("reading the ValidatingAdmissionPolicy %s: %w", PolicyName, err)
+	}
+	return policy.UID, nil
 }
 
 // freeze has every API server refuse writes.
@@ -84,7 +88,8 @@ func (i *Importer) refuses(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("listing Websites: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return i.isFrozen(ctx)
+		policy, err := i.policy(ctx)
+		return policy != "", err
 	}
 	patch := []byte(`{"metadata":{"annotations":{"mycontroller.nevermosby.io/import":"dry run"}}}`)
 	_, err = i.dynamic.Resource(websites).Namespace(list.Items[0].GetNamespace()).Patch(ctx, list.Items[0].GetName(), types.MergePatchType, patch, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -77,7 +78,11 @@ func (i *Importer) remove(ctx context.Context) error {
 		return err
 	}
 	if !s.removed() {
-		err := client.Delete(ctx, DefinitionName, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.definition.GetUID()))})
+		// Another command that goes back changes the definition.
+		if err := s.goesOn(s.policy, stepRemove); err != nil {
+			return err
+		}
+		err := client.Delete(ctx, DefinitionName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(s.definition.GetUID()), ResourceVersion: ptr.To(s.definition.GetResourceVersion())}})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting the CustomResourceDefinition %s: %w", DefinitionName, err)
 		}

@@ -16,14 +16,20 @@ type step struct {
 	run  func(context.Context) error
 }
 
+const (
+	stepFreeze = "freeze"
+	stepDetach = "detach"
+	stepRemove = "remove"
+)
+
 func (i *Importer) steps() []step {
 	return []step{
-		{"freeze", "refuse writes of Websites", func(s state) bool { return s.frozen || s.removed() || s.handedOver() }, i.freeze},
+		{stepFreeze, "refuse writes of Websites", func(s state) bool { return s.frozen() || s.removed() || s.handedOver() }, i.freeze},
 		{"copy", "copy the Websites to the store, with their UIDs", func(s state) bool { return s.removed() || s.handedOver() }, i.copy},
 		{"hand over", "have website-apiserver serve v1alpha1", func(s state) bool { return s.removed() || s.handedOver() }, i.handOver},
-		{"detach", "end the watches of the definition's storage", func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition) }, i.detach},
-		{"remove", "delete the CustomResourceDefinition", func(s state) bool { return s.definition == nil }, i.remove},
-		{"finish", "register v1beta1, and permit writes", func(s state) bool { return s.definition == nil && !s.handedOver() && !s.frozen }, i.finish},
+		{stepDetach, "end the watches of the definition's storage", func(s state) bool { return s.removed() || s.handedOver() && isDetached(s.definition) }, i.detach},
+		{stepRemove, "delete the CustomResourceDefinition", func(s state) bool { return s.definition == nil }, i.remove},
+		{"finish", "register v1beta1, and permit writes", func(s state) bool { return s.definition == nil && !s.handedOver() && !s.frozen() }, i.finish},
 	}
 }
 
@@ -77,17 +83,27 @@ func (i *Importer) Run(ctx context.Context) error {
 	if err := i.check(ctx, s); err != nil {
 		return err
 	}
-	if s.local() && !s.frozen {
+	if s.local() && !s.frozen() {
 		// Before anything is changed.
 		if _, err := i.list(ctx); err != nil {
 			return err
 		}
 	}
-	steps := i.steps()
+	steps, policy := i.steps(), s.policy
 	for _, step := range steps[next(steps, s):] {
 		i.printf("%s: %s", step.name, step.does)
 		start := time.Now()
-		if err := step.run(ctx); err != nil {
+		// Each step begins with what others see, and ends with a wait.
+		if s, err = i.read(ctx); err == nil {
+			err = s.goesOn(policy, step.name)
+		}
+		if err == nil {
+			err = step.run(ctx)
+		}
+		if err == nil && step.name == stepFreeze {
+			policy, err = i.policy(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w; run the command again to continue, or \"website-apiserver import back\" to go back", step.name, err)
 		}
 		i.printf("%s: done in %s", step.name, time.Since(start).Round(100*time.Millisecond))
@@ -117,6 +133,10 @@ func (i *Importer) Back(ctx context.Context) error {
 		return err
 	}
 	if err := i.setDeprecated(ctx, false); err != nil {
+		return err
+	}
+	// A kube-apiserver that leads to website-apiserver still would have it accept writes that nobody sees.
+	if err := i.propagate(ctx); err != nil {
 		return err
 	}
 	if err := i.unfreeze(ctx); err != nil {

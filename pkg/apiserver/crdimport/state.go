@@ -2,11 +2,15 @@ package crdimport
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -21,8 +25,8 @@ type state struct {
 	// there is none.
 	definition *unstructured.Unstructured
 	apiService *apiregistrationv1.APIService
-	// frozen is whether writes are refused.
-	frozen bool
+	// policy is the UID of the policy that refuses writes; empty if there is none.
+	policy types.UID
 }
 
 func (i *Importer) read(ctx context.Context) (s state, err error) {
@@ -40,8 +44,24 @@ func (i *Importer) read(ctx context.Context) (s state, err error) {
 	if err != nil {
 		return s, fmt.Errorf("reading APIService %s: %w", apiServiceName, err)
 	}
-	s.frozen, err = i.isFrozen(ctx)
+	s.policy, err = i.policy(ctx)
 	return s, err
+}
+
+// frozen reports whether writes are refused.
+func (s state) frozen() bool { return s.policy != "" }
+
+// goesOn returns an error if another command has gone back since writes were refused by a policy. One that
+// "kubectl exec" has started continues when kubectl ends. There is no way back from a definition that is removed.
+func (s state) goesOn(policy types.UID, step string) error {
+	switch {
+	case s.removed():
+		return nil
+	case s.policy != policy, slices.Contains([]string{stepDetach, stepRemove}, step) && !s.handedOver():
+		return errors.New("another command has gone back, or has begun again: this one changes nothing more")
+	default:
+		return nil
+	}
 }
 
 // local reports whether the definition serves the API.
@@ -60,7 +80,7 @@ func (s state) removed() bool {
 // check returns an error if the import cannot begin or continue.
 func (i *Importer) check(ctx context.Context, s state) error {
 	switch {
-	case s.definition == nil && !s.handedOver() && !s.frozen:
+	case s.definition == nil && !s.handedOver() && !s.frozen():
 		return fmt.Errorf("there is no CustomResourceDefinition %s: nothing is to be imported", DefinitionName)
 	case s.removed() || s.handedOver():
 		return nil
@@ -74,6 +94,16 @@ func (i *Importer) check(ctx context.Context, s state) error {
 	for _, version := range versions {
 		if name, _, _ := unstructured.NestedString(version.(map[string]any), "name"); name != v1alpha1.SchemeGroupVersion.Version {
 			return fmt.Errorf("the CustomResourceDefinition %s has the version %s: only those with %s alone can be imported", DefinitionName, name, v1alpha1.SchemeGroupVersion.Version)
+		}
+	}
+	// An APIService is for all resources of a version.
+	served, err := i.kube.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+	if err != nil {
+		return fmt.Errorf("reading the resources of %s: %w", v1alpha1.SchemeGroupVersion, err)
+	}
+	for _, resource := range served.APIResources {
+		if name, _, _ := strings.Cut(resource.Name, "/"); name != websites.Resource {
+			return fmt.Errorf("%s has %s as well, which website-apiserver does not serve: move them to another group first", v1alpha1.SchemeGroupVersion, name)
 		}
 	}
 	other := v1beta1.SchemeGroupVersion.Version + "." + website.GroupName

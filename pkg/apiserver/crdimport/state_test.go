@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
 )
@@ -35,15 +36,15 @@ func TestNext(t *testing.T) {
 		state state
 		want  string
 	}{
-		"at first":                    {state{plain, local, false}, "freeze"},
-		"frozen":                      {state{plain, local, true}, "freeze"},
-		"handed over":                 {state{plain, handedOver, true}, "hand over"},
-		"detached":                    {state{detached, handedOver, true}, "detach"},
-		"being removed":               {state{deleted, handedOver, true}, "detach"},
-		"removed":                     {state{nil, handedOver, true}, "remove"},
-		"registered":                  {state{nil, ours, true}, "remove"},
-		"complete":                    {state{nil, ours, false}, ""},
-		"back from where it detached": {state{detached, local, true}, "freeze"},
+		"at first":                    {state{plain, local, ""}, "freeze"},
+		"frozen":                      {state{plain, local, "policy"}, "freeze"},
+		"handed over":                 {state{plain, handedOver, "policy"}, "hand over"},
+		"detached":                    {state{detached, handedOver, "policy"}, "detach"},
+		"being removed":               {state{deleted, handedOver, "policy"}, "detach"},
+		"removed":                     {state{nil, handedOver, "policy"}, "remove"},
+		"registered":                  {state{nil, ours, "policy"}, "remove"},
+		"complete":                    {state{nil, ours, ""}, ""},
+		"back from where it detached": {state{detached, local, "policy"}, "freeze"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +55,49 @@ func TestNext(t *testing.T) {
 			}
 			if got != tt.want {
 				t.Errorf("continues with %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestGoesOn: a command that another one has overtaken changes nothing more.
+func TestGoesOn(t *testing.T) {
+	definition := func(deleted bool) *unstructured.Unstructured {
+		d := &unstructured.Unstructured{}
+		if deleted {
+			d.SetDeletionTimestamp(ptr.To(metav1.Now()))
+		}
+		return d
+	}
+	service := func(annotations, labels map[string]string) *apiregistrationv1.APIService {
+		return &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Annotations: annotations, Labels: labels}}
+	}
+	local := service(nil, map[string]string{"kube-aggregator.kubernetes.io/automanaged": "true"})
+	handedOver := service(map[string]string{registration.AnnotationImport: "InProgress"}, nil)
+	tests := map[string]struct {
+		state state
+		step  string
+		want  bool
+	}{
+		"to copy":                             {state{definition(false), local, "policy"}, "copy", true},
+		"to copy, after going back":           {state{definition(false), local, ""}, "copy", false},
+		"to hand over, after going back":      {state{definition(false), local, ""}, "hand over", false},
+		"to hand over, begun again":           {state{definition(false), local, "another"}, "hand over", false},
+		"to detach":                           {state{definition(false), handedOver, "policy"}, "detach", true},
+		"to detach, after going back":         {state{definition(false), local, ""}, "detach", false},
+		"to detach, while another goes back":  {state{definition(false), local, "policy"}, "detach", false},
+		"to remove":                           {state{definition(false), handedOver, "policy"}, "remove", true},
+		"to remove, while another goes back":  {state{definition(false), local, "policy"}, "remove", false},
+		"to remove, begun again":              {state{definition(false), handedOver, "another"}, "remove", false},
+		"to finish":                           {state{nil, handedOver, "policy"}, "finish", true},
+		"to finish, which another has done":   {state{nil, service(nil, nil), ""}, "finish", true},
+		"to remove, which another one is at":  {state{definition(true), handedOver, "policy"}, "remove", true},
+		"to detach, without a service at all": {state{definition(false), nil, "policy"}, "detach", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := test.state.goesOn("policy", test.step); (err == nil) != test.want {
+				t.Errorf("error %v, want it to go on: %t", err, test.want)
 			}
 		})
 	}
