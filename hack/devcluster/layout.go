@@ -67,8 +67,9 @@ func (l layout) make() error {
 // remove deletes what make and the components created, and nothing else: the user named the
 // directory, which may contain other files. The lock file is last.
 func (l layout) remove() error {
+	// Damaged ones do not keep the rest: they only name a directory outside of this one.
 	s, err := loadSettings(l)
-	if err != nil {
+	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
 	paths := []string{l.bin(), l.home(), l.run(), l.logs(), l.audit(), l.pki(), l.etcdData(), l.websiteEtcdData(), l.websiteEtcdReplicas(), l.kubeconfigs(),
@@ -104,6 +105,9 @@ type settings struct {
 	Node node.Addresses `json:"node,omitzero"`
 }
 
+// errDamaged is returned for settings that were not written as a whole.
+var errDamaged = errors.New("it is damaged, run \"make down\"")
+
 // loadSettings returns zero settings if the directory has none.
 func loadSettings(l layout) (settings, error) {
 	var s settings
@@ -115,7 +119,7 @@ func loadSettings(l layout) (settings, error) {
 		return s, fmt.Errorf("reading the cluster's settings: %w", err)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("%s is damaged, run \"make down\": %w", l.settings(), err)
+		return settings{}, fmt.Errorf("reading %s: %w: %w", l.settings(), errDamaged, err)
 	}
 	return s, nil
 }

@@ -66,7 +66,8 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	}
 	defer func() { _ = os.Remove(temp.Name()) }()
 	_, err = temp.Write(data)
-	if err := errors.Join(err, temp.Chmod(mode), temp.Close()); err != nil {
+	// Without Sync, a file that was renamed can be empty after a power failure.
+	if err := errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := os.Rename(temp.Name(), path); err != nil {

@@ -82,6 +82,24 @@ func TestDownLeavesOtherDirectorysAlone(t *testing.T) {
 	}
 }
 
+// TestDownOfDamagedState: Up says to run "make down".
+func TestDownOfDamagedState(t *testing.T) {
+	l := layout{dir: filepath.Join(t.TempDir(), "state")}
+	if err := l.make(); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, l.settings(), "")
+	if _, err := loadSettings(l); !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "make down") {
+		t.Errorf("loadSettings = %v, want what to do", err)
+	}
+	if err := Down(t.Context(), l.dir, t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(l.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the state is there: %v", err)
+	}
+}
+
 func TestUpRefusesAFolderWithOtherThings(t *testing.T) {
 	dir := t.TempDir()
 	writeTestFile(t, filepath.Join(dir, "thesis.tex"), "")
