@@ -3,6 +3,7 @@ package website
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,34 @@ func TestTrimmedPods(t *testing.T) {
 	}
 	if !apiequality.Semantic.DeepEqual(pod, want) {
 		t.Errorf("the cache holds\n%+v\nwant\n%+v", pod, want)
+	}
+}
+
+// TestTrimmedPodConditions: of a pod that runs is read whether it is ready, of others why they do not run and since when.
+func TestTrimmedPodConditions(t *testing.T) {
+	all := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled}
+	notRunning := []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodReady, corev1.PodScheduled}
+	for phase, want := range map[corev1.PodPhase][]corev1.PodConditionType{
+		corev1.PodPending: notRunning, corev1.PodRunning: {corev1.PodReady}, corev1.PodFailed: notRunning, corev1.PodSucceeded: notRunning,
+	} {
+		pod := newPod(func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Conditions = phase, nil
+			for _, kind := range all {
+				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, LastProbeTime: metav1.Now()})
+			}
+		})
+		for range 2 { // An informer may transform an object more than once.
+			if _, err := trim(pod); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var kept []corev1.PodConditionType
+		for _, condition := range pod.Status.Conditions {
+			kept = append(kept, condition.Type)
+		}
+		if !slices.Equal(kept, want) {
+			t.Errorf("of a pod that is %s, %q are kept, want %q", phase, kept, want)
+		}
 	}
 }
 

@@ -116,8 +116,8 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		return nil
 	}
 	update := website.DeepCopy()
-	// Of previews some are in memory: the API server would take them for all.
-	update.ManagedFields = nil
+	// Of previews there is a digest in memory.
+	update.ManagedFields, update.SelfLink = nil, ""
 	update.Status = current
 	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{FieldManager: children.FieldManager})
 	switch {

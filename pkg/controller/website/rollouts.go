@@ -32,11 +32,11 @@ func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren)
 	if p != nil {
 		return p
 	}
-	after := wanted.Content
-	if applied.Content == after {
+	if applied.Content == wanted.Content {
 		desired.keepMark(deployment)
 		return nil
 	}
+	after := string(wanted.Content[:])
 	requested := !children.IsFormer(deployment) && rollout.RequestedByUser(website, deployment, desired.commit) && !r.rollouts.Waits(cache.MetaObjectToName(website), after)
 	switch {
 	case requested, ptr.Deref(website.Spec.Replicas, 1) == 0, !deployment.DeletionTimestamp.IsZero():

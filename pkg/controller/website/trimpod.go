@@ -15,9 +15,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// keptPodConditions are those of a pod that runs.
-const keptPodConditions = 3
-
 // keptPodLabels are those by which Services and Deployments of the controller select pods, and what
 // a Deployment adds for each revision.
 var keptPodLabels = append(slices.Sorted(maps.Keys(api.PodSelectorLabels("", ""))), appsv1.DefaultDeploymentUniqueLabelKey)
@@ -32,26 +29,34 @@ func trimPod(pod *corev1.Pod) {
 		Labels: children.PickLabels(pod.Labels, keptPodLabels...), OwnerReferences: children.TrimOwners(pod.OwnerReferences),
 	}
 	pod.Spec = corev1.PodSpec{Containers: portsOf(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers))}
-	status := corev1.PodStatus{
+	pod.Status = corev1.PodStatus{
 		Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: problem.Shorten(pod.Status.Message),
-		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, StartTime: pod.Status.StartTime,
+		PodIP: pod.Status.PodIP, HostIP: pod.Status.HostIP, Conditions: trimPodConditions(pod),
+		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses), ContainerStatuses: trimContainers(pod.Status.ContainerStatuses),
 	}
-	status.Conditions = make([]corev1.PodCondition, 0, keptPodConditions)
+}
+
+// trimPodConditions keeps what says why a pod does not run, or when it has ended, and of one that runs whether it is
+// ready.
+func trimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
+	kept := []corev1.PodConditionType{corev1.PodReady}
+	if pod.Status.Phase != corev1.PodRunning {
+		kept = append(kept, corev1.PodScheduled, corev1.PodReadyToStartContainers)
+	}
+	var conditions []corev1.PodCondition
 	for _, condition := range pod.Status.Conditions {
+		if !slices.Contains(kept, condition.Type) {
+			continue
+		}
 		children.Intern(&condition.Type)
 		children.Intern(&condition.Status)
-		switch condition.Type {
-		case corev1.PodReady, corev1.PodScheduled, corev1.PodReadyToStartContainers:
-			// When it was last probed changes all the time and says nothing.
-			status.Conditions = append(status.Conditions, corev1.PodCondition{
-				Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
-				Message: problem.Shorten(condition.Message), LastTransitionTime: condition.LastTransitionTime,
-			})
-		}
+		// When it was last probed changes all the time and says nothing.
+		conditions = append(conditions, corev1.PodCondition{
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
+			Message: problem.Shorten(condition.Message), LastTransitionTime: condition.LastTransitionTime,
+		})
 	}
-	status.InitContainerStatuses = trimContainers(pod.Status.InitContainerStatuses)
-	status.ContainerStatuses = trimContainers(pod.Status.ContainerStatuses)
-	pod.Status = status
+	return conditions
 }
 
 // trimContainers leaves out what a container does that runs, which is not read.

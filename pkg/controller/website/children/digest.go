@@ -2,12 +2,10 @@ package children
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -16,35 +14,41 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
+// sum is a SHA-256 cut to half of it, which nothing else that is ever applied has.
+type sum [sha256.Size / 2]byte
+
+// sumOf returns the sum of bytes.
+func sumOf(data []byte) sum {
+	whole := sha256.Sum256(data)
+	return sum(whole[:sha256.Size/2])
+}
+
 // Digest tells whether two apply configurations of a child differ, whatever the
 // generation of the Website. The cache keeps that of what was applied: the fields
 // themselves, and the managed fields that say which they are, take more memory than all
 // else of a child, and more time to extract than a reconciliation takes.
 type Digest struct {
 	// Content is of the pod template of a Deployment, whose change replaces pods, or of the
-	// data of a ConfigMap, which may be immutable. It is empty for other kinds.
-	Content string
+	// data of a ConfigMap, which may be immutable. It is zero for other kinds.
+	Content sum
 	// Rest is of all other fields.
-	Rest string
+	Rest sum
 }
 
-// digestPrefix begins a Digest in place of managed fields, which are a JSON object.
-const digestPrefix = "sha256:"
-
-func (d Digest) encode() string { return digestPrefix + d.Content + ":" + d.Rest }
+// keep puts the Digest into a child in place of its managed fields, where it takes the least memory: into the self-link,
+// which API servers neither store nor send since Kubernetes 1.24.
+func (d Digest) keep(child metav1.Object) {
+	child.SetManagedFields(nil)
+	child.SetSelfLink(string(d.Content[:]) + string(d.Rest[:]))
+}
 
 // keptDigest returns the Digest that is in place of the managed fields of a child, if there is one.
 func keptDigest(child metav1.Object) (Digest, bool) {
-	entry := appliedEntry(child, FieldManager)
-	if entry == nil || entry.FieldsV1 == nil {
+	kept := []byte(child.GetSelfLink())
+	if len(kept) != 2*len(sum{}) || len(child.GetManagedFields()) > 0 {
 		return Digest{}, false
 	}
-	digests, ok := strings.CutPrefix(entry.FieldsV1.GetRawString(), digestPrefix)
-	if !ok {
-		return Digest{}, false
-	}
-	content, rest, ok := strings.Cut(digests, ":")
-	return Digest{Content: content, Rest: rest}, ok
+	return Digest{Content: sum(kept[:len(sum{})]), Rest: sum(kept[len(sum{}):])}, true
 }
 
 // digestOf returns the digest of an apply configuration, which has another generation
@@ -81,24 +85,23 @@ func digestOfConfigMap(configuration *corev1ac.ConfigMapApplyConfiguration) (dig
 
 // hash tells values of one type apart by what would go over the wire: fields and map keys
 // come in one order.
-func hash(value any) (string, error) {
+func hash(value any) (sum, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return "", fmt.Errorf("encoding an apply configuration: %w", err)
+		return sum{}, fmt.Errorf("encoding an apply configuration: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	return base64.RawStdEncoding.EncodeToString(sum[:]), nil
+	return sumOf(data), nil
 }
 
 // hashData is hash for the data of a ConfigMap, which may be large and have many quotes.
-func hashData(data map[string]string) string {
-	sum := sha256.New()
+func hashData(data map[string]string) sum {
+	whole := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		for _, part := range []string{key, data[key]} {
-			fmt.Fprintf(sum, "%d:%s", len(part), part)
+			fmt.Fprintf(whole, "%d:%s", len(part), part)
 		}
 	}
-	return base64.RawStdEncoding.EncodeToString(sum.Sum(nil))
+	return sum(whole.Sum(nil)[:len(sum{})])
 }
 
 // Applied returns the digest of what the controller applied of a child.
@@ -131,4 +134,7 @@ func appliedEntry(object metav1.Object, fieldManager string) *metav1.ManagedFiel
 }
 
 // WasApplied reports whether the controller has applied an object before.
-func WasApplied(object metav1.Object) bool { return appliedEntry(object, FieldManager) != nil }
+func WasApplied(object metav1.Object) bool {
+	_, kept := keptDigest(object)
+	return kept || appliedEntry(object, FieldManager) != nil
+}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -67,20 +66,18 @@ func Trim(child any) {
 
 // keepDigest replaces the managed fields of a child. It reports false when they are needed.
 func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T, fieldManager string) (A, error), digest func(A) (Digest, error)) bool {
+	if _, ok := keptDigest(child); ok {
+		return true
+	}
 	if !WasApplied(child) {
 		child.SetManagedFields(nil)
 		return true
 	}
-	if _, ok := keptDigest(child); ok {
-		return true
-	}
-	kept, err := extractDigest(child, extract, digest)
+	applied, err := extractDigest(child, extract, digest)
 	if err != nil {
 		return false
 	}
-	child.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(kept.encode()),
-	}})
+	applied.keep(child)
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	clientevents "k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -64,11 +64,11 @@ type Reporter struct {
 // reportedEvents is what was reported about one Website.
 type reportedEvents struct {
 	uid types.UID
-	// problems are the IDs of those that last.
+	// problems are the IDs of those that last. Nil if there are none.
 	problems sets.Set[string]
 	// writes, publishes and rollbacks limit the events about children and about what pods serve. Pods that say another
-	// commit all the time do not silence those of rollbacks.
-	writes, publishes, rollbacks flowcontrol.PassiveRateLimiter
+	// commit all the time do not silence those of rollbacks. Nil until there is one: there are many Websites.
+	writes, publishes, rollbacks *rate.Limiter
 }
 
 // NewReporter returns a Reporter that has reported nothing yet.
@@ -88,26 +88,24 @@ func (r *Reporter) reported(website *v1beta1.Website) *reportedEvents {
 	key := cache.MetaObjectToName(website)
 	known := r.websites[key]
 	if known == nil || known.uid != website.UID {
-		known = &reportedEvents{
-			uid:       website.UID,
-			problems:  sets.New[string](),
-			writes:    newLimiter(writeEventInterval, writeEventBurst),
-			publishes: newLimiter(publishEventInterval, publishEventBurst),
-			rollbacks: newLimiter(publishEventInterval, publishEventBurst),
-		}
+		known = &reportedEvents{uid: website.UID}
 		r.websites[key] = known
 	}
 	return known
 }
 
-func newLimiter(interval time.Duration, burst int) flowcontrol.PassiveRateLimiter {
-	return flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/interval.Seconds()), burst)
+// allow reports whether there may be another event.
+func allow(limiter **rate.Limiter, interval time.Duration, burst int) bool {
+	if *limiter == nil {
+		*limiter = rate.NewLimiter(rate.Every(interval), burst)
+	}
+	return (*limiter).Allow()
 }
 
 func (r *Reporter) mayReportWrite(website *v1beta1.Website) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.reported(website).writes.TryAccept()
+	return allow(&r.reported(website).writes, writeEventInterval, writeEventBurst)
 }
 
 // mayReport reports whether there may be another event about what pods serve.
@@ -116,9 +114,9 @@ func (r *Reporter) mayReport(website *v1beta1.Website, reason string) bool {
 	defer r.mu.Unlock()
 	known := r.reported(website)
 	if reason == reasonRolledBack {
-		return known.rollbacks.TryAccept()
+		return allow(&known.rollbacks, publishEventInterval, publishEventBurst)
 	}
-	return known.publishes.TryAccept()
+	return allow(&known.publishes, publishEventInterval, publishEventBurst)
 }
 
 // namedObject is a child in an event.
@@ -191,7 +189,9 @@ func (r *Reporter) unreported(website *v1beta1.Website, problems []*problem.Prob
 	if cutShort {
 		current = current.Union(known.problems)
 	}
-	known.problems = current
+	if known.problems = current; len(current) == 0 {
+		known.problems = nil
+	}
 	return unreported
 }
 

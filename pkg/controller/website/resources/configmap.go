@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 
@@ -42,13 +43,16 @@ func configFiles(nginxConfig string) map[string]string {
 	}
 }
 
-// configHashes are those of the last configurations, by what is quicker to compute. Sites of
+// configHashes are those of the last configurations, by what is quicker to compute and needs no copy. Sites of
 // one spec have one configuration.
-var configHashes = lru.New(1000)
+var (
+	configHashes   = lru.New(1000)
+	configHashSeed = maphash.MakeSeed()
+)
 
 // configHash names configFiles.
 func configHash(nginxConfig string) string {
-	key := sha256.Sum256([]byte(nginxConfig))
+	key := maphash.String(configHashSeed, nginxConfig)
 	if known, ok := configHashes.Get(key); ok {
 		return known.(string)
 	}

@@ -4,11 +4,14 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 	"text/template"
+
+	"k8s.io/utils/lru"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -74,7 +77,7 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return renderNginx(nginxParameters{
+	parameters := nginxParameters{
 		Root:            siteMountPath,
 		StatusURL:       fmt.Sprintf("http://127.0.0.1:%d/status", agentPort),
 		Link:            gitLink,
@@ -86,11 +89,35 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		ShutdownSeconds: shutdownSeconds,
 		TempDir:         tempDir,
 		AccessLog:       "/dev/stdout",
-		Revision:        revision(serving, website.Spec.Source.Submodules, isProtected(website)),
 		Serving:         serving,
 		UsersFile:       usersFile(website),
-	})
+	}
+	submodules := website.Spec.Source.Submodules
+	key, err := json.Marshal(struct {
+		nginxParameters
+		Submodules v1beta1.SubmodulePolicy
+	}{parameters, submodules})
+	if err != nil {
+		return "", fmt.Errorf("encoding the parameters of the nginx configuration: %w", err)
+	}
+	if known, found := rendered.Get(sha256.Sum256(key)); found {
+		return known.(string), nil
+	}
+	parameters.Revision = revision(serving, submodules, isProtected(website))
+	config, err := renderNginx(parameters)
+	if err == nil && len(config) <= maxRenderedSize {
+		rendered.Add(sha256.Sum256(key), config)
+	}
+	return config, err
 }
+
+// rendered are the last configurations, by what they were rendered from. Sites of one spec have one, and it is rendered
+// for each reconciliation otherwise.
+var rendered = lru.New(maxRendered)
+
+// maxRendered and maxRenderedSize, in bytes, bound the memory that they take. Most have 14 KB, and hundreds with many
+// redirects.
+const maxRendered, maxRenderedSize = 50, 64 << 10
 
 // workers is one for each CPU that the container requests, or a part of one. A worker more
 // takes memory, and has no CPU of its own.
