@@ -122,6 +122,7 @@ func New(config Config) (*Controller, error) {
 		return nil, err
 	}
 	ofWebsites.AddPreviews(written, index, owners)
+	c.handlers.shown = ofWebsites.Shown
 	if config.Routing != nil {
 		c.routes = newRoutes(config.Routing, c.handlers, config.Clock)
 		ofWebsites.AddRoutes(config.Kube, config.Routing.Gateway, c.routes.router.Stores(), owners)

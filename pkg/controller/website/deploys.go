@@ -43,7 +43,8 @@ type deploys struct {
 	// running is the request to sync that is worked on, and begun since when.
 	running string
 	begun   time.Time
-	starts  *rate.Limiter
+	// starts limits the requests to sync that are started. Nil until there is one: there are many Websites.
+	starts *rate.Limiter
 	// previewsTooOld is that of the last selection of previews.
 	previewsTooOld map[string]time.Time
 }
@@ -71,10 +72,7 @@ func (m *deployMemory) of(website *v1beta1.Website) *deploys {
 	key, now := cache.MetaObjectToName(website), m.clock.Now()
 	known := m.websites[key]
 	if known == nil || known.uid != website.UID {
-		known = &deploys{
-			uid: website.UID, generation: website.Generation, settled: website.Status.ObservedGeneration,
-			starts: rate.NewLimiter(rate.Every(syncInterval), syncBurst),
-		}
+		known = &deploys{uid: website.UID, generation: website.Generation, settled: website.Status.ObservedGeneration}
 		if synced := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteSynced); synced != nil {
 			known.settled = synced.ObservedGeneration
 		}
@@ -94,7 +92,7 @@ func (m *deployMemory) recall(found *status.Input) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.of(found.Website)
-	found.SyncRequest.MayStart = known.starts.TokensAt(found.Now) >= 1
+	found.SyncRequest.MayStart = untilToken(known.starts, found.Now) == 0
 	if known.running != "" {
 		found.SyncRequest.Begun = known.begun
 	}
@@ -116,7 +114,11 @@ func (m *deployMemory) settle(website *v1beta1.Website) {
 func (m *deployMemory) started(website *v1beta1.Website) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(website).starts.AllowN(m.clock.Now(), 1)
+	known := m.of(website)
+	if known.starts == nil {
+		known.starts = rate.NewLimiter(rate.Every(syncInterval), syncBurst)
+	}
+	known.starts.AllowN(m.clock.Now(), 1)
 }
 
 // untilStart returns how long after a time the next request to sync of a Website has to wait.
@@ -126,8 +128,11 @@ func (m *deployMemory) untilStart(website *v1beta1.Website, now time.Time) time.
 	return untilToken(m.of(website).starts, now)
 }
 
-// untilToken returns how long after a time the next token of a limiter has to wait.
+// untilToken returns how long after a time the next token of a limiter has to wait. One that is nil has all of them.
 func untilToken(limiter *rate.Limiter, now time.Time) time.Duration {
+	if limiter == nil {
+		return 0
+	}
 	missing := 1 - limiter.TokensAt(now)
 	return max(0, time.Duration(missing/float64(limiter.Limit())*float64(time.Second)))
 }

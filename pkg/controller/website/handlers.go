@@ -28,6 +28,8 @@ type eventHandlers struct {
 	pods          *websitePods
 	queue         *queue.Queue
 	deploys       *deployMemory
+	// shown is called for what a cache shows. It may be nil.
+	shown func(metav1.Object)
 }
 
 // websiteHandler queues every Website that changes: before others when its spec
@@ -63,6 +65,7 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 				h.pods.unwant(cache.MetaObjectToName(before))
 				h.deploys.forget(cache.MetaObjectToName(before))
 			}
+			h.show(website)
 			// Before it is reconciled: its pods need not wait for that.
 			h.see(website)
 			h.pods.want(website)
@@ -100,6 +103,13 @@ func (h *eventHandlers) websiteHandler() cache.ResourceEventHandler {
 	}
 }
 
+// show says that a cache shows an object.
+func (h *eventHandlers) show(object metav1.Object) {
+	if h.shown != nil {
+		h.shown(object)
+	}
+}
+
 // see notes when a Website changes. What it was while another replica led is in its status.
 func (h *eventHandlers) see(website *v1beta1.Website) {
 	if h.queue.Running.Load() {
@@ -119,6 +129,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if child, ok := withoutTombstone(obj); ok {
+				h.show(child)
 				h.enqueueOwner(child, queue.Background)
 			}
 		},
@@ -131,6 +142,7 @@ func (h *eventHandlers) childHandler(deploymentName func(name string) (string, b
 			if !ok {
 				return
 			}
+			h.show(child)
 			p := queue.ChangedIf(before.GetGeneration() != child.GetGeneration()) // It counts changes of the spec.
 			if availabilityChanged(before, child) {
 				p = queue.Available

@@ -1,9 +1,11 @@
 package children
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -57,6 +59,23 @@ func New(kube kubernetes.Interface, informers kubeinformers.SharedInformerFactor
 		PodDisruptionBudgets: newKind("PodDisruptionBudget", owners, policy.PodDisruptionBudgets().Informer().GetStore(),
 			kube.PolicyV1().PodDisruptionBudgets, extractPodDisruptionBudget),
 	}, nil
+}
+
+// Shown forgets what was written of a child if the cache shows it by now: until then it is in memory twice.
+func (c *Children) Shown(object metav1.Object) {
+	switch object.(type) {
+	case *corev1.ConfigMap:
+		c.ConfigMaps.shown(object)
+		c.AgentConfigMaps.shown(object)
+	case *appsv1.Deployment:
+		c.Deployments.shown(object)
+	case *corev1.Service:
+		c.Services.shown(object)
+	case *policyv1.PodDisruptionBudget:
+		c.PodDisruptionBudgets.shown(object)
+	case *v1beta1.Website:
+		c.Previews.shown(object)
+	}
 }
 
 // AddRoutes adds the children that route hosts. Without it there are none.

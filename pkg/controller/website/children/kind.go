@@ -181,7 +181,12 @@ func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
 func (k *Kind[T, A]) remember(child T) {
 	k.trim(child)
 	k.cache.Mutation(child)
+	k.shown(child) // The watch may have been faster.
 }
+
+// shown drops what is remembered of a child if the informer's store has that, or something newer: the cache does so
+// when it is read.
+func (k *Kind[T, A]) shown(child metav1.Object) { k.cached(child.GetNamespace(), child.GetName()) }
 
 func (k *Kind[T, A]) create(ctx context.Context, website *v1beta1.Website, desired A) (T, Operation, *problem.Problem) {
 	var none T

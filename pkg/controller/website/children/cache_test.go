@@ -1,0 +1,49 @@
+package children
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// TestShownWritesAreForgotten: what was written is remembered until the informer's store has it, and no longer.
+func TestShownWritesAreForgotten(t *testing.T) {
+	version := func(resourceVersion string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", ResourceVersion: resourceVersion}}
+	}
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	services := &Kind[*corev1.Service, *corev1ac.ServiceApplyConfiguration]{name: "Service", cache: NewCache(store), trim: func(*corev1.Service) {}}
+	all := &Children{Services: services}
+	// remembered is whether a version is returned while the store has an older one.
+	remembered := func(resourceVersion string) bool {
+		t.Helper()
+		if err := store.Update(version("1")); err != nil {
+			t.Fatal(err)
+		}
+		child := services.cached("default", "site")
+		return child != nil && child.ResourceVersion == resourceVersion
+	}
+	services.remember(version("2"))
+	all.Shown(version("1"))
+	if !remembered("2") {
+		t.Error("a write that the store does not have is forgotten")
+	}
+	if err := store.Update(version("2")); err != nil {
+		t.Fatal(err)
+	}
+	all.Shown(version("2"))
+	if remembered("2") {
+		t.Error("a write that the store has is remembered")
+	}
+	// The watch was faster than the answer.
+	if err := store.Update(version("3")); err != nil {
+		t.Fatal(err)
+	}
+	services.remember(version("3"))
+	if remembered("3") {
+		t.Error("a write that the store had before is remembered")
+	}
+}
