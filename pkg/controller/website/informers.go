@@ -61,7 +61,7 @@ func trimWebsite(obj any) (any, error) {
 		} else {
 			website.ManagedFields = nil
 		}
-		children.Intern(&website.Namespace)
+		internDefaults(website)
 		for i := range website.Status.Conditions {
 			condition := &website.Status.Conditions[i]
 			children.Intern(&condition.Type)
@@ -71,6 +71,18 @@ func trimWebsite(obj any) (any, error) {
 		}
 	}
 	return obj, nil
+}
+
+// internDefaults shares what is the same in most Websites, as it is decoded for each.
+func internDefaults(website *v1beta1.Website) {
+	spec := &website.Spec
+	children.Intern(&website.Namespace)
+	children.Intern(&spec.Source.Submodules)
+	children.Intern(&spec.Source.CredentialScope)
+	children.Intern(&spec.Serving.Index)
+	children.Intern(&spec.Serving.NotFoundPath)
+	children.Intern(&spec.Serving.Fallback)
+	children.Intern(&spec.Service.Type)
 }
 
 // trim keeps of an object in the cache what is read here.

@@ -23,6 +23,8 @@ var keptPodLabels = append(slices.Sorted(maps.Keys(api.PodSelectorLabels("", "")
 // the same. Any client can give pods of any size the label of the controller.
 func trimPod(pod *corev1.Pod) {
 	children.Intern(&pod.Namespace)
+	children.Intern(&pod.Status.Phase)
+	children.Intern(&pod.Status.HostIP)
 	pod.ObjectMeta = metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,

@@ -28,7 +28,7 @@ import (
 func (c *ConfigMaps) Collect(ctx context.Context, website *v1beta1.Website, deployment *appsv1.Deployment, current *corev1ac.ConfigMapApplyConfiguration) ([]Operation, *problem.Problem) {
 	var done []Operation
 	var unused []*corev1.ConfigMap
-	mounted := sets.New(mountedConfigMaps(&deployment.Spec.Template.Spec)...).Insert(*current.GetName())
+	mounted := sets.New(templateConfigMaps(&deployment.Spec.Template.Spec)...).Insert(*current.GetName())
 	for _, configMap := range c.named(website) {
 		switch {
 		case mounted.Has(configMap.Name) || !configMap.DeletionTimestamp.IsZero():
@@ -85,7 +85,7 @@ func (c *ConfigMaps) mounted(ctx context.Context, website *v1beta1.Website, depl
 	case !metav1.IsControlledBy(deployment, website) || deployment.Status.ObservedGeneration < deployment.Generation:
 		return names, nil
 	}
-	names.Insert(mountedConfigMaps(&deployment.Spec.Template.Spec)...)
+	names.Insert(templateConfigMaps(&deployment.Spec.Template.Spec)...)
 
 	ofDeployment := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)}
 	replicaSets, err := apps.ReplicaSets(website.Namespace).List(ctx, ofDeployment)

@@ -31,7 +31,7 @@ const (
 	// maxExtracted is more than roll out at the same time. One takes a sixth of a kilobyte.
 	maxExtracted = 2000
 	// maxExtractedOnce is more than are written until they arrive.
-	maxExtractedOnce = 500
+	maxExtractedOnce = 100
 )
 
 // extractDigest returns the digest of what the controller applied of a child.

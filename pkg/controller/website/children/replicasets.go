@@ -48,7 +48,7 @@ func (c *ConfigMaps) TemplateHash(deployment *appsv1.Deployment) string {
 	if revision == "" {
 		return ""
 	}
-	for _, name := range mountedConfigMaps(&deployment.Spec.Template.Spec) {
+	for _, name := range templateConfigMaps(&deployment.Spec.Template.Spec) {
 		indexed, err := c.replicaSets.ByIndex(byConfigMap, cache.NewObjectName(deployment.Namespace, name).String())
 		if err != nil {
 			return "" // Only an index that does not exist is an error, and newConfigMaps made it.

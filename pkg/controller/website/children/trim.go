@@ -25,7 +25,7 @@ func Trim(child any) {
 			trimMetadata(child)
 			trimTemplate(&child.Spec.Template)
 			trimConditions(child.Status.Conditions)
-			child.Spec.Selector = trimLabelSelector(child.Spec.Selector)
+			child.Spec.Selector, child.Spec.Strategy = trimLabelSelector(child.Spec.Selector), appsv1.DeploymentStrategy{}
 		}
 	case *corev1.ConfigMap:
 		if keepDigest(child, extractConfigMap, digestOfConfigMap) {
@@ -36,6 +36,12 @@ func Trim(child any) {
 		if keepDigest(child, extractService, digestOf) {
 			trimMetadata(child)
 			child.Spec = corev1.ServiceSpec{Selector: trimSelector(child.Spec.Selector), Ports: FirstOf(child.Spec.Ports)}
+			for i := range child.Spec.Ports {
+				port := &child.Spec.Ports[i]
+				Intern(&port.Name)
+				Intern(&port.Protocol)
+				Intern(&port.TargetPort.StrVal)
+			}
 		}
 	case *policyv1.PodDisruptionBudget:
 		if keepDigest(child, extractPodDisruptionBudget, digestOf) {
@@ -86,7 +92,7 @@ func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T
 func trimTemplate(template *corev1.PodTemplateSpec) {
 	pod := template.Spec
 	*template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		InitContainers: trimContainers(pod.InitContainers, true), Containers: trimContainers(pod.Containers, false), Volumes: trimVolumes(&pod),
+		InitContainers: trimContainers(pod.InitContainers, true), Containers: trimContainers(pod.Containers, false), ImagePullSecrets: keepConfigMaps(&pod),
 	}}
 }
 
@@ -122,14 +128,26 @@ func trimContainers(containers []corev1.Container, own bool) []corev1.Container 
 	return nil
 }
 
-func trimVolumes(pod *corev1.PodSpec) []corev1.Volume {
-	var trimmed []corev1.Volume
-	for _, name := range FirstOf(mountedConfigMaps(pod)) {
-		trimmed = append(trimmed, corev1.Volume{VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
-		}})
+// keepConfigMaps keeps the names of the nginx configurations of a pod template in the place of Secrets that are not read
+// here: a volume takes 320 bytes.
+func keepConfigMaps(pod *corev1.PodSpec) []corev1.LocalObjectReference {
+	var kept []corev1.LocalObjectReference
+	for _, name := range FirstOf(templateConfigMaps(pod)) {
+		kept = append(kept, corev1.LocalObjectReference{Name: name})
 	}
-	return trimmed
+	return kept
+}
+
+// templateConfigMaps returns the nginx configurations of the pod template of a Deployment, which may be trimmed.
+func templateConfigMaps(pod *corev1.PodSpec) []string {
+	names := mountedConfigMaps(pod)
+	if len(pod.Volumes) > 0 {
+		return names
+	}
+	for _, kept := range pod.ImagePullSecrets {
+		names = append(names, kept.Name)
+	}
+	return names
 }
 
 // maxAgentFile is more than the public keys take of which an agent accepts most, and a pin is shorter.

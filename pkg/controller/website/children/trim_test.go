@@ -65,7 +65,7 @@ func TestTrimDeployment(t *testing.T) {
 	if want := []string{"--ref=" + commit}; !reflect.DeepEqual(pod.InitContainers, []corev1.Container{{Name: "git-sync", Args: want}}) || pod.Containers != nil {
 		t.Errorf("containers %+v, %+v", pod.InitContainers, pod.Containers)
 	}
-	if got := mountedConfigMaps(pod); !reflect.DeepEqual(got, []string{"site-nginx"}) || pod.RestartPolicy != "" {
+	if got := templateConfigMaps(pod); !reflect.DeepEqual(got, []string{"site-nginx"}) || pod.RestartPolicy != "" {
 		t.Errorf("ConfigMaps %q, the rest %+v", got, pod)
 	}
 	if !deployment.Spec.Paused || *deployment.Spec.Replicas != 2 || !WasApplied(deployment) || deployment.ManagedFields != nil {
