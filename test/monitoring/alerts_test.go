@@ -72,8 +72,12 @@ var scenarios = map[string]struct {
 	},
 	"WebsiteAPIServerErrors": {
 		// Those without a resource are probes of the kubelet.
-		fires:   series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+6x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90", `apiserver_request_total{` + apiserver + `,code="200"}`: "0+999x90"},
-		silent:  series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+1x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90"},
+		fires: series{`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+6x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90", `apiserver_request_total{` + apiserver + `,code="200"}`: "0+999x90"},
+		silent: series{
+			`apiserver_request_total{` + apiserver + `,resource="websites",code="503"}`: "0+1x90", `apiserver_request_total{` + apiserver + `,resource="websites",code="200"}`: "0+54x90",
+			// A request for a sync whose wait is over.
+			`apiserver_request_total{` + apiserver + `,resource="websites",subresource="sync",verb="CONNECT",code="504"}`: "0+6x90",
+		},
 		summary: "website-apiserver answers 10% of the requests for Websites with an error",
 	},
 	"WebsiteAPIServerSlow": {
