@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
 // partialPattern names files that are being written. They are hidden, and removed
@@ -17,8 +15,6 @@ const partialPattern = ".website-store-*.partial"
 // file is written under another name until it is complete.
 type file struct {
 	*os.File
-	// lock shows others that it is being written. Nil if the file system has no locks.
-	lock *fileutil.LockedFile
 }
 
 // createIn creates a file in dir that only its owner can read.
@@ -27,19 +23,7 @@ func createIn(dir string) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a file: %w", err)
 	}
-	f := &file{File: created}
-	if lock, err := fileutil.TryLockFile(created.Name(), os.O_RDWR, 0o600); err == nil {
-		f.lock = lock
-	}
-	return f, nil
-}
-
-// Close also ends the lock.
-func (f *file) Close() error {
-	if f.lock != nil {
-		_ = f.lock.Close()
-	}
-	return f.File.Close()
+	return &file{created}, nil
 }
 
 // sync makes the content durable.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
-
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
@@ -23,8 +21,9 @@ const (
 	suffix = ".db"
 	// noIdentity stands for the identity of a store that has none.
 	noIdentity = "no-identity"
-	// staleAfter is longer than it takes to lock a new file.
-	staleAfter = time.Minute
+	// staleAfter is longer than it takes to verify a snapshot. Until then it is written all the time. File systems of a
+	// network have no locks that would tell.
+	staleAfter = time.Hour
 )
 
 // stored is a snapshot in a directory.
@@ -118,7 +117,7 @@ func remove(path string) error {
 	return nil
 }
 
-// removeStale removes partial files that nothing writes any more, as its lock shows.
+// removeStale removes partial files that nothing writes any more.
 func removeStale(dir string) error {
 	partial, err := filepath.Glob(filepath.Join(dir, partialPattern))
 	if err != nil {
@@ -129,13 +128,7 @@ func removeStale(dir string) error {
 		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter {
 			continue
 		}
-		lock, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)
-		if err != nil {
-			continue
-		}
-		err = remove(path)
-		_ = lock.Close()
-		if err != nil {
+		if err := remove(path); err != nil {
 			return fmt.Errorf("removing a partial snapshot: %w", err)
 		}
 	}

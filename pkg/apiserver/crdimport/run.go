@@ -101,7 +101,9 @@ func (i *Importer) Run(ctx context.Context) error {
 			err = step.run(ctx)
 		}
 		if err == nil && step.name == stepFreeze {
-			policy, err = i.policy(ctx)
+			if policy, err = i.policy(ctx); err == nil && policy == "" {
+				err = errors.New("another command has permitted writes meanwhile")
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w; run the command again to continue, or \"website-apiserver import back\" to go back", step.name, err)
@@ -138,6 +140,12 @@ func (i *Importer) Back(ctx context.Context) error {
 	// A kube-apiserver that leads to website-apiserver still would have it accept writes that nobody sees.
 	if err := i.propagate(ctx); err != nil {
 		return err
+	}
+	if s, err = i.read(ctx); err != nil {
+		return err
+	}
+	if s.removed() || s.handedOver() {
+		return errors.New("another command has handed the API over meanwhile: end it, and run this one again")
 	}
 	if err := i.unfreeze(ctx); err != nil {
 		return err

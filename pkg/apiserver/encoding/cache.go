@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,9 @@ const (
 	overhead         = 256
 	overheadOfFormat = 160
 )
+
+// maxOthers is how many lists of other copies of a Website leave its entry as it is.
+const maxOthers = 4
 
 // cache keeps the Websites of lists encoded for the next list. It does not keep their sets of
 // fields, which the decoded Websites have.
@@ -70,6 +74,8 @@ type cacheEntry struct {
 	resourceVersion string
 	formats         []cachedFormat
 	bytes           int
+	// others is how many copies of the Website were listed since this one.
+	others atomic.Int32
 	// cleanup removes the entry when the decoded Website is no longer in memory.
 	cleanup runtime.Cleanup
 }
@@ -83,10 +89,16 @@ func newCache(limit int) *cache {
 	return &cache{limit: limit, entries: map[types.UID]*cacheEntry{}, sets: lru.New(knownSets)}
 }
 
-// isOf reports whether the entry is of this decoded Website. It may be nil. That of another version is not asked for its
-// Website, which would keep it in memory.
+// isOf reports whether the entry is of this decoded Website. It may be nil. The weak pointer is not asked for its Website,
+// which would keep that in memory.
 func (e *cacheEntry) isOf(w *website.Website) bool {
-	return e != nil && e.resourceVersion == w.ResourceVersion && len(w.ManagedFields) > 0 && e.decoded.Value() == &w.ManagedFields[0]
+	return e != nil && e.resourceVersion == w.ResourceVersion && len(w.ManagedFields) > 0 && e.decoded == weak.Make(&w.ManagedFields[0])
+}
+
+// staysWith reports whether an entry of the same version of a Website stays, although this copy of it was listed. A
+// list that is read from etcd decodes all of them once more, for itself.
+func (e *cacheEntry) staysWith(w *website.Website) bool {
+	return e != nil && e.resourceVersion == w.ResourceVersion && e.others.Add(1) <= maxOthers
 }
 
 // as returns the Website in a format, or nil.
@@ -103,17 +115,22 @@ func (e *cacheEntry) as(format format) *encodedWebsite {
 func (c *cache) get(w *website.Website, format format) *encodedWebsite {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if entry := c.entries[w.UID]; entry.isOf(w) {
-		return entry.as(format)
+	entry := c.entries[w.UID]
+	if !entry.isOf(w) {
+		return nil
 	}
-	return nil
+	if entry.others.Load() > 0 {
+		entry.others.Store(0)
+	}
+	return entry.as(format)
 }
 
 // hasRoom reports whether an encoded Website of a size, without the sets that the decoded one has, may be kept.
 func (c *cache) hasRoom(w *website.Website, size int) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.bytesWith(w, size) <= c.limit
+	entry := c.entries[w.UID]
+	return (entry.isOf(w) || !entry.staysWith(w)) && c.bytesWith(w, size) <= c.limit
 }
 
 // bytesWith returns the size of the cache with another format of this size.
@@ -150,8 +167,8 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	case bytesThen > c.limit:
 		return nil
 	case isKnown:
-	case entry != nil && entry.resourceVersion == w.ResourceVersion && entry.decoded.Value() != nil:
-		return nil // Lists that are read from etcd decode it each time, and keep nothing.
+	case entry.staysWith(w):
+		return nil
 	case entry != nil && entry.decoded == weak.Make(&w.ManagedFields[0]):
 		return nil // A copy that was changed is not what the watch cache has.
 	default:

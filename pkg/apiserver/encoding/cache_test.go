@@ -90,6 +90,13 @@ func TestCacheOfTwoDecodedCopies(t *testing.T) {
 			t.Errorf("the Website is not kept as %v", format)
 		}
 	}
+	// If it is this one that is listed from now on, it is kept.
+	for range maxOthers {
+		c.add(&again, formats[0], encodedAs(1))
+	}
+	if c.hasRoom(&again, 1); c.add(&again, formats[0], encodedAs(1)) == nil || c.get(&again, formats[0]) == nil {
+		t.Error("what is listed again and again is not kept")
+	}
 	runtime.KeepAlive(&w)
 }
 

@@ -233,28 +233,6 @@ func TestCARotationWaitsForPods(t *testing.T) {
 	}
 }
 
-// Members whose CA has expired are ready with another one only.
-func TestCARotationAfterExpiry(t *testing.T) {
-	r := newRotated(t)
-	stateful := r.Client.AppsV1().StatefulSets(r.Namespace)
-	s, err := stateful.Get(t.Context(), r.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Status.ReadyReplicas = 0
-	if _, err := stateful.UpdateStatus(t.Context(), s, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.now.SetTime(r.now.Now().Add(r.CALifetime + time.Hour))
-	for range 3 {
-		r.ensure(t)
-		r.now.SetTime(r.now.Now().Add(r.PropagationDelay))
-	}
-	if !r.roll(t, r.Name) {
-		t.Error("the members keep the CA that has expired")
-	}
-}
-
 // A request during a rotation is for another one, which begins when that one has ended.
 func TestCARotationDuringAnother(t *testing.T) {
 	r := newRotated(t)

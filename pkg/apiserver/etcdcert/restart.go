@@ -84,9 +84,8 @@ func (c Config) settle(ctx context.Context, a *authority) (settled bool, err err
 	want := trust(a.bundle())
 	for _, w := range workloads {
 		if w.annotations[annotationTrust] != want {
-			// The members are restarted one by one, whatever the state of the others. Pods that do not become ready because
-			// their CA has expired do so with another one.
-			if !w.rolledOut && c.Clock.Now().Before(a.signer.cert.NotAfter) {
+			// The members are restarted one by one, whatever the state of the others.
+			if !w.rolledOut {
 				return false, nil
 			}
 			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
