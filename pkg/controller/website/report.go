@@ -117,7 +117,8 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	}
 	update := website.DeepCopy()
 	// Of previews there is a digest in memory.
-	update.ManagedFields, update.SelfLink = nil, ""
+	update.ManagedFields = nil
+	update.SetSelfLink("")
 	update.Status = current
 	written, err := r.client.Websites(update.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{FieldManager: children.FieldManager})
 	switch {
