@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -124,6 +126,14 @@ func TestPartitionedReplica(t *testing.T) {
 	ready(t, url, http.StatusOK)
 	opens(t, url)
 	ready(t, first, http.StatusOK)
+	// It deletes its Lease when it is stopped, if it has come to renew that.
+	framework.WaitFor(t, "both replicas have a Lease", func(ctx context.Context) error {
+		leases, err := framework.Admin(t).Kubernetes.CoordinationV1().Leases("website-system").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=website-apiserver"})
+		if err == nil && len(leases.Items) < 2 {
+			err = fmt.Errorf("there are %d", len(leases.Items))
+		}
+		return err
+	})
 }
 
 // ready waits until /readyz answers with want, which is 500 because of the store only.
