@@ -191,6 +191,10 @@ func (e *environment) offlineStoreCommand(ctx context.Context, server *devcluste
 			args = append(args, arg)
 		}
 	}
-	output, err := exec.CommandContext(ctx, server.Args()[0], append([]string{"store"}, args...)...).CombinedOutput()
-	return string(output), err
+	cmd := exec.CommandContext(ctx, server.Args()[0], append([]string{"store"}, args...)...)
+	// Two buffers: a warning in one would be in the middle of a line.
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	return stdout.String() + stderr.String(), err
 }
