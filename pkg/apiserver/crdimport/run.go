@@ -137,7 +137,7 @@ func (i *Importer) Back(ctx context.Context) error {
 	if err := i.setDeprecated(ctx, false); err != nil {
 		return err
 	}
-	// A kube-apiserver that leads to website-apiserver still would have it accept writes that nobody sees.
+	// A kube-apiserver that leads to website-apiserver still would have it accept writes that are not served afterwards.
 	if err := i.propagate(ctx); err != nil {
 		return err
 	}

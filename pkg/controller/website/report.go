@@ -129,8 +129,6 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 	default:
 		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)
-		// The watch may have been faster: what it has shown is dropped when it is read.
-		_, _, _ = r.cache.GetByKey(key.String())
 		r.writes.written(key, &website.Status, &current, now)
 		r.written(website, written)
 		return nil

@@ -101,7 +101,7 @@ func extractionKey(child metav1.Object) (string, error) {
 	return string(whole[:]), nil
 }
 
-// parts are strings that are told apart by their lengths.
+// parts are strings, each after its length.
 type parts []byte
 
 func (p parts) add(part string) parts {

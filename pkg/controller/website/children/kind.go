@@ -181,7 +181,6 @@ func (k *Kind[T, A]) refresh(ctx context.Context, namespace, name string) {
 func (k *Kind[T, A]) remember(child T) {
 	k.trim(child)
 	k.cache.Mutation(child)
-	k.shown(child) // The watch may have been faster.
 }
 
 // shown drops what is remembered of a child if the informer's store has that, or something newer: the cache does so

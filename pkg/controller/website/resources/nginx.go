@@ -93,20 +93,21 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		UsersFile:       usersFile(website),
 	}
 	submodules := website.Spec.Source.Submodules
-	key, err := json.Marshal(struct {
+	encoded, err := json.Marshal(struct {
 		nginxParameters
 		Submodules v1beta1.SubmodulePolicy
 	}{parameters, submodules})
 	if err != nil {
 		return "", fmt.Errorf("encoding the parameters of the nginx configuration: %w", err)
 	}
-	if known, found := rendered.Get(sha256.Sum256(key)); found {
+	key := sha256.Sum256(encoded)
+	if known, found := rendered.Get(key); found {
 		return known.(string), nil
 	}
 	parameters.Revision = revision(serving, submodules, isProtected(website))
 	config, err := renderNginx(parameters)
 	if err == nil && len(config) <= maxRenderedSize {
-		rendered.Add(sha256.Sum256(key), config)
+		rendered.Add(key, config)
 	}
 	return config, err
 }
