@@ -142,7 +142,7 @@ bench-deploys: tools ## Measure push to page, rollback, and a flood of requests
 
 bench-serving: tools ## Measure pages of a Website beside a plain nginx, on a real node
 	@$(GO_BUILD) bin/bench-serving test ./bench/serving/cmd
-	@exec bin/bench-serving
+	@exec bin/bench-serving $(BENCH_FLAGS)
 
 # Go decides whether it is up to date.
 $(DEVCLUSTER): tools

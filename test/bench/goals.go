@@ -55,6 +55,8 @@ func goals(r *Report) []Goal {
 		}
 		l.absolute(version+": milliseconds until the first byte of JSON", maxFirstByteMillis, "firstByte", json, cached...)
 		l.absolute(version+": milliseconds until the first byte of protobuf", maxFirstByteMillis, "firstByte", protobuf, cached...)
+		l.absolute(version+": the first list as JSON, milliseconds until the first byte", maxFirstByteMillis, "firstByte", json, all+", the first")
+		l.absolute(version+": the first list as protobuf, milliseconds until the first byte", maxFirstByteMillis, "firstByte", protobuf, all+", the first")
 		l.absolute(version+": milliseconds until the first byte of a Table", maxFirstByteMillis, "firstByte", json, one+" as Table", all+" as Table")
 		l.atMost(version+": bytes of a list as JSON", asMuch, "bytes", json, definition, all)
 		l.atMost(version+": bytes of a list as protobuf", maxProtobufBytes, "bytes", protobuf, definition, all)

@@ -50,6 +50,9 @@ func (r *run) firstLists(ctx context.Context, data string) error {
 		if t.data != data || t.client != r.environment.proxied {
 			continue
 		}
+		if _, err := r.heaps(ctx); err != nil {
+			return err
+		}
 		s, err := r.list(ctx, t, listForm{query: url.Values{"resourceVersion": {"0"}}}, 1)
 		if err != nil {
 			return fmt.Errorf("%s: first list: %w", t.name, err)

@@ -28,13 +28,20 @@ type manifest struct {
 	spec func(name string) object
 	// annotations are those of every object.
 	annotations object
-	// status is what a controller reports; nil: the API has no status.
-	status object
+	// status is what a controller reports; nil: the API has no status. grown is the padding that is as large, as a
+	// merge patch.
+	status, grown object
 	// changed is a change of the spec, as a merge patch and for server-side apply.
 	changed object
 	// typed is an empty object of the type, for protobuf.
 	typed func() runtime.Object
 }
+
+// padding is the number of characters that make an object as large as a new Website, and as one with its status.
+type padding struct{ created, reported int }
+
+// text returns that many characters.
+func text(n int) string { return strings.Repeat("x", n) }
 
 // build returns a new object.
 func (m manifest) build(name string) object {
@@ -127,13 +134,14 @@ func alphaManifest(annotations, example object) manifest {
 }
 
 // configMapManifest has the example as its data, and padding to be of equal size.
-func configMapManifest(example object, padding int) (manifest, error) {
+func configMapManifest(example object, padding padding) (manifest, error) {
 	data, err := json.Marshal(example)
 	return manifest{
 		apiVersion: "v1", kind: "ConfigMap",
 		spec: func(string) object {
-			return object{"data": object{"spec": string(data), "padding": strings.Repeat("x", padding), "replicas": "2"}}
+			return object{"data": object{"spec": string(data), "padding": text(padding.created), "replicas": "2"}}
 		},
+		grown:   object{"data": object{"padding": text(padding.reported)}},
 		changed: object{"data": object{"replicas": "3"}},
 		typed: func() runtime.Object {
 			return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
@@ -143,7 +151,7 @@ func configMapManifest(example object, padding int) (manifest, error) {
 
 // podTemplateManifest has about as many fields as the example, with defaults, rules and managed
 // fields for them as a Website has, and padding to be of equal size. No controller acts on it.
-func podTemplateManifest(padding int) (manifest, error) {
+func podTemplateManifest(padding padding) (manifest, error) {
 	probe := object{"httpGet": object{"path": "/healthz", "port": "http"}, "periodSeconds": 5}
 	container := object{
 		"name": "nginx", "image": "nginx:1.30", "args": []any{"-g", "daemon off;"},
@@ -156,7 +164,8 @@ func podTemplateManifest(padding int) (manifest, error) {
 	}
 	return manifest{
 		apiVersion: "v1", kind: "PodTemplate",
-		annotations: object{"padding": strings.Repeat("x", padding)},
+		annotations: object{"padding": text(padding.created)},
+		grown:       object{"metadata": object{"annotations": object{"padding": text(padding.reported)}}},
 		spec: func(name string) object {
 			return object{"template": object{
 				"metadata": object{"labels": object{"site": name}},
@@ -172,13 +181,14 @@ func podTemplateManifest(padding int) (manifest, error) {
 }
 
 // flunderManifest is that of k8s.io/sample-apiserver, which has a string for all of it.
-func flunderManifest(example object, padding int) (manifest, error) {
+func flunderManifest(example object, padding padding) (manifest, error) {
 	data, err := json.Marshal(example)
 	return manifest{
 		apiVersion: "wardle.example.com/v1alpha1", kind: "Flunder",
 		spec: func(string) object {
-			return object{"spec": object{"reference": string(data) + strings.Repeat("x", padding)}}
+			return object{"spec": object{"reference": string(data) + text(padding.created)}}
 		},
+		grown:   object{"spec": object{"reference": string(data) + text(padding.reported)}},
 		changed: object{"metadata": object{"labels": object{"replicas": "3"}}},
 	}, err
 }

@@ -76,7 +76,7 @@ func TestManifestsAsProtobuf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	configMap, err := configMapManifest(example, 100)
+	configMap, err := configMapManifest(example, padding{created: 100, reported: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

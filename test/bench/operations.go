@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
 // measure runs one operation and takes what it costs the serving processes. operations is
@@ -70,31 +72,46 @@ func concurrently(n, clients int, do func(connection, i int) (response, error)) 
 
 // objects measures what is done with single objects, from their creation to their deletion.
 type objects struct {
-	environment *environment
-	options     Options
-	records     *records
-	target      *target
-	names       []string
+	*run
+	target *target
+	names  []string
 }
 
 // objects measures all operations on single objects of one target.
 func (r *run) objects(ctx context.Context, t *target, round int) error {
-	o := objects{environment: r.environment, options: r.options, records: &r.records, target: t}
+	o := objects{run: r, target: t}
 	for i := range r.options.Requests {
 		o.names = append(o.names, fmt.Sprintf("r%d-%d", round, i))
 	}
-	for _, measure := range []func(context.Context) error{o.create, o.get, o.getInTurn, o.patch, o.apply, o.status, o.delete} {
-		if _, err := r.heaps(ctx); err != nil {
-			return err
-		}
-		if err := measure(ctx); err != nil {
+	for _, step := range []func(context.Context) error{o.connect, o.create, o.report, o.get, o.getInTurn, o.patch, o.apply, o.status, o.delete} {
+		if err := step(ctx); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
 	return nil
 }
 
-// each measures one prepared request per object, from all clients.
+// connect has all connections open before the first measurement: idle ones end after 90 seconds.
+func (o *objects) connect(ctx context.Context) error {
+	for connection := range o.options.Clients {
+		if _, err := o.target.client.do(ctx, connection, request{method: http.MethodGet, path: "/version", accept: jsonType}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report sets the status of all objects, or makes them as large as with one, without a measurement: a Website
+// has a status for nearly all of its time.
+func (o *objects) report(ctx context.Context) error {
+	_, err := concurrently(len(o.names), o.options.Clients, func(connection, i int) (response, error) {
+		return response{}, o.target.report(ctx, connection, o.target.namespace, o.names[i])
+	})
+	return err
+}
+
+// each measures one prepared request per object, from all clients. Garbage is collected before, so that none pays
+// for another operation, or for what is prepared.
 func (o *objects) each(ctx context.Context, operation string, clients int, prepare func(name string) (request, error)) error {
 	requests := make([]request, len(o.names))
 	for i, name := range o.names {
@@ -103,6 +120,9 @@ func (o *objects) each(ctx context.Context, operation string, clients int, prepa
 			return err
 		}
 		requests[i].accept = o.target.media
+	}
+	if _, err := o.heaps(ctx); err != nil {
+		return err
 	}
 	s, err := o.environment.measure(o.target, func() ([]response, int, error) {
 		responses, err := concurrently(len(requests), clients, func(connection, i int) (response, error) {
@@ -150,11 +170,18 @@ func (o *objects) patch(ctx context.Context) error {
 	})
 }
 
-// apply applies the whole manifest, as kubectl apply --server-side does.
+// apply applies the whole manifest, as kubectl apply --server-side does, with the padding that objects have by then.
 func (o *objects) apply(ctx context.Context) error {
 	t := o.target
+	grown, err := json.Marshal(t.manifest.grown)
+	if err != nil {
+		return fmt.Errorf("encoding the padding: %w", err)
+	}
 	return o.each(ctx, "server-side apply", o.options.Clients, func(name string) (request, error) {
 		body, err := json.Marshal(t.manifest.build(name))
+		if err == nil && t.manifest.grown != nil {
+			body, err = jsonpatch.MergePatch(body, grown)
+		}
 		path := t.path(t.namespace, name, "") + "?fieldManager=website-bench-apply&force=true"
 		return request{method: http.MethodPatch, path: path, body: body, contentType: applyPatch}, err
 	})

@@ -219,10 +219,12 @@ func (r *run) rounds(ctx context.Context) error {
 }
 
 // target measures one target in one round. Garbage is collected before each group of operations, and
-// before each operation on single objects, so that none pays for another.
+// by objects before each of theirs, so that none pays for another.
 func (r *run) target(ctx context.Context, t *target, round int) error {
+	if err := r.objects(ctx, t, round); err != nil {
+		return err
+	}
 	for _, group := range []func() error{
-		func() error { return r.objects(ctx, t, round) },
 		func() error { return r.watches(ctx, t, round) },
 		func() error { return r.lists(ctx, t) },
 		func() error { return r.watchList(ctx, t) },

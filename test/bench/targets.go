@@ -38,6 +38,8 @@ type target struct {
 	root, resource string
 	media          string
 	manifest       manifest
+	// reporter is the target through which the status is set that a controller would report; nil: this one.
+	reporter *target
 	// data is the name of the stored objects; several targets read the same ones.
 	data string
 	// populates is set for the target that creates them, once the targets are selected.
@@ -144,7 +146,7 @@ func (e *environment) locate(cluster *devcluster.Cluster) error {
 	return nil
 }
 
-// makeTargets creates an object of each API, to make all of equal size.
+// makeTargets creates an object of each API, to make all of equal size: as new ones, and with a status.
 func (e *environment) makeTargets(ctx context.Context, example object) error {
 	beta := websiteManifest(v1beta1.SchemeGroupVersion.String(), example)
 	websites := "/apis/" + website.GroupName
@@ -153,13 +155,13 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	if err != nil {
 		return err
 	}
-	size, err := probe.encodedSize(ctx)
+	size, err := probe.encodedSizes(ctx)
 	if err != nil {
 		return err
 	}
 	alpha := alphaManifest(annotations, example)
 
-	configMaps, err := padded(ctx, size, e.proxied, "/api/v1", "configmaps", func(padding int) (manifest, error) { return configMapManifest(example, padding) })
+	configMaps, err := padded(ctx, size, e.proxied, "/api/v1", "configmaps", func(padding padding) (manifest, error) { return configMapManifest(example, padding) })
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 	if err != nil {
 		return err
 	}
-	flunders, err := padded(ctx, size, e.proxied, "/apis/wardle.example.com/v1alpha1", "flunders", func(padding int) (manifest, error) { return flunderManifest(example, padding) })
+	flunders, err := padded(ctx, size, e.proxied, "/apis/wardle.example.com/v1alpha1", "flunders", func(padding padding) (manifest, error) { return flunderManifest(example, padding) })
 	if err != nil {
 		return err
 	}
@@ -180,7 +182,7 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 				&target{name: "v1beta1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1beta1", resource: "websites", media: media.media,
 					manifest: beta, data: "websites", secondary: way.name == "direct" && media.media == protobufType},
 				&target{name: "v1alpha1 " + way.name + " " + media.name, client: way.client, root: websites + "/v1alpha1", resource: "websites", media: media.media,
-					manifest: alpha, data: "websites", secondary: way.name == "direct"})
+					manifest: alpha, reporter: probe, data: "websites", secondary: way.name == "direct"})
 		}
 	}
 	e.targets = append(e.targets,
@@ -220,33 +222,40 @@ func selected(all []*target, options Options) ([]*target, error) {
 // The object that sizes are taken of.
 const probeNamespace, probeName = "default", "bench-probe"
 
-// padded returns the manifest with padding for an encoded size.
-func padded(ctx context.Context, size int, c *client, root, resource string, build func(padding int) (manifest, error)) (manifest, error) {
-	m, err := build(0)
+// sizes are the encoded sizes of an object: of a new one, and of one with its status.
+type sizes struct{ created, reported int }
+
+// padded returns the manifest with padding for encoded sizes.
+func padded(ctx context.Context, want sizes, c *client, root, resource string, build func(padding) (manifest, error)) (manifest, error) {
+	m, err := build(padding{})
 	if err != nil {
 		return m, err
 	}
 	probe := &target{client: c, root: root, resource: resource, media: jsonType, manifest: m}
-	bare, err := probe.encodedSize(ctx)
+	bare, err := probe.encodedSizes(ctx)
 	if err != nil {
 		return m, err
 	}
-	return build(max(0, size-bare))
+	return build(padding{created: max(0, want.created-bare.created), reported: max(0, want.reported-bare.reported)})
 }
 
-// encodedSize returns the size of an object with its status, in a response.
-func (t *target) encodedSize(ctx context.Context) (int, error) {
-	if err := t.create(ctx, 0, probeNamespace, probeName); err != nil {
-		return 0, err
+// encodedSizes returns the sizes of an object in responses.
+func (t *target) encodedSizes(ctx context.Context) (sizes, error) {
+	var found sizes
+	for _, step := range []struct {
+		do   func(ctx context.Context, connection int, namespace, name string) error
+		size *int
+	}{{t.create, &found.created}, {t.report, &found.reported}} {
+		if err := step.do(ctx, 0, probeNamespace, probeName); err != nil {
+			return found, err
+		}
+		body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(probeNamespace, probeName, ""), accept: t.media})
+		if err != nil {
+			return found, err
+		}
+		*step.size = len(body)
 	}
-	if err := t.report(ctx, 0, probeNamespace, probeName); err != nil {
-		return 0, err
-	}
-	body, err := t.client.read(ctx, request{method: http.MethodGet, path: t.path(probeNamespace, probeName, ""), accept: t.media})
-	if err != nil {
-		return 0, err
-	}
-	return len(body), t.removeProbe(ctx)
+	return found, t.removeProbe(ctx)
 }
 
 func (t *target) removeProbe(ctx context.Context) error {
@@ -285,16 +294,20 @@ func (t *target) create(ctx context.Context, connection int, namespace, name str
 	return err
 }
 
-// report sets the status of an object, if it has one.
+// report sets the status of an object, or makes one without a status as large as with one.
 func (t *target) report(ctx context.Context, connection int, namespace, name string) error {
-	if t.manifest.status == nil {
-		return nil
+	if t.reporter != nil {
+		return t.reporter.report(ctx, connection, namespace, name)
 	}
-	body, err := json.Marshal(object{"status": t.manifest.status})
+	change, subresource := t.manifest.grown, ""
+	if t.manifest.status != nil {
+		change, subresource = object{"status": t.manifest.status}, "status"
+	}
+	body, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("encoding a status: %w", err)
 	}
-	_, err = t.client.do(ctx, connection, request{method: http.MethodPatch, path: t.path(namespace, name, "status"), body: body, contentType: mergePatch, accept: t.media})
+	_, err = t.client.do(ctx, connection, request{method: http.MethodPatch, path: t.path(namespace, name, subresource), body: body, contentType: mergePatch, accept: t.media})
 	return err
 }
 

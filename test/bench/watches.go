@@ -74,6 +74,9 @@ func (r *run) fanOut(ctx context.Context, t *target, watchers, round int) error 
 	if err := t.create(ctx, 0, t.namespace, name); err != nil {
 		return fail(err)
 	}
+	if err := t.report(ctx, 0, t.namespace, name); err != nil {
+		return fail(err)
+	}
 	version, err := t.resourceVersion(ctx, name)
 	if err != nil {
 		return fail(err)

@@ -47,7 +47,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	worse := 0
-	if options.AreQuick() && report.Failure == "" {
+	switch {
+	case !options.Quick || report.Failure != "":
+	case !options.AreQuick():
+		fmt.Fprintln(os.Stderr, "ratios were not compared: the ranges are for the defaults of --quick")
+	default:
 		ranges, invalid := bench.Ranges()
 		if invalid != nil {
 			return invalid

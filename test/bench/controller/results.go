@@ -23,6 +23,8 @@ type Measurement struct {
 	// Calls are the controller's requests, by verb, and Writes by resource.
 	Calls  map[string]float64 `json:"calls,omitempty"`
 	Writes map[string]float64 `json:"writes,omitempty"`
+	// MostWrites is the number of writes in the round that had most.
+	MostWrites float64 `json:"mostWrites,omitempty"`
 	// CPUSeconds are those of each process.
 	CPUSeconds map[string]float64 `json:"cpuSeconds"`
 	// HeapBytes and ResidentBytes are what each created Website adds to the controller.
@@ -94,7 +96,9 @@ func summarize(scenario, contender string, samples []sample) Measurement {
 		m.RoundSeconds = append(m.RoundSeconds, s.seconds)
 		ready, reported = append(ready, s.ready...), append(reported, s.reported...)
 		heap, resident = append(heap, s.heap), append(resident, s.resident)
-		byVerb, byResource = append(byVerb, asFloats(s.calls.byVerb())), append(byResource, asFloats(s.calls.byWrittenResource()))
+		written := asFloats(s.calls.byWrittenResource())
+		byVerb, byResource = append(byVerb, asFloats(s.calls.byVerb())), append(byResource, written)
+		m.MostWrites = max(m.MostWrites, total(written))
 		cpu = append(cpu, s.cpu)
 	}
 	m.Seconds, m.HeapBytes, m.ResidentBytes = measure.Median(m.RoundSeconds), measure.Median(heap), measure.Median(resident)

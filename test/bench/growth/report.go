@@ -37,7 +37,7 @@ type Stage struct {
 	// From the begin of a change to its event.
 	EventMillis    float64 `json:"eventMillis"`
 	EventP99Millis float64 `json:"eventP99Millis"`
-	// FirstList is before any other of this stage; the former stages have listed their own.
+	// FirstList is before any other since the start of website-apiserver, which keeps nothing encoded then.
 	FirstList     List `json:"firstList"`
 	List          List `json:"list"`
 	ListNamespace List `json:"listNamespace"`

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubesites/website-apiserver/test/bench/measure"
 )
 
 // Report is the result of a run. Its numbers are comparable with each other only.
@@ -15,6 +17,8 @@ type Report struct {
 	Options      Options       `json:"options"`
 	Begin        time.Time     `json:"begin"`
 	Measurements []measurement `json:"measurements"`
+	// Failure is why the run has ended early.
+	Failure string `json:"failure,omitempty"`
 }
 
 // measurement is what one server did with one request in all rounds.
@@ -77,8 +81,11 @@ func (r *Report) markdown() string {
 	perSecond, p99 := func(m result) float64 { return m.PerSecond }, func(m result) float64 { return m.P99Millis }
 	for _, request := range requests {
 		ours, plain := r.median(request.name, website, perSecond), r.median(request.name, plainNginx, perSecond)
-		fmt.Fprintf(&text, "| %s | %.0f | %.0f | %.2f | %.2f | %.2f |\n", request.name, ours, plain, ours/plain,
+		fmt.Fprintf(&text, "| %s | %.0f | %.0f | %s | %.2f | %.2f |\n", request.name, ours, plain, measure.Ratio(ours, plain),
 			r.median(request.name, website, p99), r.median(request.name, plainNginx, p99))
+	}
+	if r.Failure != "" {
+		fmt.Fprintf(&text, "\n**The run ended early**, and measured what precedes: %s\n", r.Failure)
 	}
 	return text.String()
 }

@@ -30,7 +30,8 @@ type Options struct {
 	Progress io.Writer `json:"-"`
 }
 
-// Run starts a cluster, measures, and stops the cluster.
+// Run starts a cluster, measures, and stops the cluster. With an error, the report has what was measured
+// until then, or is nil.
 func Run(ctx context.Context, options Options) (report *Report, err error) {
 	if options.Rounds < 1 || options.Duration < time.Second || options.Connections < 1 {
 		return nil, errors.New("rounds and connections must be at least 1, and the duration at least 1s")
@@ -57,8 +58,9 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 			for i := range servers {
 				// Each is first as often as the other.
 				s := servers[(i+round)%len(servers)]
-				if err := measure(ctx, report, s, request); err != nil {
-					return nil, err
+				if err := repeat(ctx, report, s, request); err != nil {
+					report.Failure = err.Error()
+					return report, err
 				}
 			}
 		}
@@ -99,8 +101,8 @@ var requests = []request{
 	{name: "large file", path: "/film.bin", status: http.StatusOK},
 }
 
-// measure repeats a request to one server, after one whose answer is checked.
-func measure(ctx context.Context, report *Report, s server, r request) error {
+// repeat repeats a request to one server, after one whose answer is checked.
+func repeat(ctx context.Context, report *Report, s server, r request) error {
 	url := strings.TrimSuffix(s.url, "/") + r.path
 	header := http.Header{}
 	if r.encoding != "" {
