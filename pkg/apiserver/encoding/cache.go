@@ -151,10 +151,11 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	if len(w.ManagedFields) == 0 {
 		return nil // It cannot be identified.
 	}
-	whole, size := len(e.rest), len(e.rest)
-	for _, set := range e.sets {
+	whole, size, others := len(e.rest), len(e.rest), make([]bool, len(e.sets))
+	belongs := setsOf(w)
+	for i, set := range e.sets {
 		whole += len(set)
-		if !belongsTo(set, w) {
+		if others[i] = !belongs(set); others[i] {
 			size += len(set)
 		}
 	}
@@ -174,7 +175,7 @@ func (c *cache) add(w *website.Website, format format, e *encodedWebsite) *encod
 	default:
 		entry = c.replace(entry, w)
 	}
-	kept := &encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, w), offsets: slices.Clone(e.offsets), size: whole}
+	kept := &encodedWebsite{rest: bytes.Clone(e.rest), sets: c.shared(e.sets, others), offsets: slices.Clone(e.offsets), size: whole}
 	entry.formats = append(entry.formats, cachedFormat{format, kept})
 	entry.bytes += overheadOfFormat + size
 	c.bytes = bytesThen
@@ -194,12 +195,12 @@ func (c *cache) replace(former *cacheEntry, w *website.Website) *cacheEntry {
 	return entry
 }
 
-// shared returns the sets, each that the Website does not have in memory as an equal one that others have, if it is
-// known. It counts for each of them, so what the cache takes is at most what it counts.
-func (c *cache) shared(sets [][]byte, w *website.Website) [][]byte {
+// shared returns the sets, each of those that the Website does not have in memory as an equal one that others have, if it
+// is known. It counts for each of them, so what the cache takes is at most what it counts.
+func (c *cache) shared(sets [][]byte, others []bool) [][]byte {
 	sets = slices.Clone(sets)
 	for i, set := range sets {
-		if len(set) > maxKnownSet || belongsTo(set, w) {
+		if len(set) > maxKnownSet || !others[i] {
 			continue
 		}
 		if known, found := c.sets.Get(string(set)); found {
@@ -211,12 +212,22 @@ func (c *cache) shared(sets [][]byte, w *website.Website) [][]byte {
 	return sets
 }
 
-// belongsTo reports whether the decoded Website has this set in memory.
-func belongsTo(set []byte, w *website.Website) bool {
-	return slices.ContainsFunc(w.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		raw := entry.FieldsV1.GetRawBytes()
-		return len(raw) > 0 && len(set) > 0 && &raw[0] == &set[0]
-	})
+// setsOf returns what reports whether a decoded Website has a set in memory. Clients may write Websites with thousands
+// of sets, so they are not compared with each other.
+func setsOf(w *website.Website) func(set []byte) bool {
+	begins := make(map[*byte]struct{}, len(w.ManagedFields))
+	for i := range w.ManagedFields {
+		if raw := w.ManagedFields[i].FieldsV1.GetRawBytes(); len(raw) > 0 {
+			begins[&raw[0]] = struct{}{}
+		}
+	}
+	return func(set []byte) bool {
+		if len(set) == 0 {
+			return false
+		}
+		_, belongs := begins[&set[0]]
+		return belongs
+	}
 }
 
 // remove removes a Website that is no longer in memory, unless another version has replaced it.

@@ -210,7 +210,7 @@ func TestCachedSetsAreShared(t *testing.T) {
 			t.Fatalf("the Website is not in the cache as %v", format)
 		}
 		for i, entry := range list.Items[0].ManagedFields {
-			if len(known.sets) <= i || !belongsTo(known.sets[i], &list.Items[0]) {
+			if len(known.sets) <= i || !setsOf(&list.Items[0])(known.sets[i]) {
 				t.Errorf("as %v, the set of %s is a copy", format, entry.Manager)
 			}
 		}
@@ -221,7 +221,7 @@ func TestCachedSetsAreShared(t *testing.T) {
 		encoded(encoderFor(t, ours, format.mediaType, format.version), list)
 		cache := ours.(*negotiated).cache
 		one, two := cache.get(&list.Items[0], format), cache.get(&list.Items[1], format)
-		if one == nil || two == nil || len(one.sets) == 0 || &one.sets[0][0] != &two.sets[0][0] || belongsTo(one.sets[0], &list.Items[0]) {
+		if one == nil || two == nil || len(one.sets) == 0 || &one.sets[0][0] != &two.sets[0][0] || setsOf(&list.Items[0])(one.sets[0]) {
 			t.Errorf("as %v, equal sets are there twice: %v, %v", format, one, two)
 		}
 	}

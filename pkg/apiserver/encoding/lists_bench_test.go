@@ -1,10 +1,13 @@
 package encoding
 
 import (
+	"fmt"
+	"io"
 	"path"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -53,6 +56,35 @@ func BenchmarkList(b *testing.B) {
 					b.ReportMetric(float64(untilFirst.Microseconds())/float64(b.N)/1000, "ms-to-first-byte")
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkManagers measures the first list of a Website with many field managers, of which clients may write
+// thousands: each takes the same time, however many there are.
+func BenchmarkManagers(b *testing.B) {
+	stock, _ := newSerializers(b)
+	for _, managers := range []int{100, 10_000} {
+		for _, format := range formats {
+			b.Run(path.Join(fmt.Sprint(managers), format.version.Version, path.Base(format.mediaType)), func(b *testing.B) {
+				for b.Loop() {
+					b.StopTimer()
+					list := newServedList(1)
+					list.Items[0].ManagedFields = nil
+					for i := range managers {
+						list.Items[0].ManagedFields = append(list.Items[0].ManagedFields, metav1.ManagedFieldsEntry{
+							Manager: fmt.Sprint(i), Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
+							FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:l%d":{}}}}`, i)),
+						})
+					}
+					encoder := encoderFor(b, NewNegotiatedSerializer(stock), format.mediaType, format.version)
+					b.StartTimer()
+					if err := encoder.Encode(list, io.Discard); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(managers), "ns/manager")
+			})
 		}
 	}
 }

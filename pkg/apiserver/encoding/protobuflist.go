@@ -94,9 +94,9 @@ func (e protobufListEncoder) measure(w *website.Website, format format, convert 
 		return nil, 0, err
 	}
 	size = converted.Size()
-	own := size
+	own, belongs := size, setsOf(w)
 	for _, entry := range *managed {
-		if set := entry.FieldsV1.GetRawBytes(); belongsTo(set, w) {
+		if set := entry.FieldsV1.GetRawBytes(); belongs(set) {
 			own -= len(set)
 		}
 	}

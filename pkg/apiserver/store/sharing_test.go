@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
@@ -74,4 +76,29 @@ func TestSharingCodec(t *testing.T) {
 			t.Errorf("%s: shared", name)
 		}
 	}
+}
+
+// TestDecodedDiskIsOnlyRead: several requests encode one decoded Website at the same time, which the race detector
+// observes.
+func TestDecodedDiskIsOnlyRead(t *testing.T) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	codec := newSharingCodec(serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion))
+	data, err := runtime.Encode(codec, &website.Website{Spec: website.WebsiteSpec{Resources: website.WebsiteResources{Disk: ptr.To(resource.MustParse("16Gi"))}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded website.Website
+	if _, _, err := codec.Decode(data, nil, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	var encoding sync.WaitGroup
+	for range 2 {
+		encoding.Go(func() {
+			if got := decoded.Spec.Resources.Disk.String(); got != "16Gi" {
+				t.Errorf("the disk is %s", got)
+			}
+		})
+	}
+	encoding.Wait()
 }
