@@ -86,6 +86,7 @@ func (c Config) settle(ctx context.Context, a *authority) (settled bool, err err
 		if w.annotations[annotationTrust] != want {
 			// The members are restarted one by one, whatever the state of the others.
 			if !w.rolledOut {
+				waiting(ctx, c.Namespace, w)
 				return false, nil
 			}
 			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
@@ -101,8 +102,14 @@ func (c Config) settle(ctx context.Context, a *authority) (settled bool, err err
 			return false, nil
 		}
 		if !w.rolledOut {
+			waiting(ctx, c.Namespace, w)
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// waiting logs what a rotation waits for, which may be for ever: a StatefulSet whose updateStrategy is OnDelete.
+func waiting(ctx context.Context, namespace string, w workload) {
+	klog.FromContext(ctx).Info("Waiting with the rotation of the CA of etcd until all pods are ready and have the current pod template", "kind", w.kind, "name", klog.KRef(namespace, w.name))
 }

@@ -189,12 +189,14 @@ func TestValues(t *testing.T) {
 		})
 	}
 	for name, test := range map[string]struct{ namespace, values, want string }{
-		"another namespace":      {"default", "", "the namespace must be website-system"},
-		"unknown value":          {"website-system", "replicas: 3", "additional properties 'replicas' not allowed"},
-		"wrong type":             {"website-system", "ha: \"yes\"", "got string, want boolean"},
-		"etcd without TLS":       {"website-system", "etcd: {servers: [\"http://a:2379\"]}", "does not match pattern"},
-		"image without a tag":    {"website-system", "images: {agent: agent}", "does not match pattern"},
-		"size that is no number": {"website-system", "storage: {size: large}", "does not match pattern"},
+		"another namespace":        {"default", "", "the namespace must be website-system"},
+		"unknown value":            {"website-system", "replicas: 3", "additional properties 'replicas' not allowed"},
+		"wrong type":               {"website-system", "ha: \"yes\"", "got string, want boolean"},
+		"external etcd without ha": {"website-system", "etcd: {external: true}", "need ha"},
+		"servers without ha":       {"website-system", "etcd: {servers: [\"https://a:2379\"]}", "need ha"},
+		"etcd without TLS":         {"website-system", "etcd: {servers: [\"http://a:2379\"]}", "does not match pattern"},
+		"image without a tag":      {"website-system", "images: {agent: agent}", "does not match pattern"},
+		"size that is no number":   {"website-system", "storage: {size: large}", "does not match pattern"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := render(t, test.namespace, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
