@@ -53,6 +53,8 @@ type nginxParameters struct {
 	HTTPListenIPv6, AdminListenIPv6 string
 	// Workers is the number of worker processes.
 	Workers int64
+	// Limits follow from the resources of the container.
+	Limits connectionLimits
 	// ShutdownSeconds is how long requests may take to end.
 	ShutdownSeconds int
 	// Revision is part of every ETag. See revision.
@@ -91,6 +93,7 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		AccessLog:       "/dev/stdout",
 		Serving:         serving,
 		UsersFile:       usersFile(website),
+		Limits:          newConnectionLimits(website),
 	}
 	submodules := website.Spec.Source.Submodules
 	encoded, err := json.Marshal(struct {

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -103,24 +102,7 @@ func TestNginxKeepsAssets(t *testing.T) {
 func TestNginxPassesTheStatusOn(t *testing.T) {
 	s := startNginx(t)
 	s.want(s.admin, "/status", http.StatusBadGateway, "")
-	listener, err := net.Listen("unix", s.socket("agent"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// nginx may run as another user.
-	if err := os.Chmod(s.socket("agent"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(s.sockets, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	received := make(chan *http.Request, 10)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		received <- r
-		_, _ = w.Write([]byte(`{"commit":""}`))
-	})}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
+	received := s.startAgent(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"commit":""}`)) })
 	response, body := s.get(s.admin, "/status?x=1", "X-Secret", "1", requests.Header, "Bearer token", agent.ClientHeader, "another")
 	if response.StatusCode != http.StatusOK || body != `{"commit":""}` || response.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("GET /status = %d %q %v", response.StatusCode, body, response.Header)

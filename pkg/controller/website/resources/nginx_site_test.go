@@ -47,7 +47,11 @@ type testSite struct {
 	users string
 	// revision is the part of an ETag that is not the commit.
 	revision string
-	client   *http.Client
+	// limits are those of its connections.
+	limits connectionLimits
+	// master is the process that has the workers as its children.
+	master int
+	client *http.Client
 }
 
 // tag is the ETag of the files of a commit.
@@ -107,11 +111,13 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 		Root: s.root, Link: gitLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
 		Workers: 2, ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
+		Limits: newConnectionLimits(website),
 	}
 	if isProtected(website) {
 		parameters.UsersFile = s.users
 	}
 	change(&parameters)
+	s.limits = parameters.Limits
 	config, err := renderNginx(parameters)
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +140,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.master = process.Process.Pid
 	t.Cleanup(func() {
 		s.client.CloseIdleConnections()
 		if err := process.Process.Signal(syscall.SIGQUIT); err != nil {

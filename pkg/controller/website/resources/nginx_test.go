@@ -24,7 +24,7 @@ func TestNginxConfigFacts(t *testing.T) {
 		"keeps its pid in the temp folder":   "pid /tmp/nginx.pid;",
 		"listens on IPv6 if there is any":    "include /proc/net/dev_snmp6/../../../../etc/website/http-ipv[6].conf;",
 		"is probed on IPv6 if there is any":  "include /proc/net/dev_snmp6/../../../../etc/website/admin-ipv[6].conf;",
-		"waits for no slow request":          "client_header_timeout 15s;",
+		"waits for no slow request":          "client_header_timeout 10s;",
 		"waits for no slow reader":           "send_timeout 30s;",
 		"ends before the pod is killed":      "worker_shutdown_timeout 22s;",
 		"logs errors to stderr":              "error_log stderr warn;",

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // The defaults of each container. Their quantities are in the form that the API
@@ -40,4 +42,45 @@ func requirements(wanted, defaults corev1.ResourceRequirements) *corev1ac.Resour
 		}
 	}
 	return corev1ac.ResourceRequirements().WithRequests(requests).WithLimits(limits)
+}
+
+// What nginx and the kernel hold for a client, measured with nginx 1.30.4 on Linux 6.18.
+const (
+	// compressedMemory is for a compressed response that the client does not read: nginx takes 342 KiB, and the kernel
+	// has 130 KiB to send. An uncompressed response takes 10 KiB of nginx.
+	compressedMemory = 512 << 10
+	// connectionMemory is for an unfinished request with 1000 headers, the most that nginx accepts: 90 KiB of nginx.
+	// One with few headers takes 6 KiB.
+	connectionMemory = 104 << 10
+
+	minConnections, maxConnections = 256, 8192
+	minCompressed                  = 16
+	// cachedFiles are kept open for later requests: open_file_cache.
+	cachedFiles = 1024
+)
+
+// connectionLimits bound what clients can take of the resources of nginx.
+type connectionLimits struct {
+	// Connections is the limit of each worker process, for both ports.
+	Connections int64
+	// Requests is how many requests for the site are answered at the same time, and Compressed how many of
+	// these may have a response that nginx compresses.
+	Requests, Compressed int64
+	// Files is the limit of open files of each worker process.
+	Files int64
+}
+
+// newConnectionLimits keeps the memory of unfinished requests within the limit, and that of compressed responses within
+// three quarters of it. Requests take at most three quarters of the connections of a worker: probes need others.
+func newConnectionLimits(website *v1beta1.Website) connectionLimits {
+	memory := requirements(website.Spec.Resources.Server, serverDefaults).Limits.Memory().Value()
+	connections := min(max(memory/connectionMemory, minConnections), maxConnections)
+	connections = max(connections/workers(website), minConnections)
+	requests := connections / 4 * 3
+	return connectionLimits{
+		Connections: connections,
+		Requests:    requests,
+		Compressed:  min(max(memory/4*3/compressedMemory, minCompressed), requests),
+		Files:       2*connections + cachedFiles,
+	}
 }
