@@ -3,6 +3,7 @@ package fairqueue
 
 import (
 	"cmp"
+	"container/heap"
 	"container/list"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type Queue[K comparable] struct {
 	mu sync.Mutex
 	// lanes are those of namespaces with keys that wait or are in flight.
 	lanes map[string]*lane[K]
+	// next has the lanes of which a key may be taken now, in the order of isBefore.
+	next lanes[K]
 	// permitted is how many keys of all lanes may be taken now.
 	permitted int
 	// arrivals numbers the keys.
@@ -39,6 +42,8 @@ type Queue[K comparable] struct {
 type lane[K comparable] struct {
 	waiting  list.List // of arrival[K]
 	inFlight int
+	// position is that in next, or -1.
+	position int
 	// used is the time of workers that its keys have taken.
 	used time.Duration
 }
@@ -65,7 +70,7 @@ func (q *Queue[K]) Push(key K) {
 	namespace := q.namespaceOf(key)
 	l := q.lanes[namespace]
 	if l == nil {
-		l = &lane[K]{used: q.served}
+		l = &lane[K]{used: q.served, position: -1}
 		q.lanes[namespace] = l
 	}
 	q.arrivals++
@@ -83,12 +88,7 @@ func (q *Queue[K]) Len() int {
 func (q *Queue[K]) Pop() K {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var next *lane[K]
-	for _, l := range q.lanes {
-		if l.permitted(q.share) > 0 && (next == nil || l.isBefore(next)) {
-			next = l
-		}
-	}
+	next := q.next[0]
 	q.served = max(q.served, next.used)
 	var first arrival[K]
 	q.change(next, func() {
@@ -104,18 +104,29 @@ func (q *Queue[K]) Finish(key K, took time.Duration) {
 	defer q.mu.Unlock()
 	namespace := q.namespaceOf(key)
 	l := q.lanes[namespace]
-	q.change(l, func() { l.inFlight-- })
-	l.used += took
+	q.change(l, func() {
+		l.inFlight--
+		l.used += took
+	})
 	if l.inFlight == 0 && l.waiting.Len() == 0 {
 		delete(q.lanes, namespace)
 	}
 }
 
-// change changes a lane and counts again what it permits.
+// change changes a lane, counts again what it permits and moves it to its place among the others.
 func (q *Queue[K]) change(l *lane[K], change func()) {
 	q.permitted -= l.permitted(q.share)
 	change()
-	q.permitted += l.permitted(q.share)
+	permitted := l.permitted(q.share)
+	q.permitted += permitted
+	switch {
+	case permitted > 0 && l.position < 0:
+		heap.Push(&q.next, l)
+	case permitted > 0:
+		heap.Fix(&q.next, l.position)
+	case l.position >= 0:
+		heap.Remove(&q.next, l.position)
+	}
 }
 
 // permitted returns how many keys of a namespace may be taken now.
@@ -132,3 +143,37 @@ func (l *lane[K]) isBefore(other *lane[K]) bool {
 
 // first returns the number of the key that has waited longest.
 func (l *lane[K]) first() uint64 { return l.waiting.Front().Value.(arrival[K]).number }
+
+// lanes is a heap.
+type lanes[K comparable] []*lane[K]
+
+var _ heap.Interface = &lanes[string]{}
+
+// Len returns the number of lanes.
+func (l lanes[K]) Len() int { return len(l) }
+
+// Less compares two lanes.
+func (l lanes[K]) Less(i, j int) bool { return l[i].isBefore(l[j]) }
+
+// Swap swaps two lanes.
+func (l lanes[K]) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].position, l[j].position = i, j
+}
+
+// Push adds a lane at the end.
+func (l *lanes[K]) Push(added any) {
+	last := added.(*lane[K])
+	last.position = len(*l)
+	*l = append(*l, last)
+}
+
+// Pop removes the lane at the end.
+func (l *lanes[K]) Pop() any {
+	end := len(*l) - 1
+	last := (*l)[end]
+	last.position = -1
+	(*l)[end] = nil
+	*l = (*l)[:end]
+	return last
+}

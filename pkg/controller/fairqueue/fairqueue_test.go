@@ -2,6 +2,7 @@ package fairqueue
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -80,6 +81,62 @@ func TestTimeCounts(t *testing.T) {
 	}
 }
 
+// TestNextOfAll: whatever came, was taken and was given back before, the next key is of the namespace that is before
+// all others.
+func TestNextOfAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	q := newQueue(3)
+	var inFlight []cache.ObjectName
+	for i := range 20_000 {
+		switch n := random.IntN(4); {
+		case n == 0 && len(inFlight) > 0:
+			taken := random.IntN(len(inFlight))
+			q.Finish(inFlight[taken], time.Duration(random.IntN(5))*time.Second)
+			inFlight = slices.Delete(inFlight, taken, taken+1)
+		case n == 1 && q.Len() > 0:
+			var want *lane[cache.ObjectName]
+			for _, l := range q.lanes {
+				if l.permitted(q.share) > 0 && (want == nil || l.isBefore(want)) {
+					want = l
+				}
+			}
+			first := want.waiting.Front().Value.(arrival[cache.ObjectName]).key
+			got := q.Pop()
+			if got != first {
+				t.Fatalf("at step %d %v is taken, want %v", i, got, first)
+			}
+			inFlight = append(inFlight, got)
+		default:
+			q.Push(cache.NewObjectName(fmt.Sprint(random.IntN(50)), fmt.Sprint(i)))
+		}
+	}
+}
+
+// TestManyNamespaces: the time of a key does not grow with the number of namespaces. At the start there are as many
+// as have Websites.
+func TestManyNamespaces(t *testing.T) {
+	fastest := func(namespaces int) time.Duration {
+		var best time.Duration
+		for range 3 {
+			q := newQueue(10)
+			for i := range namespaces {
+				q.Push(cache.NewObjectName(fmt.Sprint(i), "pod"))
+			}
+			begun := time.Now()
+			for range 500 {
+				q.Pop()
+			}
+			if took := time.Since(begun); best == 0 || took < best {
+				best = took
+			}
+		}
+		return best
+	}
+	if few, many := fastest(500), fastest(50_000); many > 20*few {
+		t.Errorf("a hundred times the namespaces take %.0f times as long", float64(many)/float64(few))
+	}
+}
+
 // TestNamespacesAreForgotten: namespaces that are gone leave nothing behind.
 func TestNamespacesAreForgotten(t *testing.T) {
 	q := newQueue(1)
@@ -96,7 +153,7 @@ func TestNamespacesAreForgotten(t *testing.T) {
 
 // BenchmarkQueue takes the keys of many namespaces.
 func BenchmarkQueue(b *testing.B) {
-	for _, namespaces := range []int{1, 100, 1000} {
+	for _, namespaces := range []int{1, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("%d namespaces", namespaces), func(b *testing.B) {
 			q := newQueue(10)
 			for i := range 10_000 {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -25,6 +26,12 @@ const (
 	healthyPeriod = time.Minute
 	// failingPeriod is the interval while one is not.
 	failingPeriod = 10 * time.Second
+	// minPeriod is the shortest interval between two probes of a Website: a user can change a spec many times a
+	// second, and each probe is of all hosts.
+	minPeriod = 2 * time.Second
+	// promptBurst is how many probes because of another host begin without that interval, and promptPeriod the
+	// average interval of more of them.
+	promptBurst, promptPeriod = 3, failingPeriod
 	// requestTimeout bounds the probe of one host.
 	requestTimeout = 10 * time.Second
 )
@@ -58,6 +65,19 @@ type Prober struct {
 type observed struct {
 	target  Target
 	results map[string]Result
+	// begun is when the last probe began.
+	begun time.Time
+	// prompt limits the probes that begin at once.
+	prompt *rate.Limiter
+	// forgotten is true for a Website that is not probed any more. It is remembered for a while: otherwise its
+	// limits end when a user removes its hosts for a moment.
+	forgotten bool
+}
+
+// remembered returns for how long a Website is remembered that is not probed any more: after that its limits
+// are those of a new one.
+func (w *observed) remembered(now time.Time) time.Duration {
+	return promptBurst*promptPeriod - now.Sub(w.begun)
 }
 
 // New returns a Prober.
@@ -94,28 +114,46 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Want has a Website probed: at once when the target is another, and also when again is
+// Want has a Website probed soon when the target is another, and also when again is
 // true. It returns what is known of each host by now.
 func (p *Prober) Want(key cache.ObjectName, target Target, again bool) map[string]Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	website, found := p.known[key]
 	if !found {
-		website = &observed{results: map[string]Result{}}
+		website = &observed{prompt: rate.NewLimiter(rate.Every(promptPeriod), promptBurst)}
 		p.known[key] = website
 	}
-	if !found || again || !website.target.equal(target) {
+	if !found || website.forgotten {
+		website.target, website.results, website.forgotten, again = Target{}, map[string]Result{}, false, true
+	}
+	if again || !website.target.equal(target) {
+		hasNewHost := website.target.lacks(target.Hosts)
 		website.target = target
-		p.queue.Add(key)
+		p.soon(key, website, hasNewHost)
 	}
 	return maps.Clone(website.results)
+}
+
+// soon queues a Website, but not within minPeriod of its last probe unless it has a new host. The caller
+// holds the lock.
+func (p *Prober) soon(key cache.ObjectName, website *observed, hasNewHost bool) {
+	now := p.clock.Now()
+	wait := minPeriod - now.Sub(website.begun)
+	if wait > 0 && hasNewHost && website.prompt.AllowN(now, 1) {
+		wait = 0
+	}
+	p.queue.AddAfter(key, wait)
 }
 
 // Forget ends the probes of a Website.
 func (p *Prober) Forget(key cache.ObjectName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.known, key)
+	if website := p.known[key]; website != nil && !website.forgotten {
+		website.forgotten, website.target, website.results = true, Target{}, nil
+		p.queue.AddAfter(key, website.remembered(p.clock.Now()))
+	}
 }
 
 // Run probes until the context ends.
@@ -140,17 +178,34 @@ func (p *Prober) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
+// begin returns a Website whose probe begins now, or nil. The caller holds the lock.
+func (p *Prober) begin(key cache.ObjectName) *observed {
+	website := p.known[key]
+	if website == nil {
+		return nil
+	}
+	now := p.clock.Now()
+	if !website.forgotten {
+		website.begun = now
+		return website
+	}
+	if rest := website.remembered(now); rest > 0 {
+		p.queue.AddAfter(key, rest)
+	} else {
+		delete(p.known, key)
+	}
+	return nil
+}
+
 func (p *Prober) probe(ctx context.Context, key cache.ObjectName) {
 	p.mu.Lock()
-	website, found := p.known[key]
-	var target Target
-	if found {
-		target = website.target
-	}
-	p.mu.Unlock()
-	if !found || ctx.Err() != nil {
+	website := p.begin(key)
+	if website == nil || ctx.Err() != nil {
+		p.mu.Unlock()
 		return
 	}
+	target := website.target
+	p.mu.Unlock()
 	results, period := p.probeHosts(ctx, target), healthyPeriod
 	for _, result := range results {
 		if result.Failure != "" {
@@ -161,7 +216,7 @@ func (p *Prober) probe(ctx context.Context, key cache.ObjectName) {
 		return // What failed has failed for another reason.
 	}
 	p.mu.Lock()
-	current := p.known[key] == website && website.target.equal(target)
+	current := p.known[key] == website && !website.forgotten && website.target.equal(target)
 	isNews := current && !maps.Equal(website.results, results)
 	if current {
 		website.results = results

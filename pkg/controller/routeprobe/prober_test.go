@@ -127,6 +127,66 @@ func TestPeriods(t *testing.T) {
 	})
 }
 
+// TestSpecsThatChangeOften: a user who changes a spec many times a second does not have the hosts probed as often, whether
+// the hosts stay, are others each time, or are removed in between.
+func TestSpecsThatChangeOften(t *testing.T) {
+	const most = 60/2 + promptBurst + 60/10 + 1
+	for name, change := range map[string]func(g *gateway, i int){
+		"the same hosts": func(g *gateway, _ int) { g.Want(shop, targetOf("a.example.com"), true) },
+		"another host": func(g *gateway, i int) {
+			g.Want(shop, targetOf([]string{"a.example.com", "b.example.com"}[i%2]), true)
+		},
+		"removed and added": func(g *gateway, _ int) {
+			g.Forget(shop)
+			g.Want(shop, targetOf("a.example.com"), true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, end := newGateway()
+				defer end()
+				requests := 0
+				for i := range 60 * 20 {
+					change(g, i)
+					requests += len(g.after(time.Second / 20))
+				}
+				if requests < 10 || requests > most {
+					t.Errorf("%d requests in a minute, want at most %d", requests, most)
+				}
+			})
+		})
+	}
+}
+
+// TestNewHost: the first probe of a host does not wait because others of the Website have just been probed.
+func TestNewHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		g.Want(shop, targetOf("a.example.com"), false)
+		check(t, "of a new Website", g.after(100*time.Millisecond), 0)
+		g.Want(shop, targetOf("a.example.com"), true)
+		check(t, "asked for again", g.after(time.Second))
+		g.Want(shop, targetOf("a.example.com", "b.example.com"), true)
+		check(t, "another host", g.after(100*time.Millisecond), 1, 1)
+	})
+}
+
+// TestForgottenForGood: nothing is remembered of a Website that does not come back.
+func TestForgottenForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		g.Want(shop, targetOf("a.example.com"), false)
+		g.after(time.Second)
+		g.Forget(shop)
+		g.after(time.Minute)
+		if len(g.known) > 0 {
+			t.Errorf("%d Websites are remembered", len(g.known))
+		}
+	})
+}
+
 // TestEarlierTarget: what was requested for a target that has changed meanwhile is not kept.
 func TestEarlierTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,13 @@ func (t Target) equal(other Target) bool {
 		})
 }
 
+// lacks reports whether one of hosts is not in a target.
+func (t Target) lacks(hosts []Host) bool {
+	return slices.ContainsFunc(hosts, func(host Host) bool {
+		return !slices.ContainsFunc(t.Hosts, func(known Host) bool { return known.Name == host.Name })
+	})
+}
+
 // Host is a host of a Website.
 type Host struct {
 	// Name of the host, without a wildcard.

@@ -150,6 +150,11 @@ func New(config Config) (*Controller, error) {
 	if err := websites.Informer().AddIndexers(websiteIndexers()); err != nil {
 		return nil, fmt.Errorf("indexing Websites: %w", err)
 	}
+	if config.Routing != nil {
+		if err := websites.Informer().AddIndexers(routedIndexers(config.Routing.Defaults)); err != nil {
+			return nil, fmt.Errorf("indexing Websites by Gateway: %w", err)
+		}
+	}
 	sameName := func(name string) (string, bool) { return name, true }
 	for _, watched := range []struct {
 		resource schema.GroupVersionResource

@@ -85,6 +85,13 @@ func (r *reconciler) ensureDeployment(ctx context.Context, found *status.Input, 
 	ctx, end := r.tracer.startStep(ctx, stepDeployment)
 	defer func() { end(p) }()
 
+	if found.Deployment != nil {
+		// The Deployment controller still updates its status, but no longer replaces its pods: the status
+		// does not show that these are out of date.
+		if p := r.children.Deployments.BeingDeleted(found.Deployment); p != nil {
+			return found.Deployment, p
+		}
+	}
 	apply := r.children.Deployments.Apply
 	if found.RolloutPending {
 		apply = r.children.Deployments.ApplyRest

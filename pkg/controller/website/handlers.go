@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -28,6 +29,8 @@ type eventHandlers struct {
 	pods          *websitePods
 	queue         *queue.Queue
 	deploys       *deployMemory
+	// routesAt returns the HTTPRoutes at a Gateway. It is nil where hosts are not routed.
+	routesAt func(gateway cache.ObjectName) []*gatewayv1.HTTPRoute
 	// shown is called for what a cache shows. It may be nil.
 	shown func(metav1.Object)
 }

@@ -28,6 +28,8 @@ const (
 	byHost = "host"
 	// byRouted has the Websites with routes, under "".
 	byRouted = "routed"
+	// byGateway indexes the Websites with routes by their Gateway, over all namespaces.
+	byGateway = "gateway"
 	// byWebsite indexes pods by the Website that their labels name.
 	byWebsite = "namespace/website"
 )
@@ -125,6 +127,20 @@ func websiteIndexers() cache.Indexers {
 	}
 }
 
+// routedIndexers are those of the Website informer where hosts are routed.
+func routedIndexers(defaults RoutingDefaults) cache.Indexers {
+	return cache.Indexers{byGateway: func(obj any) ([]string, error) {
+		website, ok := obj.(*v1beta1.Website)
+		if !ok || !hasRoutes(website) {
+			return nil, nil
+		}
+		if gateway := defaults.gatewayOf(website); gateway != (cache.ObjectName{}) {
+			return []string{gateway.String()}, nil
+		}
+		return nil, nil
+	}}
+}
+
 // podIndexers are those of the pod informer.
 func podIndexers() cache.Indexers {
 	return cache.Indexers{
@@ -161,8 +177,13 @@ func oldestWithHost(index cache.Indexer, website *v1beta1.Website, host string) 
 // holderOf returns the Website that has a host, the oldest, or nil. One that is being deleted
 // gives its hosts up.
 func holderOf(index cache.Indexer, host string) *v1beta1.Website {
+	return oldestOf(indexedWebsites(index, byHost, host))
+}
+
+// oldestOf returns the oldest Website that is not being deleted, or nil.
+func oldestOf(websites []*v1beta1.Website) *v1beta1.Website {
 	var oldest *v1beta1.Website
-	for _, website := range indexedWebsites(index, byHost, host) {
+	for _, website := range websites {
 		if website.DeletionTimestamp.IsZero() && (oldest == nil || api.IsOlder(website, oldest)) {
 			oldest = website
 		}

@@ -150,6 +150,12 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 	} else if current, p = r.restoreService(ctx, found, desired, port); p != nil {
 		return nil, p
 	}
+	if current != nil {
+		// It is returned, because it serves until it is gone.
+		if p := services.BeingDeleted(current); p != nil {
+			return current, p
+		}
+	}
 	service, done, p := services.Apply(ctx, website, current, workload.Service(desired.website, found.Deployment, current, found.PodSelector))
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -192,7 +193,11 @@ func TestReconcile(t *testing.T) {
 				deployment.Spec.Replicas = ptr.To[int32](9)
 				f.store(deployment)
 			},
-			wantQuiet: true,
+			then: func(f *fixture) {
+				if ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady); ready == nil || !strings.Contains(ready.Message, "is being deleted") {
+					f.Errorf("Ready is %+v", ready)
+				}
+			},
 		},
 		"scaled up": {
 			website:    newWebsite(withReplicas(3)),

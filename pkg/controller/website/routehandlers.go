@@ -1,21 +1,30 @@
 package website
 
 import (
+	"cmp"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
 )
 
-// gatewayHandler queues the Websites with hosts when a Gateway changes in a way that is read
-// here. How many routes each listener has is not: it changes with every Website.
+// gatewayHandler queues the Websites of a Gateway that changes in a way that is read
+// here. How many routes each listener has is not: it changes with every Website. Those of the
+// first list need not be queued, because all Websites with routes are after it.
 func (h *eventHandlers) gatewayHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { h.enqueueRouted() },
-		DeleteFunc: func(any) { h.enqueueRouted() },
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if !initial {
+				h.enqueueRoutedBy(obj)
+			}
+		},
+		DeleteFunc: h.enqueueRoutedBy,
 		UpdateFunc: func(previous, obj any) {
 			before, ok := previous.(*gatewayv1.Gateway)
 			after, isGateway := obj.(*gatewayv1.Gateway)
@@ -24,8 +33,24 @@ func (h *eventHandlers) gatewayHandler() cache.ResourceEventHandler {
 				apiequality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses) {
 				return
 			}
-			h.enqueueRouted()
+			h.enqueueRoutedBy(after)
 		},
+	}
+}
+
+// enqueueRoutedBy queues the Websites whose hosts a Gateway routes, or is to route, and those that still have
+// routes at it because it was to do so before.
+func (h *eventHandlers) enqueueRoutedBy(obj any) {
+	gateway, ok := withoutTombstone(obj)
+	if !ok || !h.queue.Running.Load() {
+		return
+	}
+	key := cache.MetaObjectToName(gateway)
+	for _, website := range indexedWebsites(h.websiteIndex, byGateway, key.String()) {
+		h.queue.Enqueue(cache.MetaObjectToName(website))
+	}
+	for _, route := range h.routesAt(key) {
+		h.enqueueOwner(route, queue.Background)
 	}
 }
 
@@ -36,21 +61,65 @@ func (h *eventHandlers) enqueueRouted() {
 	}
 }
 
-// enqueueRivals queues the Websites with a host that this one has had or gets, and which
-// of the two has it may change. Either may be nil.
+// enqueueRivals queues the other Websites for which a change of this one changes which Website has a host. What this
+// one was before or is after the change may be nil.
 func (h *eventHandlers) enqueueRivals(before, after *v1beta1.Website) {
-	var hosts []string
-	for _, website := range []*v1beta1.Website{before, after} {
-		if website != nil {
-			hosts = append(hosts, website.Spec.Hosts...)
-		}
+	if !h.queue.Running.Load() {
+		return // Otherwise each Website of the first list is compared with all others.
 	}
-	slices.Sort(hosts)
-	for _, host := range slices.Compact(hosts) {
-		for _, rival := range indexedWebsites(h.websiteIndex, byHost, host) {
-			if after == nil || rival.UID != after.UID {
-				h.queue.Enqueue(cache.MetaObjectToName(rival))
+	this := cmp.Or(after, before)
+	queued := sets.New[cache.ObjectName]()
+	for _, host := range contestedHosts(before, after) {
+		// The index may show a later state of this Website, whose event follows.
+		rivals := slices.DeleteFunc(indexedWebsites(h.websiteIndex, byHost, host), func(website *v1beta1.Website) bool {
+			return website.Namespace == this.Namespace && website.Name == this.Name
+		})
+		oldest := oldestOf(rivals)
+		former, holder := holderWith(oldest, before, host), holderWith(oldest, after, host)
+		if former != nil && holder != nil && former.UID == holder.UID {
+			continue
+		}
+		for _, rival := range rivals {
+			// Websites of other namespaces are not told which one has the host.
+			if key := cache.MetaObjectToName(rival); !queued.Has(key) && (isIn(former, rival.Namespace) || isIn(holder, rival.Namespace)) {
+				queued.Insert(key)
+				h.queue.Enqueue(key)
 			}
 		}
 	}
+}
+
+func isIn(website *v1beta1.Website, namespace string) bool {
+	return website != nil && website.Namespace == namespace
+}
+
+// contestedHosts returns the hosts that a Website claims before or after a change, but not both.
+func contestedHosts(before, after *v1beta1.Website) []string {
+	var hosts []string
+	isSame := before != nil && after != nil && before.UID == after.UID
+	for _, change := range []struct{ of, other *v1beta1.Website }{{before, after}, {after, before}} {
+		if change.of == nil {
+			continue
+		}
+		for _, host := range change.of.Spec.Hosts {
+			if claimsHost(change.of, host) && !(isSame && claimsHost(change.other, host)) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// claimsHost reports whether a Website has a host unless an older one claims it. It may be nil.
+func claimsHost(website *v1beta1.Website, host string) bool {
+	return website != nil && website.DeletionTimestamp.IsZero() && slices.Contains(website.Spec.Hosts, host)
+}
+
+// holderWith returns which of two Websites has a host, the oldest of its rivals or this one, or nil.
+func holderWith(oldest, website *v1beta1.Website, host string) *v1beta1.Website {
+	if claimsHost(website, host) && (oldest == nil || api.IsOlder(website, oldest)) {
+		return website
+	}
+	return oldest
 }

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -27,6 +28,18 @@ type RoutingDefaults struct {
 	IngressClass string
 }
 
+// gatewayOf returns the Gateway that is to route the hosts of a Website; the zero value: none.
+func (d RoutingDefaults) gatewayOf(website *v1beta1.Website) cache.ObjectName {
+	switch spec := website.Spec.Routing; {
+	case spec.IngressClassName != "":
+		return cache.ObjectName{}
+	case spec.Gateway != nil:
+		return cache.NewObjectName(cmp.Or(spec.Gateway.Namespace, website.Namespace), spec.Gateway.Name)
+	default:
+		return d.Gateway
+	}
+}
+
 // RoutingConfig is what hosts are routed with.
 type RoutingConfig struct {
 	// Router watches what routes hosts, with clients of its own.
@@ -45,13 +58,15 @@ func newRoutes(config *RoutingConfig, handlers *eventHandlers, clock clock.WithT
 	if config.Router.Clock == nil {
 		config.Router.Clock = clock
 	}
+	router := routing.New(config.Router, routing.Handlers{
+		Children: handlers.childHandler(resources.DeploymentNameOfRoute),
+		Gateways: handlers.gatewayHandler(),
+		Changed:  handlers.enqueueRouted,
+		Trim:     trim,
+	})
+	handlers.routesAt = router.RoutesAt
 	return &routes{
-		router: routing.New(config.Router, routing.Handlers{
-			Children: handlers.childHandler(resources.DeploymentNameOfRoute),
-			Gateways: handlers.gatewayHandler(),
-			Changed:  handlers.enqueueRouted,
-			Trim:     trim,
-		}),
+		router: router,
 		prober: routeprobe.New(routeprobe.Config{
 			Changed: func(key cache.ObjectName) { handlers.queue.Enqueue(key) },
 			Clock:   clock, Resolver: config.Resolver, Dial: config.Dial,
@@ -97,24 +112,14 @@ type way struct {
 
 // choose returns the way of a Website, or why there is none.
 func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, *status.Obstacle) {
-	spec := website.Spec.Routing
-	ingress := way{ingressClass: r.defaults.IngressClass}
-	var name cache.ObjectName
+	spec, name := website.Spec.Routing, r.defaults.gatewayOf(website)
 	switch {
 	case spec.IngressClassName != "":
 		return way{ingressClass: spec.IngressClassName}, nil
-	case spec.Gateway != nil:
-		name = cache.NewObjectName(website.Namespace, spec.Gateway.Name)
-		if spec.Gateway.Namespace != "" {
-			name.Namespace = spec.Gateway.Namespace
-		}
-		if state.Missing != "" {
-			return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayAPIMissing, Message: state.Missing}
-		}
-	case r.defaults.Gateway == (cache.ObjectName{}) || state.Missing != "":
-		return ingress, nil
-	default:
-		name = r.defaults.Gateway
+	case spec.Gateway != nil && state.Missing != "":
+		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayAPIMissing, Message: state.Missing}
+	case name == cache.ObjectName{} || state.Missing != "":
+		return way{ingressClass: r.defaults.IngressClass}, nil
 	}
 	gateway, watched := r.router.Gateway(name.Namespace, name.Name)
 	switch {

@@ -264,17 +264,29 @@ func (k *Kind[T, A]) cached(namespace, name string) T {
 	return none
 }
 
+// BeingDeleted returns the problem that a child is being deleted, or nil if it is not. Its deletion
+// event has the Website reconciled again.
+func (k *Kind[T, A]) BeingDeleted(child T) *problem.Problem {
+	if child.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	p := problem.Classify(fmt.Errorf("%s %q is being deleted; it is created again when it is gone", k.name, child.GetName()))
+	p.Reason, p.Retry, p.Result, p.Passing = v1beta1.WebsiteReasonRolloutInProgress, problem.OnChange, problem.Taken, true
+	p.ID = p.Reason + "/" + k.name + "/" + child.GetName()
+	return p
+}
+
 // isUnchanged reports whether nothing is to be done to a child. One that is being
-// deleted is left to that; its deletion event has the Website reconciled again.
+// deleted is not written: if it differs, that is a problem until it is gone.
 // A generation of the Website that changes nothing of a child is not worth a write.
 func (k *Kind[T, A]) isUnchanged(child T, desired A) (bool, *problem.Problem) {
-	if !child.GetDeletionTimestamp().IsZero() {
-		return true, nil
-	}
 	applied, p := k.Applied(child)
 	if p != nil {
 		return false, p
 	}
 	wanted, p := k.Desired(desired)
-	return applied == wanted, p
+	if p != nil || applied == wanted {
+		return p == nil, p
+	}
+	return false, k.BeingDeleted(child)
 }

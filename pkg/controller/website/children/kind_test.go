@@ -46,7 +46,9 @@ func TestEnsure(t *testing.T) {
 		"there already":   {exists: true, content: "a", want: Unchanged},
 		"something else":  {exists: true, content: "b", want: Updated, wantCalls: []string{updated}},
 		"deleted by hand": {exists: true, given: func(f *fixture) { f.stored = nil }, content: "a", want: Created, wantCalls: []string{"get", created}},
-		"being deleted":   {exists: true, given: func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) }, content: "b", want: Unchanged, wantUntouched: true},
+		"being deleted":   {exists: true, given: func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) }, content: "a", want: Unchanged, wantUntouched: true},
+		"being deleted, something else": {exists: true, given: func(f *fixture) { f.edit(func(c *corev1.ConfigMap) { c.DeletionTimestamp = &deleting }) },
+			content: "b", want: Unchanged, wantProblem: problem.Taken, wantMessage: `ConfigMap "kubia-website-nginx" is being deleted; it is created again when it is gone`, wantUntouched: true},
 		"an orphan is adopted": {exists: true, given: func(f *fixture) {
 			f.edit(func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
 			f.applied[f.stored.ResourceVersion] = &corev1ac.ConfigMapApplyConfiguration{}

@@ -167,17 +167,20 @@ func (l *Limit) admissible() []cache.ObjectName {
 	if l.counts[waiting] == 0 || l.free() <= 0 {
 		return nil
 	}
-	var queue []cache.ObjectName
+	// There are many Websites, and room for few: not all are sorted.
+	oldest := make([]cache.ObjectName, 0, min(l.free(), l.counts[unknown]+l.counts[waiting]))
 	for key, known := range l.websites {
-		if known.state.mayWait() {
-			queue = append(queue, key)
+		if !known.state.mayWait() {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(oldest, key, func(other, key cache.ObjectName) int {
+			return compareAge(l.websites[other].created, other, known.created, key)
+		})
+		if at < l.free() {
+			oldest = slices.Insert(oldest[:min(len(oldest), l.free()-1)], at, key)
 		}
 	}
-	slices.SortFunc(queue, func(a, b cache.ObjectName) int {
-		return compareAge(l.websites[a].created, a, l.websites[b].created, b)
-	})
-	queue = queue[:min(len(queue), l.free())]
-	return slices.DeleteFunc(queue, func(key cache.ObjectName) bool { return l.websites[key].state != waiting })
+	return slices.DeleteFunc(oldest, func(key cache.ObjectName) bool { return l.websites[key].state != waiting })
 }
 
 // free is how many rollouts may begin. The caller holds the lock.

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +133,38 @@ func TestCompare(t *testing.T) {
 	same.Namespace = "elsewhere"
 	if Compare(older, younger) >= 0 || Compare(younger, older) <= 0 || Compare(older, same) >= 0 || Compare(older, older) != 0 {
 		t.Error("Websites are not ordered by age, then namespace and name")
+	}
+}
+
+// TestOldestOfMany: the oldest of many Websites are those that a sorted list begins with, and finding them keeps no list
+// of all: at the start there is one such search for each.
+func TestOldestOfMany(t *testing.T) {
+	const most = 10
+	random := rand.New(rand.NewPCG(1, 2))
+	l := NewLimit(most, clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)), nil)
+	var all []cache.ObjectName
+	for i := range 5000 {
+		key := cache.NewObjectName(fmt.Sprint(random.IntN(10)), fmt.Sprint(i))
+		l.set(key, entry{created: time.Unix(int64(random.IntN(1000)), 0), state: []state{unknown, waiting, interrupted}[random.IntN(3)]})
+		all = append(all, key)
+	}
+	slices.SortFunc(all, func(a, b cache.ObjectName) int { return compareAge(l.websites[a].created, a, l.websites[b].created, b) })
+	for running := range most + 1 {
+		var want []cache.ObjectName
+		mayWait := slices.DeleteFunc(slices.Clone(all), func(key cache.ObjectName) bool { return !l.websites[key].state.mayWait() })
+		for _, key := range mayWait[:most-running] {
+			if l.websites[key].state == waiting {
+				want = append(want, key)
+			}
+		}
+		if got := l.admissible(); !slices.Equal(got, want) {
+			t.Fatalf("with %d rollouts in progress %v may begin, want %v", running, got, want)
+		}
+		l.set(cache.NewObjectName("running", fmt.Sprint(running)), entry{state: inProgress})
+	}
+	l.drop(cache.NewObjectName("running", "0"))
+	l.drop(cache.NewObjectName("running", "1"))
+	if allocations := testing.AllocsPerRun(10, func() { l.admissible() }); allocations > 2 {
+		t.Errorf("%.0f allocations, want one for the oldest", allocations)
 	}
 }

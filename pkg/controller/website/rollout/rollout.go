@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -45,7 +46,13 @@ func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment, co
 	// this generation, but the Deployment is not.
 	reported := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)
 	generation, ok := children.WrittenGeneration(deployment)
-	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason))
+	return (!ok || generation != website.Generation) && (reported == nil || !written.Has(reported.Reason) || isBeingDeleted(reported))
+}
+
+// isBeingDeleted reports whether the condition Progressing says that a child could not be written because it was being
+// deleted. While pods are replaced it has the same reason, and is True.
+func isBeingDeleted(progressing *metav1.Condition) bool {
+	return progressing.Reason == v1beta1.WebsiteReasonRolloutInProgress && progressing.Status == metav1.ConditionFalse
 }
 
 // InProgress reports whether a Deployment is replacing its pods in a limited rollout.

@@ -43,6 +43,9 @@ func TestRequestedByUser(t *testing.T) {
 		"an earlier change did not concern the Deployment": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2")}},
 		"an earlier change could not be written":           {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonQuotaExceeded)}, want: true},
 		"an earlier change was written, another child not": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){progressing(v1beta1.WebsiteReasonNodePortTaken)}},
+		"an earlier change could not be written before a deletion": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), func(w *v1beta1.Website, _ *appsv1.Deployment) {
+			w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteProgressing, Status: metav1.ConditionFalse, Reason: v1beta1.WebsiteReasonRolloutInProgress}}
+		}}, want: true},
 		"it waits already":                                   {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonRolloutPending)}},
 		"a Deployment of before the annotation":              {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("")}},
 		"the commit of a suspended Website has become known": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){ref("refs/heads/main")}, commit: commit, want: true},

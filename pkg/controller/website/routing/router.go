@@ -75,16 +75,16 @@ type State struct {
 // New returns a Router that does nothing before Want is called.
 func New(config Config, handlers Handlers) *Router {
 	r := &Router{config: config, changed: handlers.Changed, wanted: make(chan struct{})}
-	child := func(resource string, object runtime.Object, source source) *kind {
+	child := func(resource string, object runtime.Object, source source, indexers cache.Indexers) *kind {
 		return &kind{
 			resource: resource, object: object, selector: resources.LabelManagedBy + "=" + resources.ManagedBy,
-			source: source, store: newStore(handlers.Children, handlers.Trim, handlers.Changed, children.IndexByOwner()), streams: config.Gateway,
+			source: source, store: newStore(handlers.Children, handlers.Trim, handlers.Changed, indexers), streams: config.Gateway,
 		}
 	}
 	api, namespace := config.Gateway.GatewayV1(), config.Namespace
-	r.httpRoutes = child(httpRoutes, &gatewayv1.HTTPRoute{}, sourceOf(api.HTTPRoutes(namespace)))
-	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, sourceOf(api.ListenerSets(namespace)))
-	r.ingresses = child(ingresses, &networkingv1.Ingress{}, sourceOf(config.Kube.NetworkingV1().Ingresses(namespace)))
+	r.httpRoutes = child(httpRoutes, &gatewayv1.HTTPRoute{}, sourceOf(api.HTTPRoutes(namespace)), httpRouteIndexers())
+	r.listenerSets = child(listenerSets, &gatewayv1.ListenerSet{}, sourceOf(api.ListenerSets(namespace)), children.IndexByOwner())
+	r.ingresses = child(ingresses, &networkingv1.Ingress{}, sourceOf(config.Kube.NetworkingV1().Ingresses(namespace)), children.IndexByOwner())
 	r.ingresses.streams = config.Kube
 	for _, namespace := range gatewayNamespaces(config) {
 		r.gateways = append(r.gateways, &kind{
@@ -146,6 +146,21 @@ func (r *Router) Gateway(namespace, name string) (gateway *gatewayv1.Gateway, wa
 		return nil, true
 	}
 	return nil, false
+}
+
+// RoutesAt returns the HTTPRoutes at a Gateway.
+func (r *Router) RoutesAt(gateway cache.ObjectName) []*gatewayv1.HTTPRoute {
+	indexed, err := r.httpRoutes.store.ByIndex(byGateway, gateway.String())
+	if err != nil {
+		return nil // Only an index that does not exist is an error.
+	}
+	var routes []*gatewayv1.HTTPRoute
+	for _, obj := range indexed {
+		if route, ok := obj.(*gatewayv1.HTTPRoute); ok {
+			routes = append(routes, route)
+		}
+	}
+	return routes
 }
 
 // Run discovers and watches until the context ends, from when a Website has hosts.

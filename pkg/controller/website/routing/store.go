@@ -8,7 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
 // store keeps the objects of one kind that a reflector sees, and calls a handler. It
@@ -95,6 +98,28 @@ func (s *store) clear() {
 	for _, obj := range s.List() {
 		_ = s.Delete(obj) // It was added, so it has a key.
 	}
+}
+
+// byGateway indexes HTTPRoutes by the Gateways that they name.
+const byGateway = "gateway"
+
+func httpRouteIndexers() cache.Indexers {
+	indexers := children.IndexByOwner()
+	indexers[byGateway] = func(obj any) ([]string, error) {
+		route, ok := obj.(*gatewayv1.HTTPRoute)
+		if !ok {
+			return nil, nil
+		}
+		var gateways []string
+		for _, parent := range route.Spec.ParentRefs {
+			if ptr.Deref(parent.Kind, "Gateway") == "Gateway" {
+				namespace := ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))
+				gateways = append(gateways, cache.NewObjectName(string(namespace), string(parent.Name)).String())
+			}
+		}
+		return gateways, nil
+	}
+	return indexers
 }
 
 // trimGateway keeps of a Gateway what is read of it: all Gateways are watched, and their annotations and

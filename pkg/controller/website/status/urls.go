@@ -30,6 +30,9 @@ func urlsOf(service *corev1.Service, pods []Pod) []string {
 	}
 	var urls []string
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		if !service.DeletionTimestamp.IsZero() {
+			break // The load balancer goes before the Service does.
+		}
 		for _, host := range []string{ingress.Hostname, ingress.IP} {
 			if host != "" && len(urls) < maxHosts {
 				urls = append(urls, url(host, port.Port))

@@ -43,6 +43,10 @@ func TestURLs(t *testing.T) {
 		"load balancer": {service(func(s *corev1.Service) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "2001:db8::2"}}
 		}), nil, []string{"http://lb.example.com", "http://[2001:db8::2]", "http://s.ns.svc"}},
+		"load balancer of a Service that is being deleted": {service(func(s *corev1.Service) {
+			s.DeletionTimestamp = &metav1.Time{Time: testNow}
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}
+		}), nil, []string{"http://s.ns.svc"}},
 	} {
 		if got := urlsOf(test.service, test.pods); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
