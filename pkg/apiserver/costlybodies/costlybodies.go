@@ -1,5 +1,5 @@
 // Package costlybodies refuses the bodies of requests that take the server out of proportion to their size, before
-// they are decoded. Some of what decoders, admission and server-side apply do grows with the square of the
+// they are decoded. Some of what decoders, admission, patches and server-side apply do grows with the square of the
 // number of items, and a quantity of ten characters can be a number of gigabytes.
 //
 // No Website has such a body: the limits are far beyond what one may have.
@@ -22,8 +22,15 @@ const (
 	maxItems = 10_000
 	// maxOwnerReferences is the number of owner references. All are compared with each other, before they are validated.
 	maxOwnerReferences = validation.MaxOwnerReferences
-	// ownerReferences is their member of the metadata.
-	ownerReferences = "ownerReferences"
+	// maxManagedFields is the number of entries of the managed fields, and maxManagedMembers that of the members in all
+	// of them. Field managers merge the sets of entries one after the other, before they are validated: this takes time
+	// with the product of both, about a second for as many as may be.
+	maxManagedFields, maxManagedMembers = validation.MaxManagedFields, 20_000
+	// maxMerged is the number of items of a list that a strategic merge patch merges, and of one that sets its order. Each
+	// comparison of two items searches the list for them.
+	maxMerged = 256
+	// ownerReferences and managedFields are members of the metadata.
+	ownerReferences, managedFields = "ownerReferences", "managedFields"
 	// resources is the member of the spec that has quantities.
 	resources = "resources"
 )
@@ -32,13 +39,24 @@ const (
 // digits, and those with more digits than any amount has.
 var costlyQuantity = regexp.MustCompile(`[eE][+-]?[0-9]{3}|[0-9.]{65}`)
 
-// Check returns an error for the client if the body is too costly. isYAML says that it is decoded as YAML, if it is
-// not JSON. What cannot be read is left to the decoder.
-func Check(body []byte, isYAML bool) error {
+// Format is how a body is decoded. Protobuf is known by what it begins with.
+type Format int
+
+const (
+	// JSON is that of most requests, and of patches other than strategic merge patches.
+	JSON Format = iota
+	// YAML is decoded as JSON if it is that.
+	YAML
+	// StrategicMergePatch is JSON.
+	StrategicMergePatch
+)
+
+// Check returns an error for the client if the body is too costly. What cannot be read is left to the decoder.
+func Check(body []byte, format Format) error {
 	switch {
 	case bytes.HasPrefix(body, protobufMagic):
 		return checkProtobuf(body[len(protobufMagic):])
-	case isYAML && !json.Valid(body):
+	case format == YAML && !json.Valid(body):
 		if err := checkAliases(body); err != nil {
 			return err
 		}
@@ -48,7 +66,7 @@ func Check(body []byte, isYAML bool) error {
 		}
 		body = converted
 	}
-	return (&document{}).check(body)
+	return (&document{merges: format == StrategicMergePatch}).check(body)
 }
 
 func tooMany(what string, limit int) error {

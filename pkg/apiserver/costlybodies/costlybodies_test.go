@@ -6,11 +6,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // repeated returns a list of n items.
@@ -61,93 +67,127 @@ func TestCheck(t *testing.T) {
 	}
 	limit := []protowire.Number{specNumber, resourcesNumber, 1, 2, 2, 1}
 	annotation := []protowire.Number{metadataNumber, annotationsNumber, valueNumber}
+	managed := func(entries string) string { return `{"metadata":{"managedFields":` + entries + `}}` }
+	// half has half of the members that managed fields may have, and as many more as entries have.
+	half := `{"fieldsV1":{` + members(maxManagedMembers/2-1) + `}}`
+	managedProtobuf := func(fields string, n int) string {
+		entry := inProtobuf([]byte(fields), managedFieldsNumber, fieldsNumber, fieldsJSONNumber)
+		return unknown(strings.Repeat(string(entry), n), metadataNumber)
+	}
+	ordered := func(list, items string) string {
+		return fmt.Sprintf(`{"metadata":{"$setElementOrder/%s":%s}}`, list, items)
+	}
 	const none, invalid, tooLarge = 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge
 	tests := map[string]struct {
 		body   string
-		isYAML bool
+		format Format
 		want   int32
 	}{
-		"a quantity":                      {quantity(`"100m"`), false, none},
-		"an exponent":                     {quantity(`"1e3"`), false, none},
-		"a large exponent":                {quantity(`"1e2147483646"`), false, invalid},
-		"a small exponent":                {quantity(`"1E-2147483640"`), false, invalid},
-		"an exponent that is valid":       {quantity(`"1e+300"`), false, invalid},
-		"escaped":                         {quantity(`"\u0031e99999"`), false, invalid},
-		"between spaces":                  {quantity(`" 1e99999 "`), false, invalid},
-		"a number":                        {quantity(`1e99999`), false, invalid},
-		"many digits":                     {quantity(`"` + strings.Repeat("9", 100000) + `Ki"`), false, invalid},
-		"followed by what is no JSON":     {quantity(`"1e99999"`) + "x", false, invalid},
-		"of v1alpha1":                     {inAnnotation(quantity(`"1e99999"`)), false, invalid},
-		"of v1alpha1, small":              {inAnnotation(quantity(`"1e9"`)), false, none},
-		"by a JSON patch":                 {`[{"op":"replace","path":"/spec/resources/disk","value":"1e99999"}]`, false, invalid},
-		"by a JSON patch, the path last":  {patched("/spec/resources/disk", `"1e99999"`), false, invalid},
-		"by a JSON patch, in an object":   {patched("/spec/resources/server", `{"limits":{"cpu":"1e99999"}}`), false, invalid},
-		"by a JSON patch, a number":       {patched("/spec/resources/disk", "1e99999"), false, invalid},
-		"as the spec, by a JSON patch":    {patched("/spec", `{"resources":{"disk":"1e99999"}}`), false, invalid},
-		"copied by a JSON patch":          {`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/resources/disk"}]`, false, invalid},
-		"moved by a JSON patch":           {`[{"path":"/spec/resources/disk","op":"move","from":"/metadata/annotations/resources"}]`, false, invalid},
-		"moved as a whole":                {`[{"op":"move","from":"/x","path":"z/spec"}]`, false, invalid},
-		"after the spec was moved":        {`[{"op":"move","from":"/spec","path":"/s"}]`, false, invalid},
-		"as the whole document":           {patched("", quantity(`"1e99999"`)), false, invalid},
-		"moved annotations":               {`[{"op":"move","from":"/metadata/annotations/a","path":"/metadata/annotations/resources-e2024"}]`, false, none},
-		"many moves":                      {repeated(`{"op":"move","from":"/a/b","path":"/c/d"}`, maxMoves+1), false, tooLarge},
-		"a long path":                     {patched(strings.Repeat("/a", maxNesting+1), "1"), false, tooLarge},
-		"an annotation like a member":     {patched("/metadata/annotations/resources.example.com~1sum", `"e100"`), false, none},
-		"a JSON patch, text elsewhere":    {patched("/spec/source/ref/branch", `"e2024"`), false, none},
-		"a JSON patch, digits elsewhere":  {patched("/spec/pin", `"`+strings.Repeat("1", 70)+`"`), false, none},
-		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, false, invalid},
-		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", true, invalid},
-		"as YAML, in binary":              {"spec:\n  resources:\n    disk: !!binary MWU5OTk5OQ==\n", true, invalid},
-		"as protobuf":                     {unknown("1e99999", limit...), false, invalid},
-		"as protobuf, before an error":    {unknown("1e99999", limit...) + "\xff", false, invalid},
-		"as protobuf, small":              {unknown("1e9", limit...), false, none},
-		"as protobuf, of v1alpha1":        {unknown(quantity(`"1e99999"`), annotation...), false, invalid},
-		"as protobuf, text elsewhere":     {unknown("1e99999", annotation...), false, none},
-		"as protobuf, a name":             {unknown("e2024", specNumber, 9), false, none},
-		"as protobuf, in the status":      {unknown("e2024", 3, 9), false, none},
-		"as protobuf, after a long tag":   {"k8s\x00" + longTag + unknown("1e99999", limit...)[4:], false, invalid},
-		"as protobuf, a long length":      {"k8s\x00" + longLength + unknown("1e99999", limit...)[4:], false, invalid},
-		"as protobuf, after other fields": {unknown("\x08\x01\x0d\x00\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x00\x7b\x7c" + string(inProtobuf([]byte("1e99999"), limit...))), false, invalid},
-		"merged owner references":         {merged(inProtobuf(nil, ownerReferencesNumber), metadataNumber, maxOwnerReferences+1), false, tooLarge},
-		"merged items":                    {merged([]byte(strings.Repeat("\x0a\x00", maxItems)), specNumber, 11), false, tooLarge},
-		"as protobuf, a list":             {"k8s\x00" + string(inProtobuf([]byte("WebsiteList"), typeNumber, kindNumber)), false, invalid},
-		"as protobuf, many groups":        {unknown(strings.Repeat("\x13", maxResources), specNumber, resourcesNumber, 3), false, tooLarge},
-		"as protobuf, managed fields":     {unknown("{"+members(maxItems+1)+"}", metadataNumber, managedFieldsNumber, fieldsNumber, fieldsJSONNumber), false, tooLarge},
-		"as protobuf, text like messages": {unknown(strings.Repeat("x", 200<<10), annotation...), false, none},
-		"as protobuf, many items":         {"k8s\x00" + string(inProtobuf([]byte(strings.Repeat("\x0a\x00", maxItems+1)), rawNumber, 2, 9)), false, tooLarge},
-		"a label":                         {`{"metadata":{"labels":{"resources":"e2024"}}}`, false, none},
-		"text elsewhere":                  {`{"spec":{"pin":"1e99999","serving":{"headers":[{"value":"1e99999"}]}}}`, false, none},
-		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, false, none},
-		"too many owner references":       {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences+1) + `}}`, false, tooLarge},
-		"the same as protobuf":            {references(maxOwnerReferences + 1), false, tooLarge},
-		"as many as may be, as protobuf":  {references(maxOwnerReferences), false, none},
-		"by operations of a JSON patch":   {repeated(`{"op":"add","path":"/metadata/ownerReferences/-","value":{}}`, maxOwnerReferences+1), false, tooLarge},
-		"by a list in a JSON patch":       {patched("/metadata/ownerReferences", repeated("{}", maxOwnerReferences+1)), false, tooLarge},
-		"a short list in a JSON patch":    {patched("/metadata/ownerReferences", repeated("{}", maxOwnerReferences)), false, none},
-		"moved to owner references":       {`[{"op":"move","from":"/a","path":"/metadata/ownerReferences"}]`, false, invalid},
-		"a long list in a JSON patch":     {patched("/spec/serving/redirects", repeated("{}", maxOwnerReferences+1)), false, none},
-		"nested":                          {strings.Repeat("[", maxNesting+1), false, tooLarge},
-		"nested in text":                  {inAnnotation(`{"a":` + strings.Repeat("[", maxNesting)), false, tooLarge},
-		"as nested as may be":             {strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting), false, none},
-		"many items":                      {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`, false, tooLarge},
-		"many members":                    {`{"metadata":{"annotations":{` + members(maxItems+1) + `}}}`, false, tooLarge},
-		"as many members as may be":       {`{"metadata":{"annotations":{` + members(maxItems) + `}}}`, false, none},
-		"aliases":                         {anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n", true, tooLarge},
-		"few aliases":                     {anchor + "b: [*a, *a]\n", true, none},
-		"aliases of aliases":              {anchor + "b: &b [*a,*a,*a]\nc: [*b,*b,*b]\n", true, tooLarge},
-		"merged aliases":                  {"a: &a {b: " + strings.Repeat("x", 5000) + "}\nc: {<<: *a}\n", true, tooLarge},
-		"an alias of itself":              {"a: &a [*a]\n", true, tooLarge},
-		"an alias in a large document":    {"b: [" + strings.Repeat("x,", maxExpanded) + "x]\nc: &c y\nd: *c\n", true, tooLarge},
-		"characters of aliases, in JSON":  {`{"a":"https://example.com/?a&b","c":"*"}`, true, none},
-		"characters of aliases, not YAML": {"a: &\nb: *\n", true, invalid},
-		"what is not decoded as YAML":     {anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n", false, none},
-		"nothing":                         {"", false, none},
-		"what is no JSON":                 {"]", false, none},
+		"a quantity":                      {quantity(`"100m"`), JSON, none},
+		"an exponent":                     {quantity(`"1e3"`), JSON, none},
+		"a large exponent":                {quantity(`"1e2147483646"`), JSON, invalid},
+		"a small exponent":                {quantity(`"1E-2147483640"`), JSON, invalid},
+		"an exponent that is valid":       {quantity(`"1e+300"`), JSON, invalid},
+		"escaped":                         {quantity(`"\u0031e99999"`), JSON, invalid},
+		"between spaces":                  {quantity(`" 1e99999 "`), JSON, invalid},
+		"a number":                        {quantity(`1e99999`), JSON, invalid},
+		"many digits":                     {quantity(`"` + strings.Repeat("9", 100000) + `Ki"`), JSON, invalid},
+		"followed by what is no JSON":     {quantity(`"1e99999"`) + "x", JSON, invalid},
+		"of v1alpha1":                     {inAnnotation(quantity(`"1e99999"`)), JSON, invalid},
+		"of v1alpha1, small":              {inAnnotation(quantity(`"1e9"`)), JSON, none},
+		"by a JSON patch":                 {`[{"op":"replace","path":"/spec/resources/disk","value":"1e99999"}]`, JSON, invalid},
+		"by a JSON patch, the path last":  {patched("/spec/resources/disk", `"1e99999"`), JSON, invalid},
+		"by a JSON patch, in an object":   {patched("/spec/resources/server", `{"limits":{"cpu":"1e99999"}}`), JSON, invalid},
+		"by a JSON patch, a number":       {patched("/spec/resources/disk", "1e99999"), JSON, invalid},
+		"as the spec, by a JSON patch":    {patched("/spec", `{"resources":{"disk":"1e99999"}}`), JSON, invalid},
+		"copied by a JSON patch":          {`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/resources/disk"}]`, JSON, invalid},
+		"moved by a JSON patch":           {`[{"path":"/spec/resources/disk","op":"move","from":"/metadata/annotations/resources"}]`, JSON, invalid},
+		"moved as a whole":                {`[{"op":"move","from":"/x","path":"z/spec"}]`, JSON, invalid},
+		"after the spec was moved":        {`[{"op":"move","from":"/spec","path":"/s"}]`, JSON, invalid},
+		"as the whole document":           {patched("", quantity(`"1e99999"`)), JSON, invalid},
+		"moved annotations":               {`[{"op":"move","from":"/metadata/annotations/a","path":"/metadata/annotations/resources-e2024"}]`, JSON, none},
+		"many moves":                      {repeated(`{"op":"move","from":"/a/b","path":"/c/d"}`, maxMoves+1), JSON, tooLarge},
+		"a long path":                     {patched(strings.Repeat("/a", maxNesting+1), "1"), JSON, tooLarge},
+		"an annotation like a member":     {patched("/metadata/annotations/resources.example.com~1sum", `"e100"`), JSON, none},
+		"a JSON patch, text elsewhere":    {patched("/spec/source/ref/branch", `"e2024"`), JSON, none},
+		"a JSON patch, digits elsewhere":  {patched("/spec/pin", `"`+strings.Repeat("1", 70)+`"`), JSON, none},
+		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, JSON, invalid},
+		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", YAML, invalid},
+		"as YAML, in binary":              {"spec:\n  resources:\n    disk: !!binary MWU5OTk5OQ==\n", YAML, invalid},
+		"as protobuf":                     {unknown("1e99999", limit...), JSON, invalid},
+		"as protobuf, before an error":    {unknown("1e99999", limit...) + "\xff", JSON, invalid},
+		"as protobuf, small":              {unknown("1e9", limit...), JSON, none},
+		"as protobuf, of v1alpha1":        {unknown(quantity(`"1e99999"`), annotation...), JSON, invalid},
+		"as protobuf, text elsewhere":     {unknown("1e99999", annotation...), JSON, none},
+		"as protobuf, a name":             {unknown("e2024", specNumber, 9), JSON, none},
+		"as protobuf, in the status":      {unknown("e2024", 3, 9), JSON, none},
+		"as protobuf, after a long tag":   {"k8s\x00" + longTag + unknown("1e99999", limit...)[4:], JSON, invalid},
+		"as protobuf, a long length":      {"k8s\x00" + longLength + unknown("1e99999", limit...)[4:], JSON, invalid},
+		"as protobuf, after other fields": {unknown("\x08\x01\x0d\x00\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x00\x7b\x7c" + string(inProtobuf([]byte("1e99999"), limit...))), JSON, invalid},
+		"merged owner references":         {merged(inProtobuf(nil, ownerReferencesNumber), metadataNumber, maxOwnerReferences+1), JSON, tooLarge},
+		"merged items":                    {merged([]byte(strings.Repeat("\x0a\x00", maxItems)), specNumber, 11), JSON, tooLarge},
+		"as protobuf, a list":             {"k8s\x00" + string(inProtobuf([]byte("WebsiteList"), typeNumber, kindNumber)), JSON, invalid},
+		"as protobuf, many groups":        {unknown(strings.Repeat("\x13", maxResources), specNumber, resourcesNumber, 3), JSON, tooLarge},
+		"as protobuf, managed fields":     {unknown("{"+members(maxItems+1)+"}", metadataNumber, managedFieldsNumber, fieldsNumber, fieldsJSONNumber), JSON, tooLarge},
+		"as protobuf, text like messages": {unknown(strings.Repeat("x", 200<<10), annotation...), JSON, none},
+		"as protobuf, many items":         {"k8s\x00" + string(inProtobuf([]byte(strings.Repeat("\x0a\x00", maxItems+1)), rawNumber, 2, 9)), JSON, tooLarge},
+		"a label":                         {`{"metadata":{"labels":{"resources":"e2024"}}}`, JSON, none},
+		"text elsewhere":                  {`{"spec":{"pin":"1e99999","serving":{"headers":[{"value":"1e99999"}]}}}`, JSON, none},
+		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, JSON, none},
+		"too many owner references":       {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences+1) + `}}`, JSON, tooLarge},
+		"the same as protobuf":            {references(maxOwnerReferences + 1), JSON, tooLarge},
+		"as many as may be, as protobuf":  {references(maxOwnerReferences), JSON, none},
+		"by operations of a JSON patch":   {repeated(`{"op":"add","path":"/metadata/ownerReferences/-","value":{}}`, maxOwnerReferences+1), JSON, tooLarge},
+		"by a list in a JSON patch":       {patched("/metadata/ownerReferences", repeated("{}", maxOwnerReferences+1)), JSON, tooLarge},
+		"a short list in a JSON patch":    {patched("/metadata/ownerReferences", repeated("{}", maxOwnerReferences)), JSON, none},
+		"moved to owner references":       {`[{"op":"move","from":"/a","path":"/metadata/ownerReferences"}]`, JSON, invalid},
+		"a long list in a JSON patch":     {patched("/spec/serving/redirects", repeated("{}", maxOwnerReferences+1)), JSON, none},
+		"managed fields":                  {managed(repeated("{}", maxManagedFields)), JSON, none},
+		"too many managed fields":         {managed(repeated("{}", maxManagedFields+1)), JSON, tooLarge},
+		"too many of them as YAML":        {"metadata:\n  managedFields:\n" + strings.Repeat("  - {}\n", maxManagedFields+1), YAML, tooLarge},
+		"as many of them, as protobuf":    {managedProtobuf("{}", maxManagedFields), JSON, none},
+		"too many of them, as protobuf":   {managedProtobuf("{}", maxManagedFields+1), JSON, tooLarge},
+		"too many, merged as protobuf":    {merged(inProtobuf(nil, managedFieldsNumber), metadataNumber, maxManagedFields+1), JSON, tooLarge},
+		"too many, by a JSON patch":       {patched("/metadata/managedFields", repeated("{}", maxManagedFields+1)), JSON, tooLarge},
+		"too many, in the metadata":       {patched("/metadata", `{"managedFields":`+repeated("{}", maxManagedFields+1)+`}`), JSON, tooLarge},
+		"too many, by operations":         {repeated(`{"op":"add","path":"/metadata/managedFields/-","value":{}}`, maxManagedFields+1), JSON, tooLarge},
+		"moved to managed fields":         {`[{"op":"move","from":"/a","path":"/metadata/managedFields"}]`, JSON, invalid},
+		"members of managed fields":       {managed(repeated(half, 2)), JSON, none},
+		"too many members of them":        {managed(repeated(half, 3)), JSON, tooLarge},
+		"too many, as protobuf":           {managedProtobuf("{"+members(maxManagedMembers/2)+"}", 3), JSON, tooLarge},
+		"as many members, as protobuf":    {managedProtobuf("{"+members(maxManagedMembers/2)+"}", 2), JSON, none},
+		"too many members, a JSON patch":  {patched("/metadata/managedFields", repeated(half, 3)), JSON, tooLarge},
+		"members elsewhere":               {patched("/spec", repeated("{"+members(maxItems)+"}", 3)), JSON, none},
+		"merged lists":                    {`{"metadata":{"finalizers":` + repeated(`"a"`, maxMerged) + `},"status":{"conditions":` + repeated("{}", maxMerged) + `}}`, StrategicMergePatch, none},
+		"too many merged finalizers":      {`{"metadata":{"finalizers":` + repeated(`"a"`, maxMerged+1) + `}}`, StrategicMergePatch, tooLarge},
+		"too many merged conditions":      {`{"status":{"conditions":` + repeated("{}", maxMerged+1) + `}}`, StrategicMergePatch, tooLarge},
+		"an order of items":               {ordered("finalizers", repeated(`"a"`, maxMerged)), StrategicMergePatch, none},
+		"an order of too many items":      {ordered("hosts", repeated(`"a"`, maxMerged+1)), StrategicMergePatch, tooLarge},
+		"an order with an escape":         {strings.Replace(ordered("hosts", repeated(`"a"`, maxMerged+1)), "$", `\u0024`, 1), StrategicMergePatch, tooLarge},
+		"finalizers that are replaced":    {`{"metadata":{"finalizers":` + repeated(`"a"`, maxMerged+1) + `}}`, JSON, none},
+		"a list that is replaced":         {`{"spec":{"serving":{"redirects":` + repeated("{}", maxMerged+1) + `}}}`, StrategicMergePatch, none},
+		"nested":                          {strings.Repeat("[", maxNesting+1), JSON, tooLarge},
+		"nested in text":                  {inAnnotation(`{"a":` + strings.Repeat("[", maxNesting)), JSON, tooLarge},
+		"as nested as may be":             {strings.Repeat("[", maxNesting) + strings.Repeat("]", maxNesting), JSON, none},
+		"many items":                      {`{"spec":{"scheduling":{"tolerations":` + repeated("{}", maxItems+1) + `}}}`, JSON, tooLarge},
+		"many members":                    {`{"metadata":{"annotations":{` + members(maxItems+1) + `}}}`, JSON, tooLarge},
+		"as many members as may be":       {`{"metadata":{"annotations":{` + members(maxItems) + `}}}`, JSON, none},
+		"aliases":                         {anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n", YAML, tooLarge},
+		"few aliases":                     {anchor + "b: [*a, *a]\n", YAML, none},
+		"aliases of aliases":              {anchor + "b: &b [*a,*a,*a]\nc: [*b,*b,*b]\n", YAML, tooLarge},
+		"merged aliases":                  {"a: &a {b: " + strings.Repeat("x", 5000) + "}\nc: {<<: *a}\n", YAML, tooLarge},
+		"an alias of itself":              {"a: &a [*a]\n", YAML, tooLarge},
+		"an alias in a large document":    {"b: [" + strings.Repeat("x,", maxExpanded) + "x]\nc: &c y\nd: *c\n", YAML, tooLarge},
+		"characters of aliases, in JSON":  {`{"a":"https://example.com/?a&b","c":"*"}`, YAML, none},
+		"characters of aliases, not YAML": {"a: &\nb: *\n", YAML, invalid},
+		"what is not decoded as YAML":     {anchor + "b: [" + strings.Repeat("*a,", 10) + "*a]\n", JSON, none},
+		"nothing":                         {"", JSON, none},
+		"what is no JSON":                 {"]", JSON, none},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := Check([]byte(test.body), test.isYAML)
+			err := Check([]byte(test.body), test.format)
 			if test.want == none && err != nil {
 				t.Errorf("got %v", err)
 			}
@@ -166,6 +206,41 @@ func members(n int) string {
 	return text.String()[1:]
 }
 
+// TestMergedLists: a strategic merge patch merges no lists but those that are limited.
+func TestMergedLists(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	merged := sets.New[string]()
+	var visit func(reflect.Type)
+	visit = func(of reflect.Type) {
+		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || seen[of] {
+			return
+		}
+		seen[of] = true
+		for i := range of.NumField() {
+			member := of.Field(i)
+			if strings.Contains(member.Tag.Get("patchStrategy"), "merge") {
+				name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+				merged.Insert(name)
+			}
+			visit(member.Type)
+		}
+	}
+	visit(reflect.TypeFor[v1beta1.Website]())
+	visit(reflect.TypeFor[v1alpha1.Website]())
+	merged.Delete(ownerReferences)
+	if merged.Len() == 0 {
+		t.Error("no list is merged, want finalizers and conditions")
+	}
+	for name := range merged {
+		if !isMerged(name) {
+			t.Errorf("a strategic merge patch merges %s, which are not limited", name)
+		}
+	}
+}
+
 // TestExamples: none of them is costly.
 func TestExamples(t *testing.T) {
 	examples, err := filepath.Glob("../../../artifacts/examples/*.yaml")
@@ -178,7 +253,7 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		for document := range strings.SplitSeq(string(content), "\n---\n") {
-			if err := Check([]byte(document), true); err != nil {
+			if err := Check([]byte(document), YAML); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -189,7 +264,7 @@ func BenchmarkCheck(b *testing.B) {
 	body := []byte(`{"apiVersion":"v1","metadata":{"name":"site"},"spec":{"source":{"repository":"https://git.example.com/site.git"},"resources":{"server":{"requests":{"cpu":"10m","memory":"16Mi"},"limits":{"memory":"64Mi"}}},"serving":{"redirects":` + repeated(`{"from":"/a","to":"/b","code":302}`, 10) + `}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Check(body, false); err != nil {
+		if err := Check(body, JSON); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package costlybodies
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -14,11 +15,17 @@ const maxNesting = 32
 type document struct {
 	// within is set for JSON in a string, as in the annotation of v1alpha1.
 	within bool
+	// inManaged is set for JSON that is part of managed fields.
+	inManaged bool
+	// merges is set for a strategic merge patch.
+	merges bool
 	// open are the lists and objects around the current token.
 	open []container
-	// references and moves are the numbers of operations of a JSON patch on owner references, and of those that copy
-	// or move.
-	references, moves int
+	// references, entries and moves are the numbers of operations of a JSON patch on owner references, on managed
+	// fields, and of those that copy or move.
+	references, entries, moves int
+	// managed is the number of members in managed fields.
+	managed int
 }
 
 // container is a list or an object.
@@ -30,6 +37,8 @@ type container struct {
 	items int
 	// quantities is set if it is part of what has quantities.
 	quantities bool
+	// managed is set if it is part of managed fields.
+	managed bool
 	// operation is that of a JSON patch which it is, or which it is a part of.
 	operation *operation
 	// member is the name of the last member of an object, and named is set until its value begins.
@@ -70,7 +79,7 @@ func (d *document) add(token json.Token) error {
 		return nil
 	}
 	if parent != nil {
-		if err := parent.count(); err != nil {
+		if err := d.count(parent); err != nil {
 			return err
 		}
 		parent.named = false
@@ -92,17 +101,43 @@ func (d *document) add(token json.Token) error {
 }
 
 // count adds an item, or a member.
-func (c *container) count() error {
+func (d *document) count(c *container) error {
 	c.items++
 	switch {
 	case c.items > maxItems:
 		return tooMany("items of a list, and members of an object,", maxItems)
-	case !c.isObject && c.name == ownerReferences && c.items > maxOwnerReferences:
+	case c.isObject:
+		if c.operation != nil {
+			c.operation.members++
+		}
+		if c.managed {
+			return d.addManaged(1)
+		}
+		return nil
+	case c.name == ownerReferences && c.items > maxOwnerReferences:
 		return tooMany("owner references", maxOwnerReferences)
-	case !c.isObject && c.operation != nil:
+	case c.name == managedFields && c.items > maxManagedFields:
+		return tooMany("entries of the managed fields", maxManagedFields)
+	case d.merges && isMerged(c.name) && c.items > maxMerged:
+		return tooMany(fmt.Sprintf("items of %.80q in a strategic merge patch", c.name), maxMerged)
+	case c.operation != nil:
 		c.operation.items = max(c.operation.items, c.items)
 	}
 	return nil
+}
+
+// addManaged adds members of managed fields.
+func (d *document) addManaged(members int) error {
+	if d.managed += members; d.managed > maxManagedMembers {
+		return tooMany("members of the managed fields", maxManagedMembers)
+	}
+	return nil
+}
+
+// isMerged reports whether a strategic merge patch merges the list of that name, or sets the order of one. Owner
+// references, which it merges as well, have a lower limit.
+func isMerged(name string) bool {
+	return name == "finalizers" || name == "conditions" || strings.HasPrefix(name, "$setElementOrder/")
 }
 
 // inside returns the container that begins.
@@ -110,6 +145,7 @@ func (d *document) inside(parent *container, isObject bool) container {
 	c := container{isObject: isObject}
 	switch {
 	case parent == nil:
+		c.managed = d.inManaged
 		return c
 	case len(d.open) == 1 && !parent.isObject:
 		// Only a JSON patch is a list as a whole.
@@ -121,6 +157,7 @@ func (d *document) inside(parent *container, isObject bool) container {
 	if parent.isObject {
 		c.name = parent.member
 	}
+	c.managed = parent.managed || c.name == managedFields
 	return c
 }
 
@@ -167,8 +204,5 @@ func checkText(text string) error {
 	if !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") {
 		return nil
 	}
-	return checkWithin([]byte(text))
+	return (&document{within: true}).check([]byte(text))
 }
-
-// checkWithin checks JSON that is part of a body.
-func checkWithin(part []byte) error { return (&document{within: true}).check(part) }

@@ -31,6 +31,7 @@ func (p pointer) contains(member ...string) bool {
 var (
 	toResources       = []string{"spec", resources}
 	toOwnerReferences = []string{"metadata", ownerReferences}
+	toManagedFields   = []string{"metadata", managedFields}
 )
 
 // operation is one of a JSON patch (RFC 6902). Its members come in any order, so whether its value is costly is known
@@ -41,8 +42,8 @@ type operation struct {
 	// quantity is the error for what would be a costly quantity if it were one, and named that for one in a member
 	// with the name of the resources.
 	quantity, named error
-	// items is the number of items of the longest list in the value.
-	items int
+	// items is the number of items of the longest list in the value, and members that of the members of all objects.
+	items, members int
 }
 
 // isOperation reports whether a container that is this deep is an operation, and no part of one.
@@ -83,6 +84,11 @@ func (d *document) endOperation(o *operation) error {
 		if d.references++; d.references > maxOwnerReferences || o.items > maxOwnerReferences {
 			return tooMany("owner references, and operations on them,", maxOwnerReferences)
 		}
+	case o.path.isWithin(toManagedFields...):
+		if d.entries++; d.entries > maxManagedFields || o.items > maxManagedFields {
+			return tooMany("entries of the managed fields, and operations on them,", maxManagedFields)
+		}
+		return d.addManaged(o.members)
 	}
 	return nil
 }
@@ -90,7 +96,7 @@ func (d *document) endOperation(o *operation) error {
 // checkMove has what was not checked stay where it is not costly.
 func (o *operation) checkMove() error {
 	for _, p := range []pointer{o.path, o.from} {
-		for _, member := range [][]string{toResources, toOwnerReferences} {
+		for _, member := range [][]string{toResources, toOwnerReferences, toManagedFields} {
 			if p.isWithin(member...) || p.contains(member...) {
 				return apierrors.NewBadRequest(fmt.Sprintf("a JSON patch may not %s /%s, or what has it: add the value itself", o.name, strings.Join(member, "/")))
 			}

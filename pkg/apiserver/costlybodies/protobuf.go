@@ -38,13 +38,16 @@ const (
 
 // message is an object as protobuf.
 type message struct {
-	// fields and references are the numbers of all fields, and of owner references.
-	fields, references int
+	// fields, references and entries are the numbers of all fields, of owner references, and of entries of the managed
+	// fields.
+	fields, references, entries int
+	// managed counts the members in managed fields.
+	managed document
 }
 
 // checkProtobuf looks for costly quantities and numbers of items.
 func checkProtobuf(unknown []byte) error {
-	m := &message{}
+	m := &message{managed: document{within: true, inManaged: true}}
 	return m.eachField(unknown, func(number int32, raw []byte) error {
 		switch number {
 		case typeNumber:
@@ -94,13 +97,22 @@ func (m *message) checkMetadata(number int32, value []byte) error {
 			return tooMany("owner references", maxOwnerReferences)
 		}
 	case managedFieldsNumber:
+		if m.entries++; m.entries > maxManagedFields {
+			return tooMany("entries of the managed fields", maxManagedFields)
+		}
 		return m.eachValue(value, fieldsNumber, func(fields []byte) error {
-			return m.eachValue(fields, fieldsJSONNumber, checkWithin)
+			return m.eachValue(fields, fieldsJSONNumber, m.checkManaged)
 		})
 	case annotationsNumber:
 		return m.eachValue(value, valueNumber, func(text []byte) error { return checkText(string(text)) })
 	}
 	return nil
+}
+
+// checkManaged checks the fields of an entry, which are JSON.
+func (m *message) checkManaged(fields []byte) error {
+	m.managed.open = nil
+	return m.managed.check(fields)
 }
 
 // eachValue calls do with each value of one field.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/costlybodies"
 )
 
 // maxBodyBytes is the longest body that API servers read.
@@ -62,10 +63,16 @@ func mediaType(r *http.Request) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// isYAML reports whether the body is YAML, as that of server-side apply.
-func isYAML(r *http.Request) bool {
-	name := mediaType(r)
-	return name == runtime.ContentTypeYAML || name == string(types.ApplyYAMLPatchType)
+// formatOf returns how the body is decoded. That of server-side apply is YAML.
+func formatOf(r *http.Request) costlybodies.Format {
+	switch mediaType(r) {
+	case runtime.ContentTypeYAML, string(types.ApplyYAMLPatchType):
+		return costlybodies.YAML
+	case string(types.StrategicMergePatchType):
+		return costlybodies.StrategicMergePatch
+	default:
+		return costlybodies.JSON
+	}
 }
 
 func isJSONPatch(r *http.Request) bool { return mediaType(r) == string(types.JSONPatchType) }
@@ -77,8 +84,8 @@ func copies(patch []byte) bool {
 	return err == nil && slices.ContainsFunc(operations, func(operation jsonpatch.Operation) bool { return operation.Kind() == "copy" })
 }
 
-// bodies bounds how much of bodies is in memory for each namespace: a client that sends slowly
-// holds up only the namespace that it writes to.
+// bodies bounds how much of bodies is in memory for each namespace, until the write has been processed: a client that
+// sends slowly, and a write that is processed slowly, hold up only their namespace.
 type bodies struct {
 	mu          sync.Mutex
 	byNamespace map[string]*namespaceBodies
@@ -99,7 +106,7 @@ func (b *bodies) acquire(ctx context.Context, namespace string, bytes int64) (re
 	b.mu.Lock()
 	of := b.byNamespace[namespace]
 	if of == nil {
-		of = &namespaceBodies{bytes: semaphore.NewWeighted(inFlightBytes)}
+		of = &namespaceBodies{bytes: semaphore.NewWeighted(namespaceBytes)}
 		b.byNamespace[namespace] = of
 	}
 	of.writes++

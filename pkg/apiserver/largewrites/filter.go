@@ -24,9 +24,17 @@ import (
 )
 
 const (
-	// inFlightBytes of large writes are processed at once: one of the largest. In the
+	// namespaceBytes of the large writes of a namespace are read and processed at once: one of the largest.
+	namespaceBytes = validation.MaxBytes
+	// inFlightBytes of all large writes are processed at once, half of it of one namespace. In the
 	// process it takes fifty times as much.
-	inFlightBytes = validation.MaxBytes
+	inFlightBytes = 2 * namespaceBytes
+	// maxTurn is how long a write is counted as processed at most, the default of --request-timeout. It does not end with
+	// the context of the request: a client can end that at once, while its body is being decoded.
+	maxTurn = time.Minute
+	// abandonedTurn is how long a write is counted after its context has ended: the handlers of API servers then respond,
+	// while a goroutine still applies the patch.
+	abandonedTurn = time.Second
 	// defaultPatience is how long a write waits before it is rejected. It also slows
 	// down clients that retry at once.
 	defaultPatience = time.Second
@@ -39,21 +47,27 @@ type Limiter struct {
 	// Size returns the size of a stored Website, 0 if there is none. It is set before
 	// the first request.
 	Size func(ctx context.Context, namespace, name string) int64
+	// CollectionSizes returns the sizes of all stored Websites of a namespace. It is set
+	// before the first request.
+	CollectionSizes func(ctx context.Context, namespace string) []int64
 
-	budget   *budget
-	bodies   *bodies
-	inFlight *semaphore.Weighted
-	patience time.Duration
+	budget                           *budget
+	bodies                           *bodies
+	inFlight                         *semaphore.Weighted
+	patience, maxTurn, abandonedTurn time.Duration
 }
 
 // NewLimiter returns a Limiter with nothing used.
 func NewLimiter() *Limiter {
 	return &Limiter{
-		Size:     func(context.Context, string, string) int64 { return 0 },
-		budget:   newBudget(clock.RealClock{}),
-		bodies:   newBodies(),
-		inFlight: semaphore.NewWeighted(inFlightBytes),
-		patience: defaultPatience,
+		Size:            func(context.Context, string, string) int64 { return 0 },
+		CollectionSizes: func(context.Context, string) []int64 { return nil },
+		budget:          newBudget(clock.RealClock{}),
+		bodies:          newBodies(),
+		inFlight:        semaphore.NewWeighted(inFlightBytes),
+		patience:        defaultPatience,
+		maxTurn:         maxTurn,
+		abandonedTurn:   abandonedTurn,
 	}
 }
 
@@ -72,14 +86,13 @@ func (l *Limiter) WithLimit(handler http.Handler, serializer runtime.NegotiatedS
 			responsewriters.ErrorNegotiated(err, serializer, version, w, r)
 			return
 		}
-		released := sync.OnceFunc(release)
-		defer released()
-		handler.ServeHTTP(responsewriter.WrapForHTTP1Or2(&releasingWriter{w, released}), r)
+		defer release()
+		handler.ServeHTTP(responsewriter.WrapForHTTP1Or2(&releasingWriter{w, release}), r)
 	})
 }
 
-// enter returns the request, and what to call at its end. It returns an error for the client if the request is
-// rejected.
+// enter returns the request, and what to call at its end, any number of times. It returns an error for the client if
+// the request is rejected.
 func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Request, func(), error) {
 	free := func() {}
 	switch {
@@ -90,7 +103,10 @@ func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Reque
 		// The options need no more, and decoders read all of it before they find that out.
 		r, body, err := withBody(r, minBytes)
 		if err == nil {
-			err = costlybodies.Check(body, isYAML(r))
+			err = costlybodies.Check(body, formatOf(r))
+		}
+		if err == nil {
+			err = l.chargeDeletion(r.Context(), info)
 		}
 		return r, free, err
 	}
@@ -99,6 +115,37 @@ func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Reque
 		return r, free, err
 	}
 	return l.admit(r, info.Namespace, bytes)
+}
+
+// chargeDeletion charges for a deletion: one that sets finalizers stores the Website again, and any other is an event
+// with the whole Website. It takes no turn: a collection is deleted one by one, in little memory and a long time. A
+// collection counts as all large Websites of the namespace, whatever it selects. It needs no more space in the budget
+// than one of them, so that a namespace can be deleted.
+func (l *Limiter) chargeDeletion(ctx context.Context, info *request.RequestInfo) error {
+	var sizes []int64
+	if info.Verb == "deletecollection" {
+		sizes = l.CollectionSizes(ctx, info.Namespace)
+	} else {
+		sizes = []int64{l.Size(ctx, info.Namespace, info.Name)}
+	}
+	var bytes int64
+	for _, size := range sizes {
+		if size >= minBytes {
+			bytes += size
+		}
+	}
+	if bytes == 0 {
+		return nil
+	}
+	if retryAfter := l.budget.take(info.Namespace, bytes); retryAfter > 0 {
+		rejected()
+		ctx, cancel := context.WithTimeout(ctx, l.patience)
+		defer cancel()
+		<-ctx.Done()
+		return newRejection("in namespace "+info.Namespace, retryAfter)
+	}
+	admitted()
+	return nil
 }
 
 // measure returns how large the write is: the request, or the Website that it changes. A
@@ -116,7 +163,7 @@ func (l *Limiter) measure(r *http.Request, info *request.RequestInfo) (*http.Req
 	if !isLarge {
 		read, body, err := withBody(r, maxBodyBytes)
 		if err == nil {
-			err = costlybodies.Check(body, isYAML(r))
+			err = costlybodies.Check(body, formatOf(r))
 		}
 		if err != nil {
 			return r, 0, err
@@ -153,14 +200,28 @@ func (l *Limiter) admit(r *http.Request, namespace string, bytes int64) (*http.R
 		rejected()
 		return r, nil, err
 	}
+	release := l.turn(r.Context(), func() { l.inFlight.Release(bytes); releaseBody() })
 	// A document takes a hundred times its size while it is read, so that has its turn as well.
-	release := func() { l.inFlight.Release(bytes); releaseBody() }
-	if err := costlybodies.Check(body, isYAML(r)); err != nil {
+	if err := costlybodies.Check(body, formatOf(r)); err != nil {
 		release()
 		return r, nil, err
 	}
 	admitted()
 	return read, release, nil
+}
+
+// turn returns what ends a turn that begins now. end is called once.
+func (l *Limiter) turn(ctx context.Context, end func()) (release func()) {
+	end = sync.OnceFunc(end)
+	limit := time.AfterFunc(l.maxTurn, end)
+	return sync.OnceFunc(func() {
+		if ctx.Err() != nil {
+			time.AfterFunc(l.abandonedTurn, end)
+			return
+		}
+		limit.Stop()
+		end()
+	})
 }
 
 // take has a write processed, or returns an error for the client that says when it may be tried again.

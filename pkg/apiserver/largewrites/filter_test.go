@@ -50,6 +50,12 @@ func newTestLimiter() *Limiter {
 		}
 		return minBytes - 1
 	}
+	l.CollectionSizes = func(_ context.Context, namespace string) []int64 {
+		if namespace == "empty" {
+			return []int64{minBytes - 1, minBytes - 1}
+		}
+		return []int64{minBytes, 300 * validation.MaxBytes}
+	}
 	exhaust(l.budget, "full")
 	return l
 }
@@ -75,19 +81,23 @@ func TestWithLimit(t *testing.T) {
 		length                int64
 		want                  int
 	}{
-		"small":                               {verb: "patch", namespace: "full", name: "small", length: 100, want: http.StatusOK},
-		"small creation":                      {verb: "create", namespace: "full", length: minBytes - 1, want: http.StatusOK},
-		"large creation":                      {verb: "create", namespace: "full", length: minBytes, want: http.StatusTooManyRequests},
-		"small, of unknown length":            {verb: "create", namespace: "full", length: -1, want: http.StatusOK},
-		"small patch of a large Website":      {verb: "patch", namespace: "full", name: "large", length: 10, want: http.StatusTooManyRequests},
-		"large update of a small Website":     {verb: "update", namespace: "full", name: "small", length: 100 << 10, want: http.StatusTooManyRequests},
-		"rollback of a large Website":         {verb: "create", namespace: "full", name: "large", subresource: "rollback", length: 10, want: http.StatusTooManyRequests},
-		"sync of a large Website":             {verb: "create", namespace: "full", name: "large", subresource: "sync", length: 3 << 20, want: http.StatusOK},
-		"longer than a Website may be":        {verb: "create", namespace: "other", length: 3 << 20, want: http.StatusOK},
-		"large, in another namespace":         {verb: "update", namespace: "other", name: "large", length: 100, want: http.StatusOK},
-		"deletion of a large Website":         {verb: "delete", namespace: "full", name: "large", want: http.StatusOK},
-		"reading a large Website":             {verb: "get", namespace: "full", name: "large", want: http.StatusOK},
-		"a large one of all, by a collection": {verb: "deletecollection", namespace: "full", want: http.StatusOK},
+		"small":                           {verb: "patch", namespace: "full", name: "small", length: 100, want: http.StatusOK},
+		"small creation":                  {verb: "create", namespace: "full", length: minBytes - 1, want: http.StatusOK},
+		"large creation":                  {verb: "create", namespace: "full", length: minBytes, want: http.StatusTooManyRequests},
+		"small, of unknown length":        {verb: "create", namespace: "full", length: -1, want: http.StatusOK},
+		"small patch of a large Website":  {verb: "patch", namespace: "full", name: "large", length: 10, want: http.StatusTooManyRequests},
+		"large update of a small Website": {verb: "update", namespace: "full", name: "small", length: 100 << 10, want: http.StatusTooManyRequests},
+		"rollback of a large Website":     {verb: "create", namespace: "full", name: "large", subresource: "rollback", length: 10, want: http.StatusTooManyRequests},
+		"sync of a large Website":         {verb: "create", namespace: "full", name: "large", subresource: "sync", length: 3 << 20, want: http.StatusOK},
+		"longer than a Website may be":    {verb: "create", namespace: "other", length: 3 << 20, want: http.StatusOK},
+		"large, in another namespace":     {verb: "update", namespace: "other", name: "large", length: 100, want: http.StatusOK},
+		"deletion of a large Website":     {verb: "delete", namespace: "full", name: "large", want: http.StatusTooManyRequests},
+		"deletion of a small Website":     {verb: "delete", namespace: "full", name: "small", want: http.StatusOK},
+		"deletion in another namespace":   {verb: "delete", namespace: "other", name: "large", want: http.StatusOK},
+		"reading a large Website":         {verb: "get", namespace: "full", name: "large", want: http.StatusOK},
+		"a large collection":              {verb: "deletecollection", namespace: "full", want: http.StatusTooManyRequests},
+		"a large collection, elsewhere":   {verb: "deletecollection", namespace: "other", want: http.StatusOK},
+		"a collection of small Websites":  {verb: "deletecollection", namespace: "empty", want: http.StatusOK},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -229,4 +239,77 @@ func (w *stuckWriter) Write(data []byte) (int, error) {
 	close(w.responds)
 	<-w.ended
 	return w.ResponseRecorder.Write(data)
+}
+
+// TestDeletionsAreCharged: each deletion may store the Website again, with other finalizers.
+func TestDeletionsAreCharged(t *testing.T) {
+	l := newTestLimiter()
+	deleted := 0
+	for range 1000 {
+		if serve(l, httptest.NewRequest(http.MethodDelete, "/", nil), request.RequestInfo{Verb: "delete", Namespace: "other", Name: "large"}, func(*http.Request) {}).Code != http.StatusOK {
+			break
+		}
+		deleted++
+	}
+	// Each has half a megabyte, and another namespace has used half of the budget.
+	if deleted < 30 || deleted > 33 {
+		t.Errorf("%d deletions at once, want the share of the namespace, about 32", deleted)
+	}
+}
+
+// TestSlowWrites: a namespace whose writes are processed slowly holds up no other.
+func TestSlowWrites(t *testing.T) {
+	l := newTestLimiter()
+	update := func(namespace string, handle func(*http.Request)) int {
+		r := httptest.NewRequest(http.MethodPut, "/", strings.NewReader("{}"))
+		r.ContentLength = validation.MaxBytes
+		return serve(l, r, request.RequestInfo{Verb: "update", Namespace: namespace, Name: "large"}, handle).Code
+	}
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan int)
+	go func() {
+		ended <- update("slow", func(*http.Request) { close(begun); <-end })
+	}()
+	<-begun
+	if code := update("slow", func(*http.Request) {}); code != http.StatusTooManyRequests {
+		t.Errorf("another write of the namespace: %d, want 429", code)
+	}
+	if code := update("other", func(*http.Request) {}); code != http.StatusOK {
+		t.Errorf("a write of another namespace: %d, want 200", code)
+	}
+	close(end)
+	if code := <-ended; code != http.StatusOK {
+		t.Errorf("the slow write: %d, want 200", code)
+	}
+	requireReleased(t, l)
+}
+
+// TestEndOfTurns: a write whose handler does not return is no longer counted some time later. One that the client has
+// abandoned still is, for a while.
+func TestEndOfTurns(t *testing.T) {
+	l := newTestLimiter()
+	l.maxTurn = time.Millisecond
+	begin := func(ctx context.Context, handle func(*http.Request)) {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", strings.NewReader("{}"))
+		serve(l, r, request.RequestInfo{Verb: "update", Namespace: "other", Name: "large"}, handle)
+	}
+	all := func() bool {
+		if !l.inFlight.TryAcquire(inFlightBytes) {
+			return false
+		}
+		l.inFlight.Release(inFlightBytes)
+		return true
+	}
+	begin(t.Context(), func(*http.Request) {
+		for deadline := time.Now().Add(time.Minute); !all(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("a handler that does not return keeps others from writing")
+			}
+		}
+	})
+	l.maxTurn, l.abandonedTurn = time.Hour, time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	begin(ctx, func(*http.Request) { cancel() })
+	if all() {
+		t.Error("a write that the client has abandoned is not counted while it is processed")
+	}
 }

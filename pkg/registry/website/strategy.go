@@ -5,6 +5,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
@@ -35,7 +36,22 @@ var (
 
 // NewStrategy returns the strategy for Websites, whose versions scheme knows.
 func NewStrategy(scheme *runtime.Scheme) Strategy {
-	return Strategy{DeclarativeValidation: rest.DeclarativeValidation{Scheme: scheme}, NameGenerator: names.SimpleNameGenerator}
+	return Strategy{DeclarativeValidation: rest.DeclarativeValidation{Scheme: scheme}, NameGenerator: nameGenerator{}}
+}
+
+const (
+	// maxGeneratedName is the maximum length of a generated name, that of a deploymentName, which defaults to it.
+	maxGeneratedName = 57
+	// randomLength is the length of the random suffix, as of names.SimpleNameGenerator.
+	randomLength = 5
+)
+
+// nameGenerator generates names as names.SimpleNameGenerator does, of another maximum length.
+type nameGenerator struct{}
+
+// GenerateName returns base, truncated if necessary, with a random suffix.
+func (nameGenerator) GenerateName(base string) string {
+	return base[:min(len(base), maxGeneratedName-randomLength)] + utilrand.String(randomLength)
 }
 
 // NamespaceScoped is true.

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"strings"
 	"testing"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -62,6 +63,23 @@ func TestCreateDropsStatusAndStartsGenerations(t *testing.T) {
 	}
 	if w.Generation != 1 {
 		t.Errorf("generation = %d, want 1", w.Generation)
+	}
+}
+
+// TestGeneratedNames: the deploymentName defaults to a generated name, so this is never longer than that may be.
+func TestGeneratedNames(t *testing.T) {
+	for _, base := range []string{"kubia-", strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63)} {
+		w := newWebsite(func(w *website.Website) {
+			w.ResourceVersion, w.GenerateName, w.Spec.DeploymentName = "", base, ""
+		})
+		strategy := newStrategy(t)
+		w.Name = strategy.GenerateName(base)
+		if err := rest.BeforeCreate(strategy, requestContext("v1beta1", ""), w); err != nil {
+			t.Errorf("generateName of %d characters: %v", len(base), err)
+		}
+		if prefix, want := base[:min(len(base), 52)], min(len(base), 52)+5; !strings.HasPrefix(w.Name, prefix) || len(w.Name) != want || w.Spec.DeploymentName != w.Name {
+			t.Errorf("generateName %q: name %q and deploymentName %q, want %q with five more characters for both", base, w.Name, w.Spec.DeploymentName, prefix)
+		}
 	}
 }
 

@@ -45,23 +45,24 @@ func ManagedFieldsInV1beta1(entries []metav1.ManagedFieldsEntry) []metav1.Manage
 	}
 	translated := newManagers(nil)
 	for _, entry := range entries {
-		if isAlpha(entry) {
-			set, ok := fieldsOf(&entry)
-			if !ok {
-				// Server-side apply reports unreadable entries.
-				translated.entries = append(translated.entries, entry)
-				continue
-			}
-			set = renamed(set, alphaRepository, betaRepository).Difference(fieldpath.NewSet(annotation))
-			if set.Empty() {
-				continue
-			}
-			entry.APIVersion = betaVersion
-			setFields(&entry, set)
+		if !isAlpha(entry) {
+			translated.add(entry, nil)
+			continue
 		}
-		translated.merge(entry)
+		set, ok := fieldsOf(&entry)
+		if !ok {
+			// Server-side apply reports unreadable entries.
+			translated.entries = append(translated.entries, entry)
+			continue
+		}
+		set = renamed(set, alphaRepository, betaRepository).Difference(fieldpath.NewSet(annotation))
+		if set.Empty() {
+			continue
+		}
+		entry.APIVersion = betaVersion
+		translated.add(entry, set)
 	}
-	return translated.entries
+	return translated.merged()
 }
 
 // managedFieldsInV1alpha1 returns entries with those of v1beta1 translated to
@@ -145,17 +146,20 @@ func WithManagersOf(entries, old []metav1.ManagedFieldsEntry, keep func(fieldpat
 		if kept.Empty() {
 			continue
 		}
-		setFields(&entry, kept)
-		all.merge(entry)
+		all.add(entry, kept)
 	}
-	return all.entries
+	return all.merged()
 }
 
-// managers are entries, found by what tells them apart: a client may send thousands.
+// managers are entries, found by what tells them apart: a client may send many, and all
+// of one manager.
 // +k8s:openapi-gen=false
 type managers struct {
 	entries []metav1.ManagedFieldsEntry
 	first   map[manager]int
+	// sets are the fields of entries that are to be encoded, by their index. Each set is
+	// decoded once, and all of one entry are merged and encoded at the end.
+	sets map[int][]*fieldpath.Set
 }
 
 // manager is what tells entries apart.
@@ -170,7 +174,7 @@ func managerOf(entry *metav1.ManagedFieldsEntry) manager {
 }
 
 func newManagers(entries []metav1.ManagedFieldsEntry) *managers {
-	m := &managers{entries: entries, first: map[manager]int{}}
+	m := &managers{entries: entries, first: map[manager]int{}, sets: map[int][]*fieldpath.Set{}}
 	for i := range entries {
 		if _, known := m.first[managerOf(&entries[i])]; !known {
 			m.first[managerOf(&entries[i])] = i
@@ -179,24 +183,61 @@ func newManagers(entries []metav1.ManagedFieldsEntry) *managers {
 	return m
 }
 
-// merge appends entry, or adds its fields to those of the same manager.
-func (m *managers) merge(entry metav1.ManagedFieldsEntry) {
+// add appends entry, or merges it into that of the same manager. fields are those of the entry,
+// nil for those that it has encoded.
+func (m *managers) add(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
 	i, found := m.first[managerOf(&entry)]
 	if !found {
-		m.first[managerOf(&entry)] = len(m.entries)
-		m.entries = append(m.entries, entry)
+		m.append(entry, fields)
 		return
 	}
-	known, knownOK := fieldsOf(&m.entries[i])
-	added, addedOK := fieldsOf(&entry)
-	if !knownOK || !addedOK {
-		m.entries = append(m.entries, entry)
-		return
+	if fields == nil {
+		var ok bool
+		if fields, ok = fieldsOf(&entry); !ok {
+			m.entries = append(m.entries, entry)
+			return
+		}
 	}
-	setFields(&m.entries[i], known.Union(added))
+	if len(m.sets[i]) == 0 {
+		known, ok := fieldsOf(&m.entries[i])
+		if !ok {
+			// Later entries are merged into this one.
+			m.append(entry, fields)
+			return
+		}
+		m.sets[i] = []*fieldpath.Set{known}
+	}
+	m.sets[i] = append(m.sets[i], fields)
 	if m.entries[i].Time.Before(entry.Time) {
 		m.entries[i].Time = entry.Time
 	}
+}
+
+// append makes entry the first one of its manager.
+func (m *managers) append(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
+	i := len(m.entries)
+	m.first[managerOf(&entry)] = i
+	m.entries = append(m.entries, entry)
+	if fields != nil {
+		m.sets[i] = []*fieldpath.Set{fields}
+	}
+}
+
+// merged returns the entries with all that was added.
+func (m *managers) merged() []metav1.ManagedFieldsEntry {
+	for i, sets := range m.sets {
+		setFields(&m.entries[i], union(sets))
+	}
+	return m.entries
+}
+
+// union merges sets in pairs: to merge one after the other would copy the largest once for each of them.
+func union(sets []*fieldpath.Set) *fieldpath.Set {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	half := len(sets) / 2
+	return union(sets[:half]).Union(union(sets[half:]))
 }
 
 func fieldsOf(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {

@@ -2,6 +2,9 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,5 +114,55 @@ func TestFieldSetsAreNotShared(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"f:another":{}}`), got); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestManagedFieldsOfOneManager: a client may send many entries of one manager. What they take is the sum
+// of what each takes.
+func TestManagedFieldsOfOneManager(t *testing.T) {
+	var large strings.Builder
+	large.WriteString(`{"f:x":{`)
+	for i := range 2000 {
+		fmt.Fprintf(&large, `"f:m%d":{},`, i)
+	}
+	large.WriteString(`"f:last":{}}}`)
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		first := []metav1.ManagedFieldsEntry{owner("a", version, large.String())}
+		others := []metav1.ManagedFieldsEntry{owner("b", "v1alpha1", `{"f:z":{}}`)}
+		for i := range 500 {
+			others = append(others, owner("a", version, fmt.Sprintf(`{"f:x":{"f:other%d":{}}}`, i), at(int64(i))))
+		}
+		all := slices.Concat(first, others)
+		allocations := func(entries []metav1.ManagedFieldsEntry) float64 {
+			return testing.AllocsPerRun(2, func() { ManagedFieldsInV1beta1(entries) })
+		}
+		if got, want := allocations(all), allocations(first)+allocations(others)+allocations(slices.Concat(first, others[:2])); got > 2*want {
+			t.Errorf("%s: %.0f allocations for all entries, want about the %.0f of its parts", version, got, want)
+		}
+		got := ManagedFieldsInV1beta1(all)
+		if len(got) != 2 || !got[0].Time.Equal(&metav1.Time{Time: time.Unix(499, 0)}) {
+			t.Fatalf("%s: got %d entries, the first of %s, want 2 and the latest time", version, len(got), got[0].Time)
+		}
+		if set, ok := fieldsOf(&got[0]); !ok || set.Size() != 2001+500 {
+			t.Errorf("%s: the merged entry has not the fields of all", version)
+		}
+	}
+}
+
+// TestUnreadableManagedFields: an entry that cannot be read stays, and is read no more than twice.
+func TestUnreadableManagedFields(t *testing.T) {
+	broken := owner("a", "v1beta1", `{"f:x":{`+strings.Repeat(`"f:m":{},`, 2000))
+	given := []metav1.ManagedFieldsEntry{owner("b", "v1alpha1", `{"f:z":{}}`), broken}
+	want := []metav1.ManagedFieldsEntry{owner("b", "v1beta1", `{"f:z":{}}`), broken}
+	for range 500 {
+		given = append(given, owner("a", "v1beta1", `{"f:y":{}}`))
+	}
+	want = append(want, owner("a", "v1beta1", `{"f:y":{}}`))
+	if got := ManagedFieldsInV1beta1(given); !apiequality.Semantic.DeepEqual(got, want) {
+		t.Errorf("got %d entries, want %d", len(got), len(want))
+	}
+	few := testing.AllocsPerRun(2, func() { ManagedFieldsInV1beta1(given[:4]) })
+	if got := testing.AllocsPerRun(2, func() { ManagedFieldsInV1beta1(given) }); got > 10*few {
+		t.Errorf("%.0f allocations, want at most ten times the %.0f of two entries", got, few)
 	}
 }

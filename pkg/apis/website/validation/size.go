@@ -23,9 +23,9 @@ const (
 	// references together, and of scheduling and resources together. In memory, such
 	// short elements take a multiple of it.
 	maxSmallPartsBytes = 64 << 10
-	// MaxOwnerReferences and maxAnnotations are the maximum numbers of them: server-side apply and admission take time
-	// with the square of it.
-	MaxOwnerReferences, maxAnnotations = 128, 1000
+	// MaxOwnerReferences, MaxManagedFields, maxFinalizers and maxAnnotations are the maximum numbers of them: patches,
+	// server-side apply and admission take time with the square of it.
+	MaxOwnerReferences, MaxManagedFields, maxFinalizers, maxAnnotations = 128, 256, 128, 1000
 )
 
 // EncodedSize returns the size of a Website as protobuf of v1beta1.
@@ -65,6 +65,8 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 		}
 	}
 	count(maxAnnotations, field.NewPath("metadata", "annotations"), func(w *website.Website) int { return len(w.Annotations) })
+	count(maxFinalizers, field.NewPath("metadata", "finalizers"), func(w *website.Website) int { return len(w.Finalizers) })
+	count(MaxManagedFields, field.NewPath("metadata", "managedFields"), func(w *website.Website) int { return len(w.ManagedFields) })
 	count(MaxOwnerReferences, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
 	return errs
 }

@@ -43,6 +43,12 @@ func TestObjectSize(t *testing.T) {
 		"more owners than are compared": {change: func(w *website.Website) {
 			w.OwnerReferences = make([]metav1.OwnerReference, MaxOwnerReferences+1)
 		}, want: "metadata.ownerReferences: Too many: 129: must have at most 128 items"},
+		"more finalizers than are compared": {change: func(w *website.Website) {
+			w.Finalizers = make([]string, maxFinalizers+1)
+		}, want: "metadata.finalizers: Too many: 129: must have at most 128 items"},
+		"more field managers than are merged": {change: func(w *website.Website) {
+			w.ManagedFields = make([]metav1.ManagedFieldsEntry, MaxManagedFields+1)
+		}, want: "metadata.managedFields: Too many: 257: must have at most 256 items"},
 		"a large status": {change: func(w *website.Website) { w.Status.Urls = []string{strings.Repeat("u", MaxBytes)} }},
 	}
 	for name, test := range tests {
@@ -57,5 +63,18 @@ func TestObjectSize(t *testing.T) {
 				t.Errorf("a Website that was as large cannot be updated: %v", errs)
 			}
 		})
+	}
+}
+
+// TestNumbersMayShrink: a Website that was stored with more than there may be can be changed, and may lose some, but gets no more.
+func TestNumbersMayShrink(t *testing.T) {
+	of := func(n int) *website.Website {
+		return &website.Website{ObjectMeta: metav1.ObjectMeta{Finalizers: make([]string, maxFinalizers+n), ManagedFields: make([]metav1.ManagedFieldsEntry, MaxManagedFields+n)}}
+	}
+	if errs := validateObjectSize(of(5), of(6)); len(errs) > 0 {
+		t.Errorf("fewer than before: %v", errs)
+	}
+	if errs := validateObjectSize(of(7), of(6)); len(errs) != 2 {
+		t.Errorf("more than before: %v, want two errors", errs)
 	}
 }
