@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
@@ -147,5 +148,34 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 		if output, err := e.storeCommand(t.Context(), server, "check"); err != nil {
 			t.Errorf("\"store check\" of an accepted store: %v: %s", err, output)
 		}
+	})
+	t.Run("the host cluster is restored, and the store accepted", func(t *testing.T) {
+		configMaps := e.kube.CoreV1().ConfigMaps("website-system")
+		earlier, err := configMaps.Get(t.Context(), "website-store", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch := []byte(`{"metadata":{"annotations":{"example.com/later":"yes"}}}`)
+		if _, err := e.websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), websiteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		mustStop(t, server) // It records the store.
+		current, err := configMaps.Get(t.Context(), "website-store", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		current.Data = earlier.Data
+		if _, err := configMaps.Update(t.Context(), current, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		mustStart(t, server)
+		e.closed(t, server, url, "HostOutdated", 0)
+		for _, want := range []string{"servers open with it", "nothing was changed"} {
+			if output, err := e.storeCommand(t.Context(), server, "accept"); err != nil || !strings.Contains(output, want) {
+				t.Errorf("\"store accept\" printed %s, %v, want %q", output, err, want)
+			}
+		}
+		e.opens(t, half)
+		e.haveChildren(t, children)
 	})
 }

@@ -30,6 +30,12 @@ func newStore(t *testing.T) (string, *clientv3.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dataDir) })
+	return dataDir, startStore(t, dataDir)
+}
+
+// startStore starts an etcd with its data in dataDir, and returns a client.
+func startStore(t *testing.T, dataDir string) *clientv3.Client {
+	t.Helper()
 	etcd, err := embeddedetcd.Start(t.Context(), embeddedetcd.Config{DataDir: dataDir})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +54,7 @@ func newStore(t *testing.T) (string, *clientv3.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	return dataDir, client
+	return client
 }
 
 // asCommand makes the test binary the command.

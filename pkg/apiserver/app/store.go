@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/options"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
@@ -38,7 +40,8 @@ func newStoreCommand() (*cobra.Command, error) {
 of the store that the cluster was served from, the identity of this store, and all
 objects of the cluster whose owner is a Website that this store does not contain: the
 garbage collector deletes them once a server serves this store. It exits with 1 if
-there are any, or if a server does not serve this store.
+there are any, or if a server does not serve this store. It lists the resources that
+website-controller creates; the garbage collector also deletes objects of others.
 
 The flags are those by which website-apiserver finds its store. An embedded etcd is
 reached in the --data-dir of a running server.`,
@@ -52,7 +55,7 @@ reached in the --data-dir of a running server.`,
 		Long: `accept records this store as the one that the cluster is served from. Closed servers
 open within seconds. The garbage collector then deletes all objects whose owner is a
 Website that this store does not contain: run "website-apiserver store check" first.
-This cannot be undone.
+This cannot be undone. If the store is the recorded one, accept changes nothing.
 
 The flags are those by which website-apiserver finds its store. An embedded etcd is
 reached in the --data-dir of a running server.`,
@@ -79,6 +82,9 @@ func newStoreSubcommand(cmd *cobra.Command, flags func(*options.Options) cliflag
 		config, err := o.StoreConfig()
 		if err != nil {
 			return err
+		}
+		if o.EmbeddedEtcd() {
+			config.Writable = func() error { return embeddedetcd.Writable(o.DataDir) }
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
 		defer cancel()
@@ -145,6 +151,10 @@ func runStoreAccept(ctx context.Context, out io.Writer, config store.Config, wit
 	if err != nil {
 		return err
 	}
+	if !report.Accepted {
+		fmt.Fprintf(out, "%s names the store %s already: servers are open with it, nothing was changed\n", config.Host, report.Store.Identity)
+		return nil
+	}
 	printUnknown(out, report)
 	fmt.Fprintf(out, "%s names the store %s: servers open with it\n", config.Host, report.Store.Identity)
 	return nil
@@ -161,6 +171,7 @@ func printReport(out io.Writer, config store.Config, report store.Report) {
 	fmt.Fprintf(out, "store that the cluster was served from: %s (%s)\n", served, config.Host)
 	fmt.Fprintf(out, "this store:                             %s, %d Websites\n", this, report.Websites)
 	fmt.Fprintf(out, "objects owned by Websites:              %d, of which %d by Websites that this store does not have\n", report.Owned, len(report.Unknown))
+	fmt.Fprintf(out, "resources that were listed:             %s; the garbage collector also deletes objects of others\n", strings.Join(store.OwnedResources(), ", "))
 	if report.Incomplete != "" {
 		fmt.Fprintf(out, "an import was not completed:              %s\n", report.Incomplete)
 	}

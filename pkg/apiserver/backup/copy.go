@@ -49,6 +49,9 @@ func (w *Websites) Copy(ctx context.Context, source string, websites []*website.
 	defer destroy()
 	err = w.withClient(func(client *clientv3.Client) error {
 		prefix := w.Config.Prefix
+		if err := w.writable(); err != nil {
+			return err
+		}
 		if err := w.beginCopy(ctx, client, source); err != nil {
 			return err
 		}
@@ -61,7 +64,7 @@ func (w *Websites) Copy(ctx context.Context, source string, websites []*website.
 		}
 		return store.EndImport(ctx, client, prefix)
 	})
-	return copied, err
+	return copied, store.ExplainNoSpace(err)
 }
 
 // beginCopy marks the store.
@@ -85,6 +88,9 @@ func (w *Websites) replace(ctx context.Context, websites []*website.Website) (co
 	wanted := sets.New[string]()
 	for _, obj := range websites {
 		wanted.Insert(w.key(obj))
+		if err := w.writable(); err != nil {
+			return copied, err
+		}
 		obj.ResourceVersion = ""
 		stored, err := w.get(ctx, obj)
 		switch {
@@ -111,6 +117,9 @@ func (w *Websites) replace(ctx context.Context, websites []*website.Website) (co
 		return nil
 	})
 	for _, obj := range deleted {
+		if full := w.writable(); full != nil {
+			return copied, errors.Join(err, full)
+		}
 		copied.Deleted++
 		err = errors.Join(err, w.stored.Delete(ctx, w.key(obj), &website.Website{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}))
 	}
@@ -127,5 +136,8 @@ func isCopy(stored, obj *website.Website) bool {
 
 // EndCopy marks what was copied as the originals.
 func (w *Websites) EndCopy(ctx context.Context) error {
+	if err := w.writable(); err != nil {
+		return err
+	}
 	return w.withClient(func(client *clientv3.Client) error { return store.EndCopy(ctx, client, w.Config.Prefix) })
 }

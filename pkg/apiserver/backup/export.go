@@ -43,7 +43,7 @@ func (w *Websites) ToFile(ctx context.Context, path string) (Export, error) {
 	defer f.discard()
 	var e Export
 	for attempt := 1; ; attempt++ {
-		if e, err = w.To(ctx, f); !apierrors.IsResourceExpired(err) || attempt == exportAttempts {
+		if e, err = w.To(ctx, w.withSpace(filepath.Dir(path), f)); !apierrors.IsResourceExpired(err) || attempt == exportAttempts {
 			break
 		}
 		klog.FromContext(ctx).Info("The revision was compacted while it was exported, beginning again")
@@ -98,25 +98,12 @@ func (w *Websites) To(ctx context.Context, out io.Writer) (Export, error) {
 
 // identity returns that of the store.
 func (w *Websites) identity(ctx context.Context) (string, error) {
-	var identity string
-	err := w.withClient(func(client *clientv3.Client) error {
-		ctx, cancel := context.WithTimeout(ctx, reachTimeout)
-		defer cancel()
-		response, err := client.Get(ctx, store.RecordKey(w.Config.Prefix))
-		if err != nil {
-			return fmt.Errorf("reading the identity of the store in etcd at %v (an embedded etcd is reached in the --data-dir of a running server): %w", w.Config.Transport.ServerList, err)
-		}
-		if len(response.Kvs) == 0 {
-			identity = noIdentity
-			return nil
-		}
-		record, err := store.DecodeRecord(w.Config.Prefix, response.Kvs[0].Value)
-		if err == nil {
-			identity = record.Identity
-		}
+	var record *store.Record
+	err := w.withClient(func(client *clientv3.Client) (err error) {
+		record, err = readRecord(ctx, client, w.Config.Transport, w.Config.Prefix)
 		return err
 	})
-	return identity, err
+	return identity(record), err
 }
 
 // withClient calls use with a client of etcd.
@@ -129,7 +116,7 @@ func (w *Websites) withClient(use func(*clientv3.Client) error) error {
 }
 
 // spool copies what cannot be read twice to a file without a name.
-func spool(in io.Reader) (*os.File, error) {
+func (w *Websites) spool(in io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp("", partialPattern)
 	if err != nil {
 		return nil, fmt.Errorf("creating a temporary file: %w", err)
@@ -137,7 +124,7 @@ func spool(in io.Reader) (*os.File, error) {
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("unlinking a temporary file: %w", err), f.Close())
 	}
-	if _, err := io.Copy(f, in); err != nil {
+	if _, err := io.Copy(w.withSpace(os.TempDir(), f), in); err != nil {
 		return nil, errors.Join(fmt.Errorf("copying the export to a temporary file: %w", err), f.Close())
 	}
 	return f, nil

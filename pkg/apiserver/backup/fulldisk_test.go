@@ -29,6 +29,22 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
+// keepFromRemoval makes a file one that not even root can remove, until the test ends: a mount point.
+func keepFromRemoval(t *testing.T, path string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting takes root")
+	}
+	if out, err := exec.CommandContext(t.Context(), "mount", "--bind", path, path).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.CommandContext(context.Background(), "umount", path).CombinedOutput(); err != nil {
+			t.Errorf("unmounting %s: %v: %s", path, err, out)
+		}
+	})
+}
+
 // TestFullDisk saves and restores on disks that are too small, and leaves nothing there.
 func TestFullDisk(t *testing.T) {
 	dataDir := newDataDir(t)

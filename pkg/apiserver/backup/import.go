@@ -36,7 +36,7 @@ type Import struct {
 func (w *Websites) From(ctx context.Context, name string, in io.Reader, keepInvalid bool) (i Import, err error) {
 	file, seekable := in.(io.ReadSeeker)
 	if !seekable {
-		spooled, err := spool(in)
+		spooled, err := w.spool(in)
 		if err != nil {
 			return Import{}, err
 		}
@@ -53,7 +53,7 @@ func (w *Websites) From(ctx context.Context, name string, in io.Reader, keepInva
 		return Import{}, err
 	}
 	err = w.withClient(func(client *clientv3.Client) error { return run.write(ctx, client) })
-	return Import{Created: run.created, Present: run.present}, err
+	return Import{Created: run.created, Present: run.present}, store.ExplainNoSpace(err)
 }
 
 // importer is one import.
@@ -131,6 +131,9 @@ func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
 	prefix := i.websites.Config.Prefix
 	klog.FromContext(ctx).Info("Importing Websites", "file", i.reader.name, "websites", i.total, "present", i.present)
 	description := fmt.Sprintf("%d Websites from %s, since %s", i.total, i.reader.name, time.Now().UTC().Format(time.RFC3339))
+	if err := i.websites.writable(); err != nil {
+		return err
+	}
 	if err := store.BeginImport(ctx, client, prefix, description); err != nil {
 		return err
 	}
@@ -152,6 +155,9 @@ func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
 	if err != nil {
 		return fmt.Errorf("reading back: %w", err)
 	}
+	if err := i.websites.writable(); err != nil {
+		return err
+	}
 	if err := i.compact(ctx, client); err != nil {
 		return err
 	}
@@ -160,6 +166,9 @@ func (i *importer) write(ctx context.Context, client *clientv3.Client) error {
 
 // create writes a Website unless the store has it.
 func (i *importer) create(ctx context.Context, obj *website.Website) error {
+	if err := i.websites.writable(); err != nil {
+		return err
+	}
 	obj.ResourceVersion = ""
 	err := i.websites.stored.Create(ctx, i.websites.key(obj), obj, nil, 0)
 	if !storage.IsExist(err) {

@@ -79,7 +79,8 @@ func listUntil(dir string, now time.Time) ([]stored, error) {
 
 // Prune removes all but the last snapshots of the store with a record from a
 // directory, and returns which. Snapshots of other stores are kept, as one of them may be
-// the right one, and those later than now. It also removes what a killed process has left.
+// the right one, and those later than now. It also removes what a killed process has left. It goes on after a file
+// that cannot be removed.
 func Prune(dir string, record *store.Record, keep int, now time.Time) ([]string, error) {
 	found, err := listUntil(dir, now)
 	if err != nil {
@@ -87,13 +88,15 @@ func Prune(dir string, record *store.Record, keep int, now time.Time) ([]string,
 	}
 	found = slices.DeleteFunc(found, func(s stored) bool { return s.identity != identity(record) })
 	var removed []string
-	for _, old := range found[min(keep, len(found)):] {
+	var failures []error
+	for _, old := range found[min(max(keep, 1), len(found)):] {
 		if err := remove(old.path); err != nil {
-			return removed, fmt.Errorf("removing a snapshot: %w", err)
+			failures = append(failures, fmt.Errorf("removing a snapshot: %w", err))
+			continue
 		}
 		removed = append(removed, old.path)
 	}
-	return removed, removeStale(dir)
+	return removed, errors.Join(append(failures, removeStale(dir))...)
 }
 
 // directoryError names the snapshots in a directory that was given in place of one.

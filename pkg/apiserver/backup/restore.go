@@ -101,7 +101,7 @@ func (r Restorer) Restore(ctx context.Context, path, dir string, member Member) 
 	if err := copyDatabase(ctx, s, copied); err != nil {
 		return Snapshot{}, err
 	}
-	if err := r.replaceNonce(s, copied); err != nil {
+	if err := r.prepare(s, copied); err != nil {
 		return Snapshot{}, err
 	}
 	if err := r.build(s, copied, filepath.Join(building, "data"), member); err != nil {
@@ -206,9 +206,29 @@ func (r Restorer) build(s Snapshot, copied, dir string, member Member) error {
 	return nil
 }
 
-// replaceNonce writes a record that no host cluster names. All members of a cluster
-// must have the same one, therefore it follows from the snapshot.
-func (r Restorer) replaceNonce(s Snapshot, database string) error {
+// prepare writes a record that no host cluster names, and removes alarms: the restored members have other IDs than
+// those that raised them, and deactivate only their own. All members of a cluster
+// must have the same record, therefore it follows from the snapshot.
+func (r Restorer) prepare(s Snapshot, database string) error {
+	logger := newLogger()
+	be := backend.NewDefaultBackend(logger, database)
+	removeAlarms(be)
+	err := r.replaceNonce(s, logger, be)
+	if err := errors.Join(err, be.Close()); err != nil {
+		return fmt.Errorf("preparing the database: %w", err)
+	}
+	return nil
+}
+
+func removeAlarms(be backend.Backend) {
+	tx := be.BatchTx()
+	tx.LockOutsideApply()
+	defer tx.Unlock()
+	tx.UnsafeDeleteBucket(schema.Alarm)
+	tx.UnsafeCreateBucket(schema.Alarm)
+}
+
+func (r Restorer) replaceNonce(s Snapshot, logger *zap.Logger, be backend.Backend) error {
 	if s.Record == nil {
 		return nil
 	}
@@ -218,15 +238,10 @@ func (r Restorer) replaceNonce(s Snapshot, database string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the identity of the store: %w", err)
 	}
-	logger := newLogger()
-	be := backend.NewDefaultBackend(logger, database)
 	kv := mvcc.NewStore(logger, be, &lease.FakeLessor{}, mvcc.StoreConfig{})
 	kv.Put([]byte(store.RecordKey(r.Prefix)), value, lease.NoLease)
 	kv.Commit()
-	if err := errors.Join(kv.Close(), be.Close()); err != nil {
-		return fmt.Errorf("writing the identity of the store: %w", err)
-	}
-	return nil
+	return kv.Close()
 }
 
 // copyDatabase copies the database in a snapshot, without the SHA-256 behind it.

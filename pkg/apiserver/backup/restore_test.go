@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -105,6 +106,36 @@ func TestRestoreMembers(t *testing.T) {
 	}
 	if a, b := hashes[0], hashes[1]; *a.Record != *b.Record || a.Revision != b.Revision || a.Websites != b.Websites {
 		t.Errorf("the members have %+v %+v and %+v %+v, want the same", a, a.Record, b, b.Record)
+	}
+}
+
+// TestRestoreOfAFullStore takes the snapshot while etcd has the alarm NOSPACE, which has the ID of its member.
+func TestRestoreOfAFullStore(t *testing.T) {
+	full, restored := newDataDir(t), newDataDir(t)
+	client, _ := startEtcd(t, full)
+	putRecord(t, client)
+	members, err := client.MemberList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), &etcdserverpb.AlarmRequest{
+		Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: members.Members[0].ID, Alarm: etcdserverpb.AlarmType_NOSPACE,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Snapshotter{Transport: transport(t, full), Prefix: prefix}.Save(t.Context(), filepath.Join(t.TempDir(), "snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := restoreEmbedded(t, s.Path, restored); err != nil {
+		t.Fatal(err)
+	}
+	client, _ = startEtcd(t, restored)
+	if alarms, err := client.AlarmList(t.Context()); err != nil || len(alarms.Alarms) > 0 {
+		t.Errorf("the restored store has the alarms %v, %v", alarms, err)
+	}
+	if _, err := client.Put(t.Context(), store.RecordKey(prefix), recorded); err != nil {
+		t.Errorf("writing to the restored store: %v", err)
 	}
 }
 

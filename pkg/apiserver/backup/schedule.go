@@ -2,12 +2,15 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
 const (
@@ -29,7 +32,7 @@ type Schedule struct {
 	Keep int
 	// Closed reports whether the store may be another one, of which no snapshots are taken.
 	Closed func() bool
-	// Failed is called after every failure.
+	// Failed is called when no snapshot could be taken, and when earlier ones could not be removed.
 	Failed func(error)
 }
 
@@ -86,18 +89,33 @@ func (s *Schedule) last(now time.Time) (time.Time, error) {
 	return found[0].taken, nil
 }
 
-// take takes a snapshot, and removes those that it replaces.
+// take takes a snapshot, and removes those that it replaces. It does not fail for those that cannot be removed: another
+// snapshot, taken sooner, would have to remove one more.
 func (s *Schedule) take(ctx context.Context) (Snapshot, error) {
 	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
 		return Snapshot{}, fmt.Errorf("creating the directory of snapshots: %w", err)
 	}
-	snapshot, err := s.Save(ctx, s.Directory)
+	// The disk may be full of more snapshots than are to be kept by now.
+	record, err := s.record(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	removed, err := Prune(s.Directory, snapshot.Record, s.Keep, time.Now())
+	pruneErr := s.prune(ctx, record)
+	snapshot, err := s.Save(ctx, s.Directory)
+	if err != nil {
+		return Snapshot{}, errors.Join(err, pruneErr)
+	}
+	if err := s.prune(ctx, snapshot.Record); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to remove earlier snapshots", "directory", s.Directory)
+		s.Failed(fmt.Errorf("it was taken, and earlier ones cannot be removed: %w", err))
+	}
+	return snapshot, nil
+}
+
+func (s *Schedule) prune(ctx context.Context, record *store.Record) error {
+	removed, err := Prune(s.Directory, record, s.Keep, time.Now())
 	if len(removed) > 0 {
 		klog.FromContext(ctx).V(2).Info("Removed earlier snapshots", "files", removed)
 	}
-	return snapshot, err
+	return err
 }

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -142,5 +143,58 @@ func TestScheduleRetries(t *testing.T) {
 	s.idle(t)
 	if s.failures.Load() != 1 || s.count(t) != 1 {
 		t.Errorf("%d failures and %d snapshots, want one and one", s.failures.Load(), s.count(t))
+	}
+}
+
+// fileOf creates what counts as a snapshot that was taken earlier.
+func (s *scheduled) fileOf(t *testing.T, identity string, earlier time.Duration) string {
+	t.Helper()
+	path := filepath.Join(s.schedule.Directory, mustName(t, &store.Record{Identity: identity}, s.clock.Now().Add(-earlier)))
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestScheduleFreesSpace has more snapshots than are to be kept, and no space for another one.
+func TestScheduleFreesSpace(t *testing.T) {
+	s := newScheduled(t, t.TempDir())
+	s.schedule.Space = func(dir string, _ int64) error {
+		if found, err := list(dir); err != nil || len(found) > 3 {
+			return fmt.Errorf("the disk is full with %d snapshots, %w", len(found), err)
+		}
+		return nil
+	}
+	for hours := range 4 {
+		s.fileOf(t, ours, time.Duration(hours+1)*time.Hour)
+	}
+	other := s.fileOf(t, "another", 100*time.Hour)
+	s.start(t)
+	s.idle(t)
+	if s.failures.Load() != 0 || s.count(t) != 3 {
+		t.Errorf("%d failures and %d snapshots, want none, two of the store and the other one", s.failures.Load(), s.count(t))
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("the snapshot of another store: %v", err)
+	}
+}
+
+// TestScheduleCannotRemove keeps the interval: snapshots that are taken sooner would replace those of a day.
+func TestScheduleCannotRemove(t *testing.T) {
+	s := newScheduled(t, t.TempDir())
+	keepFromRemoval(t, s.fileOf(t, ours, 5*time.Hour))
+	for _, hours := range []time.Duration{3, 4, 6} {
+		s.fileOf(t, ours, hours*time.Hour)
+	}
+	s.start(t)
+	s.idle(t)
+	// The last two, and the one that cannot be removed.
+	if s.failures.Load() != 1 || s.count(t) != 3 {
+		t.Errorf("%d failures and %d snapshots, want one and three", s.failures.Load(), s.count(t))
+	}
+	s.clock.Step(retryInterval)
+	s.idle(t)
+	if s.failures.Load() != 1 || s.count(t) != 3 {
+		t.Errorf("%d failures and %d snapshots before the interval has passed, want one and three", s.failures.Load(), s.count(t))
 	}
 }

@@ -123,6 +123,30 @@ func (s Snapshotter) copyFrom(ctx context.Context, endpoint string, f *file) err
 	return nil
 }
 
+// record returns that of the store, nil if it has none.
+func (s Snapshotter) record(ctx context.Context) (*store.Record, error) {
+	client, err := store.NewClient(s.Transport, s.Transport.ServerList...)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close() //nolint:errcheck // Nothing was sent that could be lost.
+	return readRecord(ctx, client, s.Transport, s.Prefix)
+}
+
+// readRecord returns the record of the store, nil if it has none.
+func readRecord(ctx context.Context, client *clientv3.Client, transport storagebackend.TransportConfig, prefix string) (*store.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	response, err := client.Get(ctx, store.RecordKey(prefix))
+	if err != nil {
+		return nil, fmt.Errorf("reading the identity of the store in etcd at %v (an embedded etcd is reached in the --data-dir of a running server): %w", transport.ServerList, err)
+	}
+	if len(response.Kvs) == 0 {
+		return nil, nil
+	}
+	return store.DecodeRecord(prefix, response.Kvs[0].Value)
+}
+
 // reach waits for the member, by a read that one which lags does not answer.
 func (s Snapshotter) reach(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -91,6 +92,15 @@ func Endpoint(dataDir string) (string, error) {
 	return (&url.URL{Scheme: "unix", Path: socket}).String(), nil
 }
 
+// DataDir returns the dataDir of an endpoint that Endpoint has returned, false for other ones.
+func DataDir(endpoint string) (string, bool) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "unix" {
+		return "", false
+	}
+	return strings.CutSuffix(u.Path, filepath.Join("/", etcdDir(""), socketName))
+}
+
 // Start runs etcd with its data in dataDir, which it creates if needed, and
 // returns once it serves. It returns an error when another process uses the
 // directory, and when etcd does not become ready before ctx ends or two minutes
@@ -139,6 +149,9 @@ func start(ctx context.Context, config Config) (*embed.Etcd, error) {
 	dataDir := config.DataDir
 	cfg, err := configuration(config)
 	if err != nil {
+		return nil, err
+	}
+	if err := verify(cfg.Dir); err != nil {
 		return nil, err
 	}
 	etcd, err := embed.StartEtcd(cfg)

@@ -118,6 +118,23 @@ func TestPathTooLongForASocket(t *testing.T) {
 	}
 }
 
+func TestDataDir(t *testing.T) {
+	for _, want := range []string{"/var/lib/website-apiserver", "/with space%"} {
+		endpoint, err := Endpoint(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := DataDir(endpoint); got != want || !ok {
+			t.Errorf("DataDir(%s) = %s, %t; want %s", endpoint, got, ok, want)
+		}
+	}
+	for _, endpoint := range []string{"https://etcd-0:2379", "etcd-0:2379", "unix:///run/etcd.sock", "http:///data/etcd/etcd.sock"} {
+		if got, ok := DataDir(endpoint); ok {
+			t.Errorf("DataDir(%s) = %s, want none", endpoint, got)
+		}
+	}
+}
+
 func TestUnwritableFolder(t *testing.T) {
 	file := filepath.Join(newDataDir(t), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -136,13 +136,18 @@ func (m *maintainer) defragment(ctx context.Context) error {
 	return nil
 }
 
-// disarm lets the database be written again.
+// disarm lets the database be written again. Data that was restored by other tools has the alarms of its former members.
 func (m *maintainer) disarm(ctx context.Context) error {
 	server := m.server.etcd.Server
-	if _, err := server.Alarm(ctx, &etcdserverpb.AlarmRequest{
-		Action: etcdserverpb.AlarmRequest_DEACTIVATE, MemberID: uint64(server.MemberID()), Alarm: etcdserverpb.AlarmType_NOSPACE,
-	}); err != nil {
-		return fmt.Errorf("disarming the alarm NOSPACE: %w", err)
+	for _, alarm := range server.Alarms() {
+		if alarm.GetAlarm() != etcdserverpb.AlarmType_NOSPACE {
+			continue
+		}
+		if _, err := server.Alarm(ctx, &etcdserverpb.AlarmRequest{
+			Action: etcdserverpb.AlarmRequest_DEACTIVATE, MemberID: alarm.GetMemberID(), Alarm: alarm.GetAlarm(),
+		}); err != nil {
+			return fmt.Errorf("disarming the alarm NOSPACE: %w", err)
+		}
 	}
 	klog.FromContext(ctx).Info("The embedded etcd has space again, writes succeed", "quotaBytes", m.server.config.QuotaBytes)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -118,6 +119,25 @@ func TestFullDatabaseRecovers(t *testing.T) {
 	})
 	if alarms := server.alarms(); len(alarms) > 0 {
 		t.Errorf("alarms = %v, want none", alarms)
+	}
+}
+
+// TestAlarmOfAFormerMember is of data that was restored: its member had another ID.
+func TestAlarmOfAFormerMember(t *testing.T) {
+	server, client := newServer(t, Config{QuotaBytes: 24 * megabyte, HistoryBytes: 16 * megabyte})
+	if _, err := server.etcd.Server.Alarm(t.Context(), &etcdserverpb.AlarmRequest{
+		Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: 42, Alarm: etcdserverpb.AlarmType_NOSPACE,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Put(t.Context(), "key", "value"); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("writing with an alarm = %v, want %v", err, rpctypes.ErrNoSpace)
+	}
+	if err := (&maintainer{server: server}).maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
+		t.Errorf("writing after maintenance: %v", err)
 	}
 }
 

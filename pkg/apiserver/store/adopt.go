@@ -33,13 +33,13 @@ func (g *Guard) adopt(ctx context.Context, c content, endpoint string) (bool, *C
 	}
 	defer client.Close() //nolint:errcheck // The writes were answered.
 	if c.record == nil {
-		_, err = g.keys.write(ctx, client, c, Record{Identity: newIdentity(), Nonce: newNonce()})
+		_, err = g.keys.write(ctx, client, c, Record{Identity: newIdentity(), Nonce: newNonce(), RecordedAt: recordTime()})
 		return false, nil, err
 	}
 	if err := beginCompactions(ctx, client); err != nil {
 		return false, nil, err
 	}
-	_, err = g.config.Host.Put(ctx, nil, HostRecord{Identity: c.record.Identity, Nonces: []string{c.record.Nonce}})
+	_, err = g.config.Host.Put(ctx, nil, HostRecord{Identity: c.record.Identity, Nonces: []string{c.record.Nonce}, RecordedAt: c.record.RecordedAt})
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil, nil
 	}

@@ -15,5 +15,6 @@
 // differ, the server is closed: it answers every request for Websites with 503.
 //
 // Revisions are not compared between store and host, since restoring a snapshot
-// may raise them.
+// may raise them. Both records have the time of the nonce instead, which tells an
+// earlier copy of the store from an earlier state of the host cluster.
 package store

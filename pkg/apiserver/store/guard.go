@@ -228,7 +228,7 @@ func (g *Guard) settle(ctx context.Context, closed *Closed, endpoints ...string)
 	defer g.mu.Unlock()
 	if closed != nil {
 		withAdvice := *closed
-		withAdvice.Message += "; " + advice
+		withAdvice.Message += "; " + closed.advice()
 		closed = &withAdvice
 	}
 	for _, endpoint := range endpoints {

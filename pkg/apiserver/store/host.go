@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,8 @@ const RecordName = "website-store"
 const (
 	identityKey = "identity"
 	noncesKey   = "nonces"
+	// recordedAtKey is not written by earlier versions.
+	recordedAtKey = "recordedAt"
 )
 
 // HostRecords reads and writes the HostRecord.
@@ -47,6 +50,8 @@ func (h HostRecords) Get(ctx context.Context) (*HostRecord, error) {
 		Nonces:          strings.Fields(configMap.Data[noncesKey]),
 		resourceVersion: configMap.ResourceVersion,
 	}
+	// Without it, the two records cannot be ordered, and nothing else depends on it.
+	record.RecordedAt, _ = time.Parse(time.RFC3339Nano, configMap.Data[recordedAtKey])
 	if record.Identity == "" || len(record.Nonces) == 0 {
 		return nil, fmt.Errorf("%s has no %s or no %s: restore its content, or delete it to have the store checked against the objects of the cluster", h, identityKey, noncesKey)
 	}
@@ -64,6 +69,9 @@ func (h HostRecords) Put(ctx context.Context, previous *HostRecord, record HostR
 			Annotations: map[string]string{"kubernetes.io/description": "Which store the Websites of this cluster are in. website-apiserver answers no request from a store that is not the one named here. Do not edit or restore it from a backup."},
 		},
 		Data: map[string]string{identityKey: record.Identity, noncesKey: strings.Join(record.Nonces, "\n")},
+	}
+	if !record.RecordedAt.IsZero() {
+		configMap.Data[recordedAtKey] = record.RecordedAt.Format(time.RFC3339Nano)
 	}
 	write := func() (*corev1.ConfigMap, error) { return h.ConfigMaps.Create(ctx, configMap, metav1.CreateOptions{}) }
 	if previous != nil {

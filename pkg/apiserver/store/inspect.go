@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Report is what Inspect found.
@@ -28,6 +29,8 @@ type Report struct {
 	// Incomplete describes an import into the store that was not completed; empty if
 	// there is none.
 	Incomplete string
+	// Accepted is whether Accept has recorded the store. It does not if the store is the recorded one already.
+	Accepted bool
 }
 
 // Inspect reports on the store and the host cluster, and changes nothing. It
@@ -116,7 +119,8 @@ var errChanged = errors.New("another server has recorded meanwhile: run the comm
 // before, so that servers open within a second. Objects whose owner is not
 // in it are deleted by the garbage collector from then on. It returns what it
 // found before, and an error when something was written meanwhile, or when an import
-// into the store was not completed, unless withIncompleteImport is set.
+// into the store was not completed, unless withIncompleteImport is set. It changes nothing if the store is the
+// recorded one: servers are open with it, and would close until a new record is complete.
 func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Report, error) {
 	m, err := firstMember(ctx, config)
 	if err != nil {
@@ -127,29 +131,65 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 	if err != nil {
 		return Report{}, err
 	}
+	if report.Host != nil && report.Closed == nil {
+		return report, nil
+	}
 	if report.Incomplete != "" && !withIncompleteImport {
 		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
 	}
 	// The identity is a new one: a store with the former one may still be served, by servers of another
 	// cluster, or of this one that the restored copy has not reached. They close, and do not take the record back.
-	record := Record{Identity: newIdentity(), Nonce: newNonce()}
+	record := Record{Identity: newIdentity(), Nonce: newNonce(), RecordedAt: recordTime()}
+	if config.Writable != nil {
+		if err := config.Writable(); err != nil {
+			return Report{}, err
+		}
+	}
 	// The store first: until the host names it, servers stay closed.
 	written, err := keys{config.Etcd.Prefix}.write(ctx, m.client, c, record)
 	if err != nil {
-		return Report{}, err
+		return Report{}, ExplainNoSpace(err)
 	}
 	if !written {
 		return Report{}, errChanged
 	}
-	if err := beginCompactions(ctx, m.client); err != nil {
-		return Report{}, err
+	err = beginCompactions(ctx, m.client)
+	if err == nil {
+		_, err = config.Host.Put(ctx, report.Host, HostRecord{Identity: record.Identity, Nonces: []string{record.Nonce}, RecordedAt: record.RecordedAt})
 	}
-	if _, err := config.Host.Put(ctx, report.Host, HostRecord{Identity: record.Identity, Nonces: []string{record.Nonce}}); err != nil {
-		if ignoreConflict(err) == nil {
-			return Report{}, errChanged
+	if err != nil {
+		if err := notRecorded(ctx, config, m, record, c, err); err != nil {
+			return Report{}, err
 		}
-		return Report{}, err
 	}
-	report.Store = &record
+	report.Store, report.Accepted = &record, true
 	return report, nil
+}
+
+// notRecorded handles a record that was not written to the host cluster, and returns nil if the host cluster has it
+// all the same. If it was rejected, the store gets its former record back: it may be the right one of another cluster.
+// Otherwise it may still be written, and then names the store as it is.
+func notRecorded(ctx context.Context, config Config, m member, record Record, former content, failure error) error {
+	host, err := config.Host.Get(ctx)
+	switch {
+	case err == nil && host != nil && host.names(&record):
+		return nil
+	case err == nil && rejected(failure):
+		err = keys{config.Etcd.Prefix}.revert(ctx, m.client, record, former)
+	}
+	switch {
+	case ignoreConflict(failure) == nil:
+		failure = errChanged
+	case err == nil && rejected(failure):
+		failure = fmt.Errorf("%w; nothing was changed", failure)
+	default:
+		failure = fmt.Errorf("%w; the store is not accepted before the host cluster has its record: run the command again", ExplainNoSpace(failure))
+	}
+	return errors.Join(failure, err)
+}
+
+// rejected reports whether the host cluster has certainly not written what it was sent.
+func rejected(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }

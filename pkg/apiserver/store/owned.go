@@ -30,6 +30,15 @@ var childResources = []schema.GroupVersionResource{
 	{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "listenersets"},
 }
 
+// OwnedResources are the resources that OwnedObjects lists.
+func OwnedResources() []string {
+	var names []string
+	for _, resource := range childResources {
+		names = append(names, resource.Resource)
+	}
+	return names
+}
+
 // OwnedObject is an object of the host cluster that a Website owns.
 type OwnedObject struct {
 	// Resource is the object's resource, such as deployments.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,6 +30,8 @@ type Record struct {
 	// Compactions is how often the compactor had written its key when the record
 	// was made, so that its writes are not taken for changes of Websites.
 	Compactions int64 `json:"compactions"`
+	// RecordedAt is when the nonce was made. Zero: by an earlier version.
+	RecordedAt time.Time `json:"recordedAt,omitzero"`
 }
 
 // HostRecord is what the host cluster holds about the store that it was served
@@ -39,6 +42,8 @@ type HostRecord struct {
 	// Nonces are those that the store may hold: its last one, and while that is
 	// being replaced, the next one before it.
 	Nonces []string
+	// RecordedAt is when the first of the nonces was made. Zero: by an earlier version.
+	RecordedAt time.Time
 
 	resourceVersion string
 }
@@ -51,6 +56,17 @@ func (h *HostRecord) names(r *Record) bool {
 func newIdentity() string { return string(uuid.NewUUID()) }
 
 func newNonce() string { return string(uuid.NewUUID()) }
+
+// recordTime returns the current time, or one after that of the former records if a clock was ahead.
+func recordTime(former ...time.Time) time.Time {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	for _, at := range former {
+		if !now.After(at) {
+			now = at.Add(time.Millisecond)
+		}
+	}
+	return now
+}
 
 // keys are where a store with a prefix has its content.
 type keys struct{ prefix string }
@@ -147,6 +163,22 @@ func (k keys) write(ctx context.Context, client *clientv3.Client, was content, r
 		return false, fmt.Errorf("writing the identity of the store: %w", err)
 	}
 	return response.Succeeded, nil
+}
+
+// revert gives the store its former record back, unless another one was written meanwhile.
+func (k keys) revert(ctx context.Context, client *clientv3.Client, r Record, former content) error {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding the identity of the store: %w", err)
+	}
+	op := clientv3.OpDelete(k.record())
+	if former.record != nil {
+		op = clientv3.OpPut(k.record(), former.raw)
+	}
+	if _, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Value(k.record()), "=", string(value))).Then(op).Commit(); err != nil {
+		return fmt.Errorf("writing the former identity of the store: %w", err)
+	}
+	return nil
 }
 
 // history is what was done to a store since its record was written.

@@ -128,19 +128,20 @@ func (r *recorder) record(ctx context.Context) error {
 	next := host.Nonces[0]
 	if c.record.Nonce == next && since.changed {
 		next = newNonce()
-		if host, err = g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next, c.record.Nonce}}); err != nil {
+		at := recordTime(host.RecordedAt, c.record.RecordedAt)
+		if host, err = g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next, c.record.Nonce}, RecordedAt: at}); err != nil {
 			return ignoreConflict(err)
 		}
 	}
 	if c.record.Nonce != next {
-		replaced, err := g.keys.write(ctx, r.client, c, Record{Identity: host.Identity, Nonce: next, Compactions: since.compactions})
+		replaced, err := g.keys.write(ctx, r.client, c, Record{Identity: host.Identity, Nonce: next, Compactions: since.compactions, RecordedAt: host.RecordedAt})
 		if err != nil || !replaced {
 			return err
 		}
 	}
 	g.setLastNonce(next)
 	if len(host.Nonces) > 1 {
-		if _, err := g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next}}); err != nil {
+		if _, err := g.config.Host.Put(ctx, host, HostRecord{Identity: host.Identity, Nonces: []string{next}, RecordedAt: host.RecordedAt}); err != nil {
 			return ignoreConflict(err)
 		}
 	}
@@ -166,7 +167,7 @@ func (r *recorder) restore(ctx context.Context, host *HostRecord, c content) err
 		return errors.Join(failures...)
 	}
 	klog.FromContext(ctx).Info("The record of the store in the host cluster was deleted or overwritten, writing it again", "record", g.config.Host.String(), "identity", c.record.Identity)
-	_, err := g.config.Host.Put(ctx, host, HostRecord{Identity: c.record.Identity, Nonces: []string{nonce}})
+	_, err := g.config.Host.Put(ctx, host, HostRecord{Identity: c.record.Identity, Nonces: []string{nonce}, RecordedAt: c.record.RecordedAt})
 	return ignoreConflict(err)
 }
 

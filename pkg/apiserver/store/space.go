@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -10,6 +11,14 @@ import (
 
 // messageFull is for a store that has reached the quota of its etcd.
 const messageFull = "the store is full: delete Websites, or raise the quota of etcd"
+
+// ExplainNoSpace adds to the error of a full etcd what a command advises to do about it.
+func ExplainNoSpace(err error) error {
+	if !errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
+		return err
+	}
+	return fmt.Errorf("%w: the store has reached the quota of its etcd: wait for its compaction and run the command again; if it fails again, restart the server with a higher --embedded-etcd-quota-backend-bytes (of an external etcd, raise --quota-backend-bytes, and disarm its alarm)", err)
+}
 
 // puts reports whether a request may store a value. Others succeed in a full store.
 func puts(request any) bool {

@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Reasons why a server is closed; they appear in the event, the metric and the log.
 const (
@@ -13,8 +16,11 @@ const (
 	ReasonEmpty = "StoreEmpty"
 	// ReasonForeign is for a store of another identity, or of none.
 	ReasonForeign = "StoreForeign"
-	// ReasonOutdated is for an earlier copy of the right store.
+	// ReasonOutdated is for an earlier copy of the right store, or for the right one if an earlier version has
+	// recorded it and the host cluster was restored to an earlier state.
 	ReasonOutdated = "StoreOutdated"
+	// ReasonHostOutdated is for the right store after the host cluster was restored to an earlier state.
+	ReasonHostOutdated = "HostOutdated"
 	// ReasonUnknownOwners is for a store without some of the Websites that own
 	// objects of the cluster.
 	ReasonUnknownOwners = "UnknownOwners"
@@ -36,7 +42,8 @@ var findings = map[string]string{
 	ReasonHostUnreachable: "the host cluster does not answer which store is the right one",
 	ReasonEmpty:           "the store is empty, and the cluster was served from another one",
 	ReasonForeign:         "the store is not the one that the cluster was served from",
-	ReasonOutdated:        "the store is an earlier copy of the one that the cluster was served from",
+	ReasonOutdated:        "the store is an earlier copy of the one that the cluster was served from, or the host cluster was restored to an earlier state",
+	ReasonHostOutdated:    "the host cluster has an earlier record of the store: it was restored to an earlier state",
 	ReasonUnknownOwners:   "the store does not have all Websites of the cluster",
 	ReasonUnreadable:      "the Websites in the store cannot be read",
 }
@@ -49,8 +56,18 @@ func (c *Closed) forClients() string {
 	return findings[c.Reason] + "; the log of website-apiserver and the events of the ConfigMap website-store say more, as does \"website-apiserver store check\""
 }
 
+// adviceHostOutdated ends the message for a host cluster that was restored.
+const adviceHostOutdated = "list with \"website-apiserver store check\" what is deleted with this store, and open it with \"website-apiserver store accept\""
+
 // advice ends the message of a store that is not the right one.
 const advice = "bring the right store back and the server opens by itself, or list with \"website-apiserver store check\" what would be deleted without it, and open this one with \"website-apiserver store accept\""
+
+func (c *Closed) advice() string {
+	if c.Reason == ReasonHostOutdated {
+		return adviceHostOutdated
+	}
+	return advice
+}
 
 // compare returns nil if host names the store with this content, and otherwise
 // what is wrong.
@@ -63,11 +80,25 @@ func compare(host HostRecord, c content) *Closed {
 	case c.record == nil:
 		return &Closed{ReasonForeign, fmt.Sprintf("the store has %d Websites and no identity, and the cluster was served from the store %s: it is another one, or a copy from before stores had an identity", c.websites, host.Identity)}
 	case c.record.Identity != host.Identity:
-		return &Closed{ReasonForeign, fmt.Sprintf("the store is %s, and the cluster was served from the store %s", c.record.Identity, host.Identity)}
+		return &Closed{ReasonForeign, fmt.Sprintf("the store is %s, and the cluster was served from the store %s: it is another one, or the host cluster was restored to a state from before this one was accepted", c.record.Identity, host.Identity)}
 	default:
-		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s is an earlier copy: it has not the last nonce that was recorded", host.Identity)}
+		return compareTimes(host, *c.record)
 	}
 }
+
+// compareTimes returns which of two records of one store is the earlier one.
+func compareTimes(host HostRecord, r Record) *Closed {
+	switch {
+	case host.RecordedAt.IsZero() || r.RecordedAt.IsZero():
+		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s does not have the last nonce that was recorded: it is an earlier copy, or the host cluster was restored to an earlier state, and the store is the current one", host.Identity)}
+	case r.RecordedAt.After(host.RecordedAt):
+		return &Closed{ReasonHostOutdated, fmt.Sprintf("the host cluster has an earlier record of the store %s, of %s, and the store was recorded at %s: the host cluster was restored to an earlier state, and the store is the current one", host.Identity, formatTime(host.RecordedAt), formatTime(r.RecordedAt))}
+	default:
+		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s is an earlier copy: it was recorded at %s, and the host cluster has a record of %s", host.Identity, formatTime(r.RecordedAt), formatTime(host.RecordedAt))}
+	}
+}
+
+func formatTime(at time.Time) string { return at.Format(time.RFC3339) }
 
 // adoptable returns nil if a store can be taken for the right one of a cluster
 // that has no record of any: nothing that is owned would lose its owner.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,18 +16,22 @@ func reasonOf(closed *Closed) string {
 }
 
 func TestCompare(t *testing.T) {
-	host := HostRecord{Identity: "ours", Nonces: []string{"next", "last"}}
+	at := time.Now()
+	host := HostRecord{Identity: "ours", Nonces: []string{"next", "last"}, RecordedAt: at}
 	tests := map[string]struct {
 		content content
 		want    string
 	}{
-		"the last record":                       {content: content{record: &Record{Identity: "ours", Nonce: "last"}}},
-		"the record that was being made":        {content: content{record: &Record{Identity: "ours", Nonce: "next"}}},
-		"an earlier copy":                       {content: content{record: &Record{Identity: "ours", Nonce: "earlier"}}, want: ReasonOutdated},
-		"another store":                         {content: content{record: &Record{Identity: "theirs", Nonce: "x"}}, want: ReasonForeign},
-		"another store with one of our nonces":  {content: content{record: &Record{Identity: "theirs", Nonce: "last"}}, want: ReasonForeign},
-		"an empty store":                        {want: ReasonEmpty},
-		"a copy from before there was a record": {content: content{websites: 3}, want: ReasonForeign},
+		"the last record":                        {content: content{record: &Record{Identity: "ours", Nonce: "last"}}},
+		"the record that was being made":         {content: content{record: &Record{Identity: "ours", Nonce: "next"}}},
+		"an earlier copy":                        {content: content{record: &Record{Identity: "ours", Nonce: "earlier"}}, want: ReasonOutdated},
+		"an earlier copy, by its time":           {content: content{record: &Record{Identity: "ours", Nonce: "earlier", RecordedAt: at.Add(-time.Hour)}}, want: ReasonOutdated},
+		"a restored snapshot of the last record": {content: content{record: &Record{Identity: "ours", Nonce: "restored", RecordedAt: at}}, want: ReasonOutdated},
+		"a host cluster that was restored":       {content: content{record: &Record{Identity: "ours", Nonce: "later", RecordedAt: at.Add(time.Hour)}}, want: ReasonHostOutdated},
+		"another store":                          {content: content{record: &Record{Identity: "theirs", Nonce: "x"}}, want: ReasonForeign},
+		"another store with one of our nonces":   {content: content{record: &Record{Identity: "theirs", Nonce: "last"}}, want: ReasonForeign},
+		"an empty store":                         {want: ReasonEmpty},
+		"a copy from before there was a record":  {content: content{websites: 3}, want: ReasonForeign},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,58 @@
+package backup
+
+import (
+	"io"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
+)
+
+// spaceInterval is after how many bytes the space of a disk is checked.
+const spaceInterval = 1 << 20
+
+// embedded returns the data directory of the embedded etcd that has the store, false if it is in another one.
+func (w *Websites) embedded() (string, bool) {
+	for _, endpoint := range w.Config.Transport.ServerList {
+		if dataDir, ok := embeddedetcd.DataDir(endpoint); ok {
+			return dataDir, true
+		}
+	}
+	return "", false
+}
+
+// writable returns an error while the disk of an embedded etcd has too little space: etcd ends its server when it
+// cannot write. It is called before each write.
+func (w *Websites) writable() error {
+	if dataDir, ok := w.embedded(); ok {
+		return embeddedetcd.Writable(dataDir)
+	}
+	return nil
+}
+
+// withSpace returns a writer to a file in dir that leaves an embedded etcd, whose data may be on the same disk, the
+// space to write.
+func (w *Websites) withSpace(dir string, out io.Writer) io.Writer {
+	if _, ok := w.embedded(); !ok {
+		return out
+	}
+	return &spaceWriter{Writer: out, dir: dir}
+}
+
+type spaceWriter struct {
+	io.Writer
+	dir string
+	// checked is how many bytes there is space for.
+	checked int
+}
+
+// Write writes if there is space.
+func (s *spaceWriter) Write(p []byte) (int, error) {
+	if len(p) > s.checked {
+		size := max(len(p), spaceInterval)
+		if err := embeddedetcd.SpaceFor(s.dir, int64(size)); err != nil {
+			return 0, err
+		}
+		s.checked = size
+	}
+	s.checked -= len(p)
+	return s.Writer.Write(p)
+}
