@@ -129,6 +129,7 @@ func run(args []string) error {
 		klog.FromContext(ctx).Error(err, "Failed to find how much memory git may have, so it is not limited, and may end this container")
 	}
 	o.store.Started = o.supervisor.LimitMemory
+	o.supervisor.MaxFiles = o.store.MaxFiles()
 	o.supervisor.Clock = clock.RealClock{}
 	o.supervisor.Spread(rand.Float64())
 	config := agent.Config{

@@ -189,7 +189,7 @@ func (a *Agent) check(ctx context.Context) {
 
 // readFailure takes in why git-sync fails.
 func (a *Agent) readFailure(ctx context.Context) {
-	failed, err := gitsync.ReadErrorFile(a.GitSync.ErrorFile)
+	failed, err := a.GitSync.LastError()
 	if errors.Is(err, gitsync.ErrRemark) {
 		return
 	}

@@ -167,13 +167,13 @@ func (a *Agent) note(ctx context.Context, commit string, err error) {
 		a.failedBackoff = min(max(2*a.failedBackoff, minReleaseRetry), maxReleaseRetry)
 		logger.Error(err, "Failed to publish a commit, which is tried again", "commit", commit)
 	}
-	reason := gitsync.ReasonNone
+	reason, text := gitsync.ReasonNone, ""
 	if a.failed != "" {
-		reason = gitsync.Classify(err.Error())
+		reason, text = whyUnpublished(err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.unpublished = a.unpublished.next(reason, a.Clock.Now(), "")
+	a.unpublished = a.unpublished.next(reason, a.Clock.Now(), text)
 	a.pathNotFoundSince = time.Time{}
 	if a.refused != "" {
 		a.pathNotFoundSince = a.Clock.Now()
@@ -181,6 +181,14 @@ func (a *Agent) note(ctx context.Context, commit string, err error) {
 	if a.failed != "" || a.refused != refusedBefore {
 		a.changed()
 	}
+}
+
+// whyUnpublished returns why the release of a commit could not be made, and what there is to say about that.
+func whyUnpublished(err error) (reason gitsync.Reason, text string) {
+	if errors.Is(err, release.ErrTooLarge) {
+		return gitsync.ReasonStorageFull, err.Error()
+	}
+	return gitsync.Classify(err.Error()), ""
 }
 
 // noteContact has requests end that wait for a sync, once it is known that there is nothing

@@ -1,12 +1,17 @@
 package agent
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
@@ -92,5 +97,45 @@ func TestReleaseIsRetriedOnRequest(t *testing.T) {
 				t.Error("it was not tried again")
 			}
 		})
+	}
+}
+
+// TestCommitThatIsTooLarge: a commit whose links take too much is not published, says why, and is no reason to end
+// what is published. The next one is.
+func TestCommitThatIsTooLarge(t *testing.T) {
+	a, now := newAgent(t), testingclock.NewFakeClock(time.Now())
+	a.Clock = now
+	good, bad := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	makeRelease(t, a, good)
+	fetches(t, a, good)
+	a.follow(t.Context())
+	fetches(t, a, bad)
+	worktree := filepath.Join(a.GitSync.Root, ".worktrees", bad)
+	target := strings.Repeat("public/../", 400)
+	err := errors.Join(os.Mkdir(filepath.Join(worktree, "public"), 0o755), os.Mkdir(filepath.Join(a.Releases.Path(good), "public"), 0o755))
+	for i := range 40 {
+		err = errors.Join(err, os.Symlink(target+fmt.Sprintf("step-%d", i+1), filepath.Join(worktree, fmt.Sprintf("step-%d", i))))
+	}
+	for i := range 200 {
+		err = errors.Join(err, os.Symlink("step-1", filepath.Join(worktree, fmt.Sprintf("link-%d", i))))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for try := range 2 {
+		now.Step(maxReleaseRetry)
+		a.follow(t.Context())
+		status := a.Status()
+		if status.Commit != good || a.Releases.Has(bad) {
+			t.Errorf("served is %q, and there is a release of the other commit: %t", status.Commit, a.Releases.Has(bad))
+		}
+		if f := status.Failure; f == nil || f.Reason != gitsync.ReasonStorageFull || f.Count != try+1 || !strings.Contains(f.Text, "the commit is too large: its symbolic links") {
+			t.Errorf("the failure is %+v, want %s and why", f, gitsync.ReasonStorageFull)
+		}
+	}
+	fetches(t, a, good)
+	a.follow(t.Context())
+	if f := a.Status().Failure; f != nil {
+		t.Errorf("with another commit the failure is %+v", f)
 	}
 }

@@ -240,7 +240,7 @@ func (a *Agent) takeFetched(ctx context.Context, pin string) {
 // isFinal reports whether the next fetch of a commit is likely to fail for the same reason.
 func isFinal(err error) bool {
 	var failed *gitsync.CommitError
-	return errors.Is(err, release.ErrPathNotFound) ||
+	return errors.Is(err, release.ErrPathNotFound) || errors.Is(err, release.ErrTooLarge) ||
 		errors.As(err, &failed) && (failed.Reason == gitsync.ReasonCommitRefused || failed.Reason == gitsync.ReasonRefNotFound)
 }
 
@@ -257,7 +257,7 @@ func (a *Agent) notePin(ctx context.Context, commit string, err error) {
 	case errors.As(err, &failed):
 		reason, text = failed.Reason, failed.Text
 	case err != nil:
-		reason = gitsync.Classify(err.Error())
+		reason, text = whyUnpublished(err)
 	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to serve the pinned commit, which is tried again", "commit", commit)

@@ -26,7 +26,7 @@ func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
 	s.LimitMemory(ctx, command)
 	pid := command.Process.Pid
 	if s.beside == nil {
-		s.beside = map[int]bool{}
+		s.beside, s.overfilled = map[int]bool{}, map[int]bool{}
 	}
 	s.beside[pid] = true
 	s.mu.Unlock()
@@ -44,7 +44,11 @@ func (s *Supervisor) runBeside(ctx context.Context, command *exec.Cmd) error {
 		err = errors.Join(context.DeadlineExceeded, s.endBeside(pid, ended))
 	}
 	s.mu.Lock()
+	if s.overfilled[pid] {
+		err = errors.Join(errTooManyFiles, err)
+	}
 	delete(s.beside, pid)
+	delete(s.overfilled, pid)
 	s.mu.Unlock()
 	s.endGroup(pid)
 	return err

@@ -20,6 +20,7 @@ func (s *Supervisor) Check(ctx context.Context) {
 	s.hasBegunToSync()
 	s.checkFormat(logger)
 	s.checkUsername(logger)
+	s.checkFiles(logger)
 	if !s.own.TryLock() {
 		s.checkProgress(logger, now)
 		return

@@ -21,14 +21,15 @@ const worktrees = ".worktrees"
 // publishing ever again.
 const temporaryLink = "tmp-link"
 
-// removeLeftovers removes what a killed git-sync and a killed git leave behind in the root.
-// No git may be running.
-func removeLeftovers(root string) error {
+// removeLeftovers removes what a killed git-sync and a killed git leave behind in the root, and next to the error
+// file, which git-sync writes by renaming another one. Neither git-sync nor git may be running in the root; one that
+// fetches a commit beside it has other directories.
+func removeLeftovers(root, errorFile string) error {
 	err := os.Remove(filepath.Join(root, temporaryLink))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	temporary, globErr := filepath.Glob(filepath.Join(root, "tmp-err-*"))
+	temporary, globErr := filepath.Glob(filepath.Join(filepath.Dir(errorFile), "tmp-err-*"))
 	errs := []error{err, globErr}
 	for _, path := range temporary {
 		errs = append(errs, os.Remove(path))

@@ -38,14 +38,22 @@ func remaining(t *testing.T, root string, names ...string) (there []string) {
 func TestRemoveLeftovers(t *testing.T) {
 	root := t.TempDir()
 	left := []string{".git/shallow.lock", ".git/worktrees/a/index.lock", ".git/refs/heads/main.lock", ".git/modules/m/config.lock",
-		".git/objects/pack/tmp_pack_x", ".git/gc.pid", "tmp-err-1"}
+		".git/objects/pack/tmp_pack_x", ".git/gc.pid"}
 	kept := []string{".git/HEAD", ".git/objects/pack/pack-x.pack", ".worktrees/a/composer.lock", ".worktrees/a/tmp_x", "yarn.lock"}
 	write(t, root, append(left, kept...)...)
 	if err := os.Symlink("nowhere", filepath.Join(root, temporaryLink)); err != nil {
 		t.Fatal(err)
 	}
-	if err := removeLeftovers(root); err != nil {
+	// As in a pod: /tmp has files of other programs as well.
+	temporary := t.TempDir()
+	others := []string{"error.json", "git-sync-pin/error.json", "git-sync-pin/tmp-err-2"}
+	write(t, temporary, append(others, "tmp-err-1")...)
+	errorFile := filepath.Join(temporary, "error.json")
+	if err := removeLeftovers(root, errorFile); err != nil {
 		t.Fatal(err)
+	}
+	if got := remaining(t, temporary, append(others, "tmp-err-1")...); !slices.Equal(got, others) {
+		t.Errorf("next to the error file there are %q, want %q", got, others)
 	}
 	if got := remaining(t, root, append(left, temporaryLink)...); len(got) > 0 {
 		t.Errorf("%q are still there", got)
@@ -53,7 +61,7 @@ func TestRemoveLeftovers(t *testing.T) {
 	if got := remaining(t, root, kept...); !slices.Equal(got, kept) {
 		t.Errorf("only %q are still there, want %q", got, kept)
 	}
-	if err := removeLeftovers(filepath.Join(root, "nowhere")); err != nil {
+	if err := removeLeftovers(filepath.Join(root, "nowhere"), errorFile); err != nil {
 		t.Errorf("before the first sync: %v", err)
 	}
 }

@@ -33,17 +33,15 @@ func (s *Supervisor) FetchCommit(ctx context.Context, root, link, commit string)
 	if err := os.RemoveAll(root); err != nil {
 		return "", fmt.Errorf("removing what was fetched before: %w", err)
 	}
-	errorFile := s.ErrorFile + ".commit"
-	if err := os.Remove(errorFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("removing an earlier error: %w", err)
-	}
+	// In a directory that is emptied before each of these, and not next to what the other git-sync writes.
+	errorFile := filepath.Join(s.temporaryOf(root), "error.json")
 	username, err := s.readUsername()
 	if err != nil {
 		return "", err
 	}
 	command := exec.Command(s.Command[0], onceArguments(s.Command[1:], root, link, commit, errorFile)...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	if command.Env, err = environmentOf(root); err != nil {
+	if command.Env, err = s.environmentOf(root); err != nil {
 		return "", err
 	}
 	command.Env = append(command.Env, s.usernameVariables(username)...)
@@ -56,6 +54,9 @@ func (s *Supervisor) FetchCommit(ctx context.Context, root, link, commit string)
 		failed, readErr := ReadErrorFile(errorFile)
 		if failed.Reason == ReasonNone {
 			failed = SyncError{Reason: ReasonUnknown, At: s.Clock.Now()}
+		}
+		if errors.Is(err, errTooManyFiles) {
+			failed = tooManyFiles(s.Clock.Now())
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			failed = SyncError{Reason: ReasonTimedOut, At: s.Clock.Now()}

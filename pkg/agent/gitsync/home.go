@@ -3,18 +3,27 @@ package gitsync
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
-// environmentOf returns the environment of a git-sync with an empty home directory next to its
-// root. git-sync writes .gitconfig there with git, whose lock is held by another git-sync that
-// starts at the same time, and stays for good if git is killed.
-func environmentOf(root string) ([]string, error) {
-	home := root + "-home"
-	if err := os.RemoveAll(home); err != nil {
-		return nil, fmt.Errorf("removing the home directory of an earlier git-sync: %w", err)
+// environmentOf returns the environment of a git-sync with empty directories for its home, next to its root, and for
+// its temporary files. git-sync makes a configuration for git at each start, git-sync.gitconfig.*, and never removes
+// it. A directory of its own can be emptied while another git-sync runs.
+func (s *Supervisor) environmentOf(root string) ([]string, error) {
+	home, temporary := root+"-home", s.temporaryOf(root)
+	for _, dir := range []string{home, temporary} {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, fmt.Errorf("removing a directory of an earlier git-sync: %w", err)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("creating a directory of git-sync: %w", err)
+		}
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the home directory of git-sync: %w", err)
-	}
-	return append(os.Environ(), "HOME="+home), nil
+	return append(os.Environ(), "HOME="+home, "TMPDIR="+temporary), nil
+}
+
+// temporaryOf returns the directory for temporary files of the git-sync with a root. It is in the volume of the error
+// file, where it is not part of the budget for releases.
+func (s *Supervisor) temporaryOf(root string) string {
+	return filepath.Join(filepath.Dir(s.ErrorFile), "git-sync-"+filepath.Base(root))
 }

@@ -37,8 +37,8 @@ func (s *Supervisor) Spread(random float64) {
 }
 
 // checkPace stops git-sync for some time, which polls at a fixed interval, after its host has
-// refused a request because there are too many. The time doubles with each refusal in a row.
-// A sync that is requested meanwhile is not delayed. The caller holds the lock.
+// refused a request because there are too many, or after a commit had too many files, which takes a node much time.
+// The time doubles with each of these in a row. A sync that is requested meanwhile is not delayed. The caller holds the lock.
 func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 	if s.command == nil {
 		return
@@ -60,7 +60,8 @@ func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 	}
 	s.refusedAt = at
 	_, stderr := parts(text)
-	if !throttled.MatchString(strings.ToLower(stderr)) {
+	isOverfull := s.isOverfull(at)
+	if !isOverfull && !throttled.MatchString(strings.ToLower(stderr)) {
 		s.refusals = 0
 		return
 	}
@@ -72,6 +73,10 @@ func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 	}
 	// Not after the time of the file: the clock may go back meanwhile.
 	s.pausedUntil = now.Add(pause)
+	if isOverfull {
+		logger.Info("The last commit of the repository has too many files, polling it later", "pause", pause)
+		return
+	}
 	logger.Info("The host of the repository refuses requests, polling it later", "pause", pause)
 }
 

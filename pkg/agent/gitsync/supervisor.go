@@ -42,6 +42,8 @@ type Supervisor struct {
 	// MemoryLimit is how much memory each process may have, in bytes; 0: what the container may. See
 	// the function of that name.
 	MemoryLimit uint64
+	// MaxFiles is how many files and directories a worktree may have; 0: any number.
+	MaxFiles int64
 	// Clock is the clock of all intervals.
 	Clock clock.WithTicker
 
@@ -53,6 +55,9 @@ type Supervisor struct {
 	// command is the child, or nil, and beside the processes that run next to it.
 	command *exec.Cmd
 	beside  map[int]bool
+	// overfull is about a worktree of the child. overfilled has those next to it whose worktree had too many files.
+	overfull   overfull
+	overfilled map[int]bool
 	// seen is when each process was first seen, by its id.
 	seen map[string]time.Time
 	// terminated is when processes were asked to end.
@@ -107,7 +112,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	backoff := minBackoff
 	for ctx.Err() == nil {
-		if err := errors.Join(s.reformatRoot(), removeLeftovers(s.Root)); err != nil {
+		if err := errors.Join(s.reformatRoot(), removeLeftovers(s.Root, s.ErrorFile)); err != nil {
 			logger.Error(err, "Failed to remove what an earlier git-sync left")
 		}
 		begin := s.Clock.Now()
@@ -135,7 +140,7 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	}
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	if command.Env, err = environmentOf(s.Root); err != nil {
+	if command.Env, err = s.environmentOf(s.Root); err != nil {
 		return err
 	}
 	command.Env = append(command.Env, s.usernameVariables(username)...)

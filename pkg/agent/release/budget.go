@@ -19,6 +19,13 @@ const reserved = 3
 // pods when its node runs out of them.
 const bytesPerInode = 16 << 10
 
+// bytesPerFile is how many bytes of its volume there must be for each file or directory of a commit. A file that is not
+// empty takes at least a block of 4 KiB, and a new commit is checked out while the one before is there.
+const bytesPerFile = 8 << 10
+
+// MaxFiles is how many files and directories a commit may have for a release, or 0 for any number.
+func (s *Store) MaxFiles() int64 { return s.Budget / bytesPerFile }
+
 // Collect removes releases that are not to be kept, and more of them, the oldest first,
 // while the volume is over its budget of bytes or inodes. The current release and that of
 // the pinned commit, if there is one, are always kept.

@@ -151,3 +151,27 @@ func TestBudgetCountsInodes(t *testing.T) {
 		t.Errorf("there are releases %q, %v, want the last two of %q", releases, err, commits)
 	}
 }
+
+// TestCommitWithTooManyFiles: a commit with more files than blocks of its share of the volume is not published.
+func TestCommitWithTooManyFiles(t *testing.T) {
+	r := newRepository(t)
+	s := newStore(t, r)
+	for name, test := range map[string]struct {
+		budget int64
+		want   error
+	}{
+		"as many as there may be": {budget: 4 * bytesPerFile}, "one more": {budget: 3 * bytesPerFile, want: ErrTooLarge}, "without a limit": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Budget = test.budget
+			// With a directory there are four. What is there because of a link is limited on its own.
+			commit, worktree := r.commit(map[string]string{"index.html": name, "docs/page.html": "page", "linked": "-> docs"})
+			if _, err := s.Make(t.Context(), r.dir, worktree, commit); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if s.Has(commit) != (test.want == nil) {
+				t.Errorf("there is a release: %t", s.Has(commit))
+			}
+		})
+	}
+}

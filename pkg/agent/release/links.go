@@ -1,13 +1,17 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
@@ -16,15 +20,50 @@ const (
 	// maxViaLinks limits what links to directories add to a release: a few links to
 	// directories with links double it each.
 	maxViaLinks = 5000
+	// maxRemembered limits the memory for the paths of links and of what is missing, in bytes: with 256 MiB for
+	// the whole container, all of them must stay far below that. 20,000 links that all lead nowhere may have
+	// paths of 350 bytes.
+	maxRemembered = 16 << 20
+	// perPath is what a path takes besides its bytes.
+	perPath = 64
+	// maxLookups limits the length of all paths that are looked up to resolve the links of a release, which takes
+	// a few seconds. 20,000 links may have 30 lookups of paths of 90 bytes each; most links need less than ten.
+	maxLookups = 128 << 20
+	// perLookup is what a lookup takes besides what the bytes of its path take.
+	perLookup = 128
 )
 
-// errRefused is a link that is not served.
-var errRefused = errors.New("refused")
+var (
+	// errRefused is a link that is not served.
+	errRefused = errors.New("refused")
+	// ErrTooLarge is a commit whose release would take more than a release may.
+	ErrTooLarge = errors.New("the commit is too large")
+)
 
 // mayAdd reports whether another file or directory may be there because of a link.
 func (t *tree) mayAdd() bool {
 	t.viaLinks++
 	return t.viaLinks <= maxViaLinks
+}
+
+// remember adds a path to a set of them.
+func (t *tree) remember(paths sets.Set[string], path string) error {
+	if paths.Has(path) {
+		return nil
+	}
+	if t.remembered += len(path) + perPath; t.remembered > maxRemembered {
+		return fmt.Errorf("%w: the paths of its symbolic links, and of the missing files that they lead to, exceed %d MiB", ErrTooLarge, maxRemembered>>20)
+	}
+	paths.Insert(path)
+	return nil
+}
+
+// spend counts what resolving a link takes.
+func (t *tree) spend(lookups int) error {
+	if t.lookups += lookups; t.lookups > maxLookups {
+		return fmt.Errorf("%w: its symbolic links lead through too many directories and other links", ErrTooLarge)
+	}
+	return nil
 }
 
 // link puts what a symbolic link leads to in its place, so that a release has no links.
@@ -66,15 +105,22 @@ func (t *tree) loops(real, source string, active []string) bool {
 	return contains(source) || slices.ContainsFunc(active, contains)
 }
 
-// resolve returns the path in the worktree of what a link leads to, without links. It
-// returns errRefused for a path that leaves the worktree, is hidden, or does not exist.
+// resolve returns the path in the worktree of what a link leads to, without links. The path of
+// the link has no links before its last element. It returns errRefused for a path that leaves the worktree, is hidden, or does not exist,
+// and ErrTooLarge if the links of the release take too much.
 func (t *tree) resolve(link string) (string, error) {
 	const separator = string(filepath.Separator)
 	var done []string
-	rest := strings.Split(link, separator)
-	for links := 0; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
+	if dir := filepath.Dir(link); dir != "." {
+		done = strings.Split(dir, separator)
+	}
+	rest := filepath.Base(link)
+	for links, more := 0, true; more; {
+		var name string
+		name, rest, more = strings.Cut(rest, separator)
+		if err := t.spend(1); err != nil {
+			return "", err
+		}
 		switch {
 		case name == "" || name == ".":
 			continue
@@ -87,12 +133,14 @@ func (t *tree) resolve(link string) (string, error) {
 			return "", errRefused
 		}
 		path := filepath.Join(append(slices.Clone(done), name)...)
+		if err := t.spend(len(path) + perLookup); err != nil {
+			return "", err
+		}
 		info, err := os.Lstat(filepath.Join(t.source, path))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.nowhere = append(t.nowhere, path)
-			return "", errRefused
+			return "", cmp.Or(t.remember(t.nowhere, path), errRefused)
 		}
-		if err == nil && len(rest) > 0 && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+		if err == nil && more && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
 			return "", errRefused
 		}
 		if err != nil {
@@ -112,7 +160,14 @@ func (t *tree) resolve(link string) (string, error) {
 		if filepath.IsAbs(target) {
 			return "", errRefused
 		}
-		rest = append(strings.Split(target, separator), rest...)
+		if more {
+			target += separator + rest
+		}
+		// What follows the links before is copied as well.
+		if err := t.spend(len(target)); err != nil {
+			return "", err
+		}
+		rest, more = target, true
 	}
 	return filepath.Join(append([]string{"."}, done...)...), nil
 }

@@ -1,10 +1,13 @@
 package release
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLongLinks: a link to a name that no file can have is one that leads nowhere.
@@ -26,7 +29,7 @@ func TestLinksOfAnIncompleteWorktree(t *testing.T) {
 		r := newRepository(t)
 		s := newStore(t, r)
 		commit, worktree := r.commit(content)
-		tree := &tree{source: worktree, target: filepath.Join(t.TempDir(), "release")}
+		tree := newTree(worktree, filepath.Join(t.TempDir(), "release"))
 		path := filepath.Join(worktree, remove)
 		if err := os.Rename(path, path+".away"); err != nil {
 			t.Fatal(err)
@@ -46,6 +49,110 @@ func TestLinksOfAnIncompleteWorktree(t *testing.T) {
 		if _, err := s.Make(t.Context(), r.dir, worktree, commit); err == nil {
 			t.Errorf("without %s there is a release", name)
 		}
+	}
+}
+
+// TestLinksThatTakeTooMuch: what links take is limited in memory and time, and is enough for many links.
+func TestLinksThatTakeTooMuch(t *testing.T) {
+	// Half as long as a path can be.
+	var names []string
+	for i := range 8 {
+		names = append(names, strings.Repeat(string(rune('a'+i)), 250))
+	}
+	chain := filepath.Join(names...)
+	tests := map[string]struct {
+		// dirs are there, and links has what each of them leads to.
+		dirs  []string
+		links func(add func(name, target string))
+		want  string
+	}{
+		"many that lead to missing files with long paths": {
+			dirs: []string{chain},
+			links: func(add func(name, target string)) {
+				add("through", chain)
+				for i := range 8500 {
+					add(fmt.Sprintf("link-%d", i), fmt.Sprintf("through/missing-%d", i))
+				}
+			},
+			want: "the paths of its symbolic links, and of the missing files that they lead to, exceed 16 MiB",
+		},
+		"many in a directory with a long path": {
+			dirs: []string{chain},
+			links: func(add func(name, target string)) {
+				add("directory", chain)
+				for i := range 8500 {
+					add(fmt.Sprintf("directory/%d", i), "/etc/passwd")
+				}
+			},
+			want: "the paths of its symbolic links, and of the missing files that they lead to, exceed 16 MiB",
+		},
+		"many that lead to one missing file": {
+			dirs: []string{chain},
+			links: func(add func(name, target string)) {
+				add("through", chain)
+				for i := range 8500 {
+					add(fmt.Sprintf("link-%d", i), "through/missing")
+				}
+			},
+		},
+		"links that lead through links, up and down": {
+			dirs: []string{"a"},
+			links: func(add func(name, target string)) {
+				upAndDown := strings.Repeat("a/../", 800)
+				for i := range 39 {
+					add(fmt.Sprintf("step-%d", i), upAndDown+fmt.Sprintf("step-%d", i+1))
+				}
+				for i := range 200 {
+					add(fmt.Sprintf("link-%d", i), "step-0")
+				}
+			},
+			want: "its symbolic links lead through too many directories and other links",
+		},
+		"links whose targets are long, and nowhere": {
+			links: func(add func(name, target string)) {
+				behind := strings.Repeat("/x", 2000)
+				for i := range 39 {
+					add(fmt.Sprintf("step-%d", i), fmt.Sprintf("step-%d", i+1)+behind)
+				}
+				for i := range 200 {
+					add(fmt.Sprintf("link-%d", i), "step-0")
+				}
+			},
+			want: "its symbolic links lead through too many directories and other links",
+		},
+		"20,000 of a site": {
+			dirs: []string{"releases/v1.2.3/docs/reference/pages"},
+			links: func(add func(name, target string)) {
+				for i := range 20_000 {
+					add(fmt.Sprintf("releases/v1.2.3/docs/reference/pages/page-of-a-site-%d.html", i),
+						fmt.Sprintf("../../../../v1.2.3/docs/reference/pages/other-pages-of-the-site-%d.html", i))
+				}
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			source, target := t.TempDir(), filepath.Join(t.TempDir(), "release")
+			for _, dir := range test.dirs {
+				if err := os.MkdirAll(filepath.Join(source, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test.links(func(name, target string) {
+				if err := os.Symlink(target, filepath.Join(source, name)); err != nil {
+					t.Fatal(err)
+				}
+			})
+			begin := time.Now()
+			err := newTree(source, target).copy(t.Context())
+			t.Logf("after %v: %v", time.Since(begin), err)
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("it was not made: %v", err)
+			case test.want != "" && (!errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
 	}
 }
 

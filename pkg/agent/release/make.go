@@ -43,7 +43,8 @@ func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (
 	if err := os.RemoveAll(temporary); err != nil {
 		return Made{}, fmt.Errorf("removing an unfinished release: %w", err)
 	}
-	t := &tree{source: worktree, target: temporary}
+	t := newTree(worktree, temporary)
+	t.maxFiles = s.MaxFiles()
 	err := t.copy(ctx)
 	if err == nil {
 		err = s.verify(ctx, t, repository, commit)
@@ -76,10 +77,18 @@ func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (
 type tree struct {
 	source, target string
 	made           Made
+	// files is the number of files and directories of the worktree, and maxFiles its limit, or 0 if there is none.
+	files, maxFiles int64
 	// viaLinks is the number of files and directories that are there because of a link.
 	viaLinks int
 	// links are those of the worktree, and nowhere is where they lead to if nothing is there.
-	links, nowhere []string
+	links, nowhere sets.Set[string]
+	// remembered and lookups count towards maxRemembered and maxLookups.
+	remembered, lookups int
+}
+
+func newTree(source, target string) *tree {
+	return &tree{source: source, target: target, links: sets.New[string](), nowhere: sets.New[string]()}
 }
 
 func (t *tree) copy(ctx context.Context) error {
@@ -116,6 +125,12 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 			t.made.RefusedLinks++
 			return nil
 		}
+		if len(active) == 0 {
+			t.files++
+		}
+		if t.maxFiles > 0 && t.files > t.maxFiles {
+			return fmt.Errorf("%w: it has more than %d files and directories", ErrTooLarge, t.maxFiles)
+		}
 		source, target := filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())
 		switch entry.Type() {
 		case 0:
@@ -125,8 +140,9 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 				err = t.directory(ctx, source, target, active)
 			}
 		case fs.ModeSymlink:
-			t.links = append(t.links, source)
-			err = t.link(ctx, source, target, active)
+			if err = t.remember(t.links, source); err == nil {
+				err = t.link(ctx, source, target, active)
+			}
 		}
 		if viaLink := len(active) > 0 || entry.Type() == fs.ModeSymlink; viaLink && errors.Is(err, syscall.ENAMETOOLONG) {
 			// No file of the repository has such a name, but what a link says may be any text.
@@ -179,9 +195,8 @@ func (s *Store) verify(ctx context.Context, t *tree, repository, commit string) 
 // missing returns an error if a file that git lists is not in the release, or a link or that to which
 // one leads was not in the worktree.
 func (t *tree) missing(listed io.Reader) error {
-	links, nowhere := sets.New(t.links...), sets.New(t.nowhere...)
 	entries := bufio.NewReader(listed)
-	for {
+	for before := ""; ; {
 		entry, err := entries.ReadString(0)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -196,14 +211,24 @@ func (t *tree) missing(listed io.Reader) error {
 			info, err := os.Lstat(filepath.Join(t.target, name))
 			lacking = err != nil || !info.Mode().IsRegular()
 		case mode == "120000":
-			lacking = !links.Has(name)
+			lacking = !t.links.Has(name)
 		}
-		// Links may be refused, and submodules be off.
-		for path := name; !lacking && len(nowhere) > 0 && path != "."; path = filepath.Dir(path) {
-			lacking = nowhere.Has(path)
+		// Links may be refused, and submodules be off. Directories that the entry before is in as well were checked for that.
+		common := commonPrefix(before, name)
+		for path := name; !lacking && len(t.nowhere) > 0 && len(path) >= common && path != ""; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
+			lacking = t.nowhere.Has(path)
 		}
 		if lacking {
 			return fmt.Errorf("the worktree is incomplete: it lacks %q", name)
 		}
+		before = name
 	}
+}
+
+// commonPrefix returns how many bytes two texts begin with that are the same.
+func commonPrefix(a, b string) (length int) {
+	for length < min(len(a), len(b)) && a[length] == b[length] {
+		length++
+	}
+	return length
 }

@@ -203,7 +203,7 @@ func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
 	case workload.FailureTimedOut:
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.repository does not finish a fetch in time; check the host, or raise spec.sync.timeoutSeconds"}
 	case workload.FailureStorage:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full, or the commit has too many files or symbolic links"}
 	case workload.FailureMemory:
 		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: "git needs more memory for the repository than the container of git-sync has: raise the limit of memory in spec.resources.sync"}
 	default:

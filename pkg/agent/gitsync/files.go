@@ -1,0 +1,145 @@
+package gitsync
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// errTooManyFiles is why a git was ended that filled a worktree.
+var errTooManyFiles = errors.New("the worktree of the commit has too many files")
+
+// overfull is what is known of the last worktree with too many files that git-sync had a git fill.
+type overfull struct {
+	// ended is true once that git was ended, until git-sync says that it has failed. before is when it had failed
+	// last then.
+	ended  bool
+	before time.Time
+	// failed is when git-sync has failed because of that.
+	failed time.Time
+}
+
+// checkFiles ends each git that fills a worktree with more files than one may have: the size of a volume does not
+// limit its inodes, which belong to the node. It does not wait for commands of this process. The caller holds the lock.
+func (s *Supervisor) checkFiles(logger klog.Logger) {
+	if s.MaxFiles <= 0 {
+		return
+	}
+	all, err := processes()
+	if err != nil {
+		logger.Error(err, "Failed to list the processes")
+		return
+	}
+	if s.command != nil && s.endOverfilling(logger, descendants(all, s.command.Process.Pid)) && !s.overfull.ended {
+		_, _, before, _ := readErrorFile(s.ErrorFile)
+		s.overfull = overfull{ended: true, before: before}
+	}
+	for pid := range s.beside {
+		if s.endOverfilling(logger, descendants(all, pid)) {
+			s.overfilled[pid] = true
+		}
+	}
+}
+
+// endOverfilling ends those of some processes that fill a worktree with too many files, and reports whether there are any.
+func (s *Supervisor) endOverfilling(logger klog.Logger, all []process) (ended bool) {
+	published := s.published()
+	for _, p := range all {
+		worktree := ""
+		if !p.zombie && p.isGit() {
+			worktree = p.worktree()
+		}
+		// git-sync has git check the published one, and removes it if that fails.
+		if worktree == "" || filepath.Base(worktree) == published {
+			continue
+		}
+		count, err := countFiles(worktree, s.MaxFiles)
+		if err != nil {
+			logger.Error(err, "Failed to count the files of a worktree")
+		}
+		if count > s.MaxFiles {
+			logger.Info("Ending a git that fills a worktree with too many files", "pid", p.pid, "worktree", worktree, "limit", s.MaxFiles)
+			_ = syscall.Kill(p.pid, syscall.SIGTERM)
+			ended = true
+		}
+	}
+	return ended
+}
+
+// worktree returns the worktree of git-sync in which a process runs, or "".
+func (p process) worktree() string {
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.pid))
+	if err != nil {
+		return "" // It has ended.
+	}
+	root, path, found := strings.Cut(dir, "/"+worktrees+"/")
+	if !found {
+		return ""
+	}
+	name, _, _ := strings.Cut(path, "/")
+	return filepath.Join(root, worktrees, name)
+}
+
+// countFiles counts the files and directories below a directory that is being filled, and not many more than a limit. It
+// holds a few names of each directory in memory only.
+func countFiles(dir string, limit int64) (count int64, err error) {
+	file, err := os.Open(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("counting files: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	for count <= limit {
+		entries, err := file.ReadDir(256)
+		count += int64(len(entries))
+		for _, entry := range entries {
+			if !entry.IsDir() || count > limit {
+				continue
+			}
+			below, err := countFiles(filepath.Join(dir, entry.Name()), limit-count)
+			if count += below; err != nil {
+				return count, err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, os.ErrNotExist) {
+			return count, nil
+		}
+		if err != nil {
+			return count, fmt.Errorf("counting files: %w", err)
+		}
+	}
+	return count, nil
+}
+
+// LastError returns why the last sync failed, with ReasonNone if it did not.
+func (s *Supervisor) LastError() (SyncError, error) {
+	failed, err := ReadErrorFile(s.ErrorFile)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if failed.Reason != ReasonNone && s.isOverfull(failed.At) {
+		return tooManyFiles(failed.At), nil
+	}
+	return failed, err
+}
+
+// isOverfull reports whether git-sync has failed at a time because its git was ended that filled a worktree. The caller
+// holds the lock.
+func (s *Supervisor) isOverfull(failed time.Time) bool {
+	if s.overfull.ended && !failed.Equal(s.overfull.before) {
+		s.overfull = overfull{failed: failed}
+	}
+	return !failed.IsZero() && failed.Equal(s.overfull.failed)
+}
+
+func tooManyFiles(at time.Time) SyncError {
+	return SyncError{Reason: ReasonStorageFull, Text: errTooManyFiles.Error(), At: at}
+}
