@@ -124,7 +124,6 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	if c.largeWrites != nil {
 		c.largeWrites.Size = websites.Website.EncodedSize
-		c.largeWrites.CollectionSizes = websites.Website.CollectionSizes
 	}
 	// The options of the subresources that connect are types of the group.
 	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)

@@ -13,14 +13,15 @@ import (
 // Check ends what is over its time and removes what it left. It is to be called about every
 // second.
 func (s *Supervisor) Check(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	s.checkFiles(logger)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	logger, now := klog.FromContext(ctx), s.Clock.Now()
+	now := s.Clock.Now()
 	s.noteContact()
 	s.hasBegunToSync()
 	s.checkFormat(logger)
 	s.checkUsername(logger)
-	s.checkFiles(logger)
 	if !s.own.TryLock() {
 		s.checkProgress(logger, now)
 		return

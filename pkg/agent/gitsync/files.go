@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,16 +20,19 @@ var errTooManyFiles = errors.New("the worktree of the commit has too many files"
 
 // overfull is what is known of the last worktree with too many files that git-sync had a git fill.
 type overfull struct {
-	// ended is true once that git was ended, until git-sync says that it has failed. before is when it had failed
+	// ended is when that git was ended, until git-sync says that it has failed. before is when it had failed
 	// last then.
-	ended  bool
-	before time.Time
+	ended, before time.Time
 	// failed is when git-sync has failed because of that.
 	failed time.Time
 }
 
+// failsWithin is how soon git-sync says that it has failed, after its git was ended. What fails later has another reason.
+const failsWithin = time.Minute
+
 // checkFiles ends each git that fills a worktree with more files than one may have: the size of a volume does not
-// limit its inodes, which belong to the node. It does not wait for commands of this process. The caller holds the lock.
+// limit its inodes, which belong to the node. It does not wait for commands of this process. Files are counted
+// without the lock.
 func (s *Supervisor) checkFiles(logger klog.Logger) {
 	if s.MaxFiles <= 0 {
 		return
@@ -37,13 +42,27 @@ func (s *Supervisor) checkFiles(logger klog.Logger) {
 		logger.Error(err, "Failed to list the processes")
 		return
 	}
-	if s.command != nil && s.endOverfilling(logger, descendants(all, s.command.Process.Pid)) && !s.overfull.ended {
-		_, _, before, _ := readErrorFile(s.ErrorFile)
-		s.overfull = overfull{ended: true, before: before}
+	s.mu.Lock()
+	child, beside := 0, slices.Collect(maps.Keys(s.beside))
+	if s.command != nil {
+		child = s.command.Process.Pid
 	}
-	for pid := range s.beside {
+	s.mu.Unlock()
+	if child != 0 && s.endOverfilling(logger, descendants(all, child)) {
+		s.mu.Lock()
+		if now := s.Clock.Now(); now.Sub(s.overfull.ended) > failsWithin {
+			_, _, before, _ := readErrorFile(s.ErrorFile)
+			s.overfull.ended, s.overfull.before = now, before
+		}
+		s.mu.Unlock()
+	}
+	for _, pid := range beside {
 		if s.endOverfilling(logger, descendants(all, pid)) {
-			s.overfilled[pid] = true
+			s.mu.Lock()
+			if s.beside[pid] {
+				s.overfilled[pid] = true
+			}
+			s.mu.Unlock()
 		}
 	}
 }
@@ -64,13 +83,18 @@ func (s *Supervisor) endOverfilling(logger klog.Logger, all []process) (ended bo
 		if err != nil {
 			logger.Error(err, "Failed to count the files of a worktree")
 		}
-		if count > s.MaxFiles {
+		if count > s.MaxFiles && p.stillRuns() && syscall.Kill(p.pid, syscall.SIGTERM) == nil {
 			logger.Info("Ending a git that fills a worktree with too many files", "pid", p.pid, "worktree", worktree, "limit", s.MaxFiles)
-			_ = syscall.Kill(p.pid, syscall.SIGTERM)
 			ended = true
 		}
 	}
 	return ended
+}
+
+// stillRuns reports whether a process that was listed some time ago has not ended since.
+func (p process) stillRuns() bool {
+	all, err := processes()
+	return err == nil && slices.ContainsFunc(all, func(other process) bool { return other.id() == p.id() && !other.zombie })
 }
 
 // worktree returns the worktree of git-sync in which a process runs, or "".
@@ -134,8 +158,11 @@ func (s *Supervisor) LastError() (SyncError, error) {
 // isOverfull reports whether git-sync has failed at a time because its git was ended that filled a worktree. The caller
 // holds the lock.
 func (s *Supervisor) isOverfull(failed time.Time) bool {
-	if s.overfull.ended && !failed.Equal(s.overfull.before) {
-		s.overfull = overfull{failed: failed}
+	if ended := s.overfull.ended; !ended.IsZero() && !failed.Equal(s.overfull.before) {
+		s.overfull = overfull{}
+		if failed.Sub(ended) < failsWithin {
+			s.overfull.failed = failed
+		}
 	}
 	return !failed.IsZero() && failed.Equal(s.overfull.failed)
 }

@@ -92,9 +92,13 @@ exec sleep 60`
 			if got != want {
 				t.Errorf("the error is %+v, want %+v", got, want)
 			}
-			// The error may have been written since the last check.
+			// The error may have been written since the last check, and its command still run.
+			paused := !test.beside && test.ends
 			s.Check(t.Context())
-			if paused := !test.beside && test.ends; s.Paused() != paused {
+			for begin := time.Now(); s.Paused() != paused && time.Since(begin) < time.Minute; s.Check(t.Context()) {
+				time.Sleep(5 * time.Millisecond)
+			}
+			if s.Paused() != paused {
 				t.Errorf("git-sync is paused: %t", s.Paused())
 			}
 			cancel()

@@ -233,7 +233,7 @@ func (r Restorer) replaceNonce(s Snapshot, logger *zap.Logger, be backend.Backen
 		return nil
 	}
 	record := *s.Record
-	record.Nonce = "restored-" + s.SHA256
+	record.Nonce = store.RestoredNonce + s.SHA256
 	value, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("encoding the identity of the store: %w", err)

@@ -28,10 +28,11 @@ func (w *Websites) writable() error {
 	return nil
 }
 
-// withSpace returns a writer to a file in dir that leaves an embedded etcd, whose data may be on the same disk, the
+// withSpace returns a writer to a file in dir that leaves an embedded etcd, if its data is on the same disk, the
 // space to write.
 func (w *Websites) withSpace(dir string, out io.Writer) io.Writer {
-	if _, ok := w.embedded(); !ok {
+	dataDir, ok := w.embedded()
+	if !ok || !embeddedetcd.OnSameDisk(dir, dataDir) {
 		return out
 	}
 	return &spaceWriter{Writer: out, dir: dir}

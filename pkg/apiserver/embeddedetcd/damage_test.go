@@ -1,6 +1,7 @@
 package embeddedetcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,14 @@ func TestDamagedData(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"write-ahead log":      func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, wal), 600, 60) },
+		"write-ahead log": func(t *testing.T, dir string) {
+			content, err := os.ReadFile(filepath.Join(dir, wal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A value: with another length of a record, etcd takes all that follows for an incomplete one.
+			overwrite(t, filepath.Join(dir, wal), bytes.Index(content, []byte(strings.Repeat("x", 100))), 60)
+		},
 		"beginning of the log": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, wal), 0, 60) },
 		"a file of the log": func(t *testing.T, dir string) {
 			if err := os.Rename(filepath.Join(dir, wal), filepath.Join(dir, "member/wal/0000000000000007-0000000000000700.wal")); err != nil {

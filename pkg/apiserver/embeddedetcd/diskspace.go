@@ -31,3 +31,10 @@ func SpaceFor(dir string, bytes int64) error {
 	}
 	return nil
 }
+
+// OnSameDisk reports whether a directory is on the disk of dataDir, or that is not known.
+func OnSameDisk(dir, dataDir string) bool {
+	one, err := device(dir)
+	other, otherErr := device(etcdDir(dataDir))
+	return err != nil || otherErr != nil || one == other
+}

@@ -12,3 +12,10 @@ func freeBytes(path string) (int64, error) {
 	}
 	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }
+
+// device returns which file system a path is on.
+func device(path string) (uint64, error) {
+	var stat syscall.Stat_t
+	err := syscall.Stat(path, &stat)
+	return uint64(stat.Dev), err
+}

@@ -3,6 +3,7 @@ package embeddedetcd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,6 +64,10 @@ func verifyDatabase(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the write-ahead log has no database beside it: %w", err)
 	}
+	// The library has pages read one by one. In sequence, a large database that is not in memory takes seconds.
+	if err := readAll(path); err != nil {
+		return fmt.Errorf("reading the database: %w", err)
+	}
 	database, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: databaseTimeout})
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)
@@ -73,4 +78,14 @@ func verifyDatabase(path string) error {
 			return bucket.ForEach(func(_, _ []byte) error { return nil })
 		})
 	})
+}
+
+func readAll(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // It is only read.
+	_, err = io.Copy(io.Discard, file)
+	return err
 }

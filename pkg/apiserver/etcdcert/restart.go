@@ -102,7 +102,9 @@ func (c Config) settle(ctx context.Context, a *authority) (settled bool, err err
 			return false, nil
 		}
 		if !w.rolledOut {
-			waiting(ctx, c.Namespace, w)
+			if a.rotating() {
+				waiting(ctx, c.Namespace, w)
+			}
 			return false, nil
 		}
 	}

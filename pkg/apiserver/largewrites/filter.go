@@ -47,9 +47,6 @@ type Limiter struct {
 	// Size returns the size of a stored Website, 0 if there is none. It is set before
 	// the first request.
 	Size func(ctx context.Context, namespace, name string) int64
-	// CollectionSizes returns the sizes of all stored Websites of a namespace. It is set
-	// before the first request.
-	CollectionSizes func(ctx context.Context, namespace string) []int64
 
 	budget                           *budget
 	bodies                           *bodies
@@ -60,14 +57,13 @@ type Limiter struct {
 // NewLimiter returns a Limiter with nothing used.
 func NewLimiter() *Limiter {
 	return &Limiter{
-		Size:            func(context.Context, string, string) int64 { return 0 },
-		CollectionSizes: func(context.Context, string) []int64 { return nil },
-		budget:          newBudget(clock.RealClock{}),
-		bodies:          newBodies(),
-		inFlight:        semaphore.NewWeighted(inFlightBytes),
-		patience:        defaultPatience,
-		maxTurn:         maxTurn,
-		abandonedTurn:   abandonedTurn,
+		Size:          func(context.Context, string, string) int64 { return 0 },
+		budget:        newBudget(clock.RealClock{}),
+		bodies:        newBodies(),
+		inFlight:      semaphore.NewWeighted(inFlightBytes),
+		patience:      defaultPatience,
+		maxTurn:       maxTurn,
+		abandonedTurn: abandonedTurn,
 	}
 }
 
@@ -105,9 +101,6 @@ func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Reque
 		if err == nil {
 			err = costlybodies.Check(body, formatOf(r))
 		}
-		if err == nil {
-			err = l.chargeDeletion(r.Context(), info)
-		}
 		return r, free, err
 	}
 	r, bytes, err := l.measure(r, info)
@@ -115,37 +108,6 @@ func (l *Limiter) enter(r *http.Request, info *request.RequestInfo) (*http.Reque
 		return r, free, err
 	}
 	return l.admit(r, info.Namespace, bytes)
-}
-
-// chargeDeletion charges for a deletion: one that sets finalizers stores the Website again, and any other is an event
-// with the whole Website. It takes no turn: a collection is deleted one by one, in little memory and a long time. A
-// collection counts as all large Websites of the namespace, whatever it selects. It needs no more space in the budget
-// than one of them, so that a namespace can be deleted.
-func (l *Limiter) chargeDeletion(ctx context.Context, info *request.RequestInfo) error {
-	var sizes []int64
-	if info.Verb == "deletecollection" {
-		sizes = l.CollectionSizes(ctx, info.Namespace)
-	} else {
-		sizes = []int64{l.Size(ctx, info.Namespace, info.Name)}
-	}
-	var bytes int64
-	for _, size := range sizes {
-		if size >= minBytes {
-			bytes += size
-		}
-	}
-	if bytes == 0 {
-		return nil
-	}
-	if retryAfter := l.budget.take(info.Namespace, bytes); retryAfter > 0 {
-		rejected()
-		ctx, cancel := context.WithTimeout(ctx, l.patience)
-		defer cancel()
-		<-ctx.Done()
-		return newRejection("in namespace "+info.Namespace, retryAfter)
-	}
-	admitted()
-	return nil
 }
 
 // measure returns how large the write is: the request, or the Website that it changes. A

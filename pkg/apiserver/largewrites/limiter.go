@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-
-	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 )
 
 const (
@@ -36,38 +34,30 @@ type budget struct {
 
 	mu sync.Mutex
 	// used is by namespace, as of updated; total is the sum.
-	used  map[string]float64
-	total float64
-	// debt is what namespaces have used beyond their share. It counts for themselves only.
-	debt    map[string]float64
+	used    map[string]float64
+	total   float64
 	updated time.Time
 }
 
 func newBudget(clock clock.PassiveClock) *budget {
-	return &budget{clock: clock, used: map[string]float64{}, debt: map[string]float64{}, updated: clock.Now()}
+	return &budget{clock: clock, used: map[string]float64{}, updated: clock.Now()}
 }
 
 // take uses bytes of the budget for a namespace, or returns how long it takes until
 // it can. A namespace may use as much as is then left for all others together: a
-// single one gets half of the budget, and one that has written nothing finds space. More
-// bytes than the largest Website has need no more space than that, and what is beyond the
-// share of the namespace delays its next writes.
+// single one gets half of the budget, and one that has written nothing finds space.
 func (b *budget) take(namespace string, bytes int64) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.decay()
-	used, debt, size := b.used[namespace], b.debt[namespace], float64(min(bytes, validation.MaxBytes))
-	if used+debt+size <= budgetBytes-b.total-size {
-		shared := min(float64(bytes), (budgetBytes-b.total-used)/2)
-		b.used[namespace] += shared
-		b.total += shared
-		if rest := float64(bytes) - shared; rest > 0 {
-			b.debt[namespace] += rest
-		}
+	used, size := b.used[namespace], float64(bytes)
+	if used+size <= budgetBytes-b.total-size {
+		b.used[namespace] += size
+		b.total += size
 		return 0
 	}
-	// All of them shrink by the same factor.
-	factor := (budgetBytes - 2*size) / (used + debt + b.total)
+	// Both used and total shrink by the same factor.
+	factor := (budgetBytes - 2*size) / (used + b.total)
 	if factor <= 0 {
 		return decay
 	}
@@ -78,11 +68,6 @@ func (b *budget) decay() {
 	now := b.clock.Now()
 	factor := math.Exp(-now.Sub(b.updated).Seconds() / decay.Seconds())
 	b.updated, b.total = now, 0
-	for namespace := range b.debt {
-		if b.debt[namespace] *= factor; b.debt[namespace] < negligibleBytes {
-			delete(b.debt, namespace)
-		}
-	}
 	for namespace, used := range b.used {
 		used *= factor
 		if used < negligibleBytes {

@@ -43,34 +43,6 @@ func TestBudgetIsShared(t *testing.T) {
 	}
 }
 
-// TestLargeCollections: what is beyond the share of a namespace delays this namespace, for a limited time, and no other.
-func TestLargeCollections(t *testing.T) {
-	b, clock := newTestBudget()
-	if wait := b.take("first", 300*megabyte); wait > 0 {
-		t.Fatalf("a namespace that has written nothing waits %s to delete a large collection", wait)
-	}
-	if got := exhaust(b, "second"); got < 15 {
-		t.Errorf("another namespace gets %d MiB, want half of what is left", got)
-	}
-	if b.total > budgetBytes {
-		t.Errorf("%f bytes are used, want at most %d", b.total, budgetBytes)
-	}
-	waited := time.Duration(0)
-	for wait := b.take("first", 300*megabyte); wait > 0; wait = b.take("first", 300*megabyte) {
-		if waited += wait; waited > 5*time.Minute {
-			t.Fatalf("a second collection has waited %s", waited)
-		}
-		clock.SetTime(clock.Now().Add(wait + time.Second))
-	}
-	if waited < time.Minute {
-		t.Errorf("300 MiB were written again after %s, want after minutes", waited)
-	}
-	clock.SetTime(clock.Now().Add(time.Hour))
-	if b.take("other", minBytes); len(b.debt) > 0 {
-		t.Errorf("the debt of %d namespaces is kept an hour later", len(b.debt))
-	}
-}
-
 func TestBudgetBecomesFree(t *testing.T) {
 	b, clock := newTestBudget()
 	exhaust(b, "first")

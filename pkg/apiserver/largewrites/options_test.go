@@ -28,7 +28,7 @@ func TestShortBodies(t *testing.T) {
 	}
 	for name, test := range tests {
 		for _, info := range []request.RequestInfo{
-			{Verb: "delete", Namespace: "full", Name: "small"}, {Verb: "deletecollection", Namespace: "empty"},
+			{Verb: "delete", Namespace: "full", Name: "small"}, {Verb: "deletecollection", Namespace: "full"},
 			{Verb: "create", Namespace: "full", Name: "small", Subresource: "sync"},
 		} {
 			t.Run(name+"/"+info.Verb, func(t *testing.T) {

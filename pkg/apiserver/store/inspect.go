@@ -131,11 +131,11 @@ func Accept(ctx context.Context, config Config, withIncompleteImport bool) (Repo
 	if err != nil {
 		return Report{}, err
 	}
-	if report.Host != nil && report.Closed == nil {
-		return report, nil
-	}
 	if report.Incomplete != "" && !withIncompleteImport {
 		return Report{}, fmt.Errorf("an import into the store was not completed (%s): the objects of missing Websites would be deleted; run \"website-apiserver store import\" again, or accept the store --with-incomplete-import", report.Incomplete)
+	}
+	if report.Host != nil && report.Closed == nil {
+		return report, nil
 	}
 	// The identity is a new one: a store with the former one may still be served, by servers of another
 	// cluster, or of this one that the restored copy has not reached. They close, and do not take the record back.

@@ -42,7 +42,7 @@ func TestHostRestored(t *testing.T) {
 		wantReason     string
 		want           []string
 	}{
-		"of this version":       {wantReason: ReasonHostOutdated, want: []string{"the host cluster was restored to an earlier state, and the store is the current one", "store accept"}},
+		"of this version":       {wantReason: ReasonHostOutdated, want: []string{"the host cluster was restored to an earlier state, and the store is later", "store accept"}},
 		"of an earlier version": {earlierVersion: true, wantReason: ReasonOutdated, want: []string{"it is an earlier copy, or the host cluster was restored to an earlier state", "store accept"}},
 	} {
 		t.Run(name, func(t *testing.T) {

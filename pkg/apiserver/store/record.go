@@ -53,6 +53,9 @@ func (h *HostRecord) names(r *Record) bool {
 	return r != nil && r.Identity == h.Identity && slices.Contains(h.Nonces, r.Nonce)
 }
 
+// RestoredNonce begins the nonce of a store that was restored from a snapshot, and not served since: no host cluster has recorded it.
+const RestoredNonce = "restored-"
+
 func newIdentity() string { return string(uuid.NewUUID()) }
 
 func newNonce() string { return string(uuid.NewUUID()) }

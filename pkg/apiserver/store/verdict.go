@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -89,16 +90,23 @@ func compare(host HostRecord, c content) *Closed {
 // compareTimes returns which of two records of one store is the earlier one.
 func compareTimes(host HostRecord, r Record) *Closed {
 	switch {
+	case strings.HasPrefix(r.Nonce, RestoredNonce):
+		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s was restored from a snapshot, of %s", host.Identity, formatTime(r.RecordedAt))}
 	case host.RecordedAt.IsZero() || r.RecordedAt.IsZero():
 		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s does not have the last nonce that was recorded: it is an earlier copy, or the host cluster was restored to an earlier state, and the store is the current one", host.Identity)}
 	case r.RecordedAt.After(host.RecordedAt):
-		return &Closed{ReasonHostOutdated, fmt.Sprintf("the host cluster has an earlier record of the store %s, of %s, and the store was recorded at %s: the host cluster was restored to an earlier state, and the store is the current one", host.Identity, formatTime(host.RecordedAt), formatTime(r.RecordedAt))}
+		return &Closed{ReasonHostOutdated, fmt.Sprintf("the host cluster has an earlier record of the store %s, of %s, and the store was recorded at %s: the host cluster was restored to an earlier state, and the store is later", host.Identity, formatTime(host.RecordedAt), formatTime(r.RecordedAt))}
 	default:
 		return &Closed{ReasonOutdated, fmt.Sprintf("the store %s is an earlier copy: it was recorded at %s, and the host cluster has a record of %s", host.Identity, formatTime(r.RecordedAt), formatTime(host.RecordedAt))}
 	}
 }
 
-func formatTime(at time.Time) string { return at.Format(time.RFC3339) }
+func formatTime(at time.Time) string {
+	if at.IsZero() {
+		return "a time that was not recorded"
+	}
+	return at.Format(time.RFC3339)
+}
 
 // adoptable returns nil if a store can be taken for the right one of a cluster
 // that has no record of any: nothing that is owned would lose its owner.

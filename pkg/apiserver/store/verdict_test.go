@@ -22,16 +22,17 @@ func TestCompare(t *testing.T) {
 		content content
 		want    string
 	}{
-		"the last record":                        {content: content{record: &Record{Identity: "ours", Nonce: "last"}}},
-		"the record that was being made":         {content: content{record: &Record{Identity: "ours", Nonce: "next"}}},
-		"an earlier copy":                        {content: content{record: &Record{Identity: "ours", Nonce: "earlier"}}, want: ReasonOutdated},
-		"an earlier copy, by its time":           {content: content{record: &Record{Identity: "ours", Nonce: "earlier", RecordedAt: at.Add(-time.Hour)}}, want: ReasonOutdated},
-		"a restored snapshot of the last record": {content: content{record: &Record{Identity: "ours", Nonce: "restored", RecordedAt: at}}, want: ReasonOutdated},
-		"a host cluster that was restored":       {content: content{record: &Record{Identity: "ours", Nonce: "later", RecordedAt: at.Add(time.Hour)}}, want: ReasonHostOutdated},
-		"another store":                          {content: content{record: &Record{Identity: "theirs", Nonce: "x"}}, want: ReasonForeign},
-		"another store with one of our nonces":   {content: content{record: &Record{Identity: "theirs", Nonce: "last"}}, want: ReasonForeign},
-		"an empty store":                         {want: ReasonEmpty},
-		"a copy from before there was a record":  {content: content{websites: 3}, want: ReasonForeign},
+		"the last record":                          {content: content{record: &Record{Identity: "ours", Nonce: "last"}}},
+		"the record that was being made":           {content: content{record: &Record{Identity: "ours", Nonce: "next"}}},
+		"an earlier copy":                          {content: content{record: &Record{Identity: "ours", Nonce: "earlier"}}, want: ReasonOutdated},
+		"an earlier copy, by its time":             {content: content{record: &Record{Identity: "ours", Nonce: "earlier", RecordedAt: at.Add(-time.Hour)}}, want: ReasonOutdated},
+		"a restored snapshot of the last record":   {content: content{record: &Record{Identity: "ours", Nonce: "restored", RecordedAt: at}}, want: ReasonOutdated},
+		"both restored, the store to a later time": {content: content{record: &Record{Identity: "ours", Nonce: RestoredNonce + "sum", RecordedAt: at.Add(time.Hour)}}, want: ReasonOutdated},
+		"a host cluster that was restored":         {content: content{record: &Record{Identity: "ours", Nonce: "later", RecordedAt: at.Add(time.Hour)}}, want: ReasonHostOutdated},
+		"another store":                            {content: content{record: &Record{Identity: "theirs", Nonce: "x"}}, want: ReasonForeign},
+		"another store with one of our nonces":     {content: content{record: &Record{Identity: "theirs", Nonce: "last"}}, want: ReasonForeign},
+		"an empty store":                           {want: ReasonEmpty},
+		"a copy from before there was a record":    {content: content{websites: 3}, want: ReasonForeign},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

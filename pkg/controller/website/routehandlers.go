@@ -80,7 +80,7 @@ func (h *eventHandlers) enqueueRivals(before, after *v1beta1.Website) {
 			continue
 		}
 		for _, rival := range rivals {
-			// Websites of other namespaces are not told which one has the host.
+			// The status of Websites of other namespaces does not say which one has the host.
 			if key := cache.MetaObjectToName(rival); !queued.Has(key) && (isIn(former, rival.Namespace) || isIn(holder, rival.Namespace)) {
 				queued.Insert(key)
 				h.queue.Enqueue(key)

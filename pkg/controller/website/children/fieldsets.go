@@ -33,16 +33,19 @@ func fieldSets(fields *metav1.FieldsV1) (memberSets, error) {
 	}
 	sets := memberSets{}
 	for member, one := range encoded {
-		key := member + string(one)
-		if read, found := readSets.Get(key); found {
-			sets[member] = read.(*fieldpath.Set)
-			continue
+		key, isShared := "", member != metadataSet && len(one) <= maxReadSetBytes
+		if isShared {
+			key = member + string(one)
+			if read, found := readSets.Get(key); found {
+				sets[member] = read.(*fieldpath.Set)
+				continue
+			}
 		}
 		set := &fieldpath.Set{}
 		if err := set.FromJSON(bytes.NewReader(fmt.Appendf(nil, "{%q:%s}", member, one))); err != nil {
 			return nil, fmt.Errorf("decoding those of %s: %w", member, err)
 		}
-		if member != metadataSet && len(one) <= maxReadSetBytes {
+		if isShared {
 			readSets.Add(key, set)
 		}
 		sets[member] = set

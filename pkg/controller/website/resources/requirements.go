@@ -49,12 +49,14 @@ const (
 	// compressedMemory is for a compressed response that the client does not read: nginx takes 342 KiB, and the kernel
 	// has 130 KiB to send. An uncompressed response takes 10 KiB of nginx.
 	compressedMemory = 512 << 10
-	// connectionMemory is for an unfinished request with 1000 headers, the most that nginx accepts: 90 KiB of nginx.
+	// connectionMemory is for an unfinished request with 1000 headers, the most that nginx accepts: 107 KiB of nginx.
 	// One with few headers takes 6 KiB.
-	connectionMemory = 104 << 10
+	connectionMemory = 112 << 10
 
 	minConnections, maxConnections = 256, 8192
-	minCompressed                  = 16
+	// workerConnections is what a worker has at least, if that many fit into the memory: more CPUs are not to serve fewer visitors.
+	workerConnections = 1024
+	minCompressed     = 16
 	// cachedFiles are kept open for later requests: open_file_cache.
 	cachedFiles = 1024
 )
@@ -70,12 +72,13 @@ type connectionLimits struct {
 	Files int64
 }
 
-// newConnectionLimits keeps the memory of unfinished requests within the limit, and that of compressed responses within
-// three quarters of it. Requests take at most three quarters of the connections of a worker: probes need others.
+// newConnectionLimits keeps the memory of the unfinished requests of one worker within the limit, and that of compressed
+// responses within three quarters of it, but for the minimums. Requests take at most three quarters of the connections of
+// a worker: probes need others.
 func newConnectionLimits(website *v1beta1.Website) connectionLimits {
 	memory := requirements(website.Spec.Resources.Server, serverDefaults).Limits.Memory().Value()
 	connections := min(max(memory/connectionMemory, minConnections), maxConnections)
-	connections = max(connections/workers(website), minConnections)
+	connections = max(connections/workers(website), min(connections, workerConnections))
 	requests := connections / 4 * 3
 	return connectionLimits{
 		Connections: connections,

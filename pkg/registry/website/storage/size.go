@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -23,22 +22,4 @@ func (r *REST) EncodedSize(ctx context.Context, namespace, name string) int64 {
 		return 0
 	}
 	return int64(validation.EncodedSize(w))
-}
-
-// CollectionSizes returns the sizes of the stored Websites of a namespace, none if they are not known. It reads from
-// the watch cache.
-func (r *REST) CollectionSizes(ctx context.Context, namespace string) []int64 {
-	list, err := r.Store.List(request.WithNamespace(ctx, namespace), &metainternalversion.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return nil
-	}
-	websites, ok := list.(*website.WebsiteList)
-	if !ok {
-		return nil
-	}
-	sizes := make([]int64, len(websites.Items))
-	for i := range websites.Items {
-		sizes[i] = int64(validation.EncodedSize(&websites.Items[i]))
-	}
-	return sizes
 }
