@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	kubeinformers "k8s.io/client-go/informers"
 	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
@@ -127,6 +129,8 @@ func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Web
 		websites: websitefake.NewSimpleClientset(),
 		recorder: clientevents.NewFakeRecorder(1000),
 	}
+	f.kube.PrependWatchReactor("*", watchCopies(f.kube.Tracker()))
+	f.websites.PrependWatchReactor("*", watchCopies(f.websites.Tracker()))
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
 	f.websites.PrependReactor("patch", "websites", f.applyWebsiteLikeAServer)
 	f.websiteInformers = NewWebsiteInformers(f.websites, metav1.NamespaceAll, 0)
@@ -255,4 +259,23 @@ func (f *fixture) website(name string) *v1beta1.Website {
 		f.Fatal(err)
 	}
 	return obj.(*v1beta1.Website)
+}
+
+// watchCopies returns what watches a tracker. What is stored between a list and its watch, the tracker sends as the
+// object itself, which informers change.
+func watchCopies(tracker clienttesting.ObjectTracker) clienttesting.WatchReactionFunc {
+	return func(action clienttesting.Action) (bool, watch.Interface, error) {
+		var options metav1.ListOptions
+		if watched, ok := action.(clienttesting.WatchActionImpl); ok {
+			options = watched.ListOptions
+		}
+		events, err := tracker.Watch(action.GetResource(), action.GetNamespace(), options)
+		if err != nil {
+			return false, nil, err
+		}
+		return true, watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+			event.Object = event.Object.DeepCopyObject()
+			return event, true
+		}), nil
+	}
 }
