@@ -11,31 +11,13 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 )
 
-// smallDisk mounts a file system of this size.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a small file system takes root")
-	}
-	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("no file system can be mounted here: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.CommandContext(context.Background(), "umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("unmounting %s: %v: %s", dir, err, out)
-		}
-	})
-	return dir
-}
-
-// keepFromRemoval makes a file one that not even root can remove, until the test ends: a mount point.
-func keepFromRemoval(t *testing.T, path string) {
+// mount mounts at path, with these arguments of the command, until the test ends.
+func mount(t *testing.T, path string, arguments ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting takes root")
 	}
-	if out, err := exec.CommandContext(t.Context(), "mount", "--bind", path, path).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", append(arguments, path)...).CombinedOutput(); err != nil {
 		t.Skipf("nothing can be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -43,6 +25,20 @@ func keepFromRemoval(t *testing.T, path string) {
 			t.Errorf("unmounting %s: %v: %s", path, err, out)
 		}
 	})
+}
+
+// smallDisk mounts a file system of this size.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	mount(t, dir, "-t", "tmpfs", "-o", "size="+size, "tmpfs")
+	return dir
+}
+
+// keepFromRemoval makes a file one that not even root can remove, until the test ends: a mount point.
+func keepFromRemoval(t *testing.T, path string) {
+	t.Helper()
+	mount(t, path, "--bind", path)
 }
 
 // TestFullDisk saves and restores on disks that are too small, and leaves nothing there.

@@ -79,8 +79,8 @@ func listUntil(dir string, now time.Time) ([]stored, error) {
 
 // Prune removes all but the last snapshots of the store with a record from a
 // directory, and returns which. Snapshots of other stores are kept, as one of them may be
-// the right one, and those later than now. It also removes what a killed process has left. It goes on after a file
-// that cannot be removed.
+// the right one, and those later than now. It also removes what a killed process has left. A file that
+// cannot be removed does not keep it from removing others.
 func Prune(dir string, record *store.Record, keep int, now time.Time) ([]string, error) {
 	found, err := listUntil(dir, now)
 	if err != nil {

@@ -83,30 +83,28 @@ func (c Config) settle(ctx context.Context, a *authority) (settled bool, err err
 	}
 	want := trust(a.bundle())
 	for _, w := range workloads {
-		if w.annotations[annotationTrust] != want {
-			// The members are restarted one by one, whatever the state of the others.
-			if !w.rolledOut {
-				waiting(ctx, c.Namespace, w)
-				return false, nil
-			}
-			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
-				"metadata": map[string]any{"annotations": map[string]string{annotationTrust: want}},
-			}}})
-			if err != nil {
-				return false, fmt.Errorf("encoding the restart of %s %s: %w", w.kind, w.name, err)
-			}
-			if err := w.patch(ctx, patch); err != nil {
-				return false, fmt.Errorf("restarting %s %s: %w", w.kind, w.name, err)
-			}
-			klog.FromContext(ctx).Info("Restarting pods, as the CAs that etcd trusts have changed", "kind", w.kind, "name", klog.KRef(c.Namespace, w.name))
-			return false, nil
-		}
+		isCurrent := w.annotations[annotationTrust] == want
+		// The members are restarted one by one, whatever the state of the others.
 		if !w.rolledOut {
-			if a.rotating() {
+			if !isCurrent || a.rotating() {
 				waiting(ctx, c.Namespace, w)
 			}
 			return false, nil
 		}
+		if isCurrent {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"annotations": map[string]string{annotationTrust: want}},
+		}}})
+		if err != nil {
+			return false, fmt.Errorf("encoding the restart of %s %s: %w", w.kind, w.name, err)
+		}
+		if err := w.patch(ctx, patch); err != nil {
+			return false, fmt.Errorf("restarting %s %s: %w", w.kind, w.name, err)
+		}
+		klog.FromContext(ctx).Info("Restarting pods, as the CAs that etcd trusts have changed", "kind", w.kind, "name", klog.KRef(c.Namespace, w.name))
+		return false, nil
 	}
 	return true, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,11 +48,7 @@ func (r *Report) median(request, server string, value func(result) float64) floa
 			values = append(values, value(round))
 		}
 	}
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+	return measure.Median(values)
 }
 
 // Write writes report.json and report.md to a directory, and returns the latter's text.

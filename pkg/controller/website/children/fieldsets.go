@@ -42,7 +42,11 @@ func fieldSets(fields *metav1.FieldsV1) (memberSets, error) {
 			}
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(fmt.Appendf(nil, "{%q:%s}", member, one))); err != nil {
+		alone, err := json.Marshal(map[string]json.RawMessage{member: one})
+		if err != nil {
+			return nil, fmt.Errorf("encoding those of %s: %w", member, err)
+		}
+		if err := set.FromJSON(bytes.NewReader(alone)); err != nil {
 			return nil, fmt.Errorf("decoding those of %s: %w", member, err)
 		}
 		if isShared {

@@ -40,6 +40,10 @@ func TestFieldSets(t *testing.T) {
 			t.Errorf("%s: read once %v, want %v", name, once, test.once)
 		}
 	}
+	const control = "f:\x01"
+	if sets, err := fieldSets(metav1.NewFieldsV1(`{"f:\u0001":{}}`)); err != nil || sets[control].Empty() {
+		t.Errorf("a member with a control character: got %v, %v", sets, err)
+	}
 	for _, broken := range []string{`{`, `{"f:spec":{"x":{}}}`, `[]`} {
 		if sets, err := fieldSets(metav1.NewFieldsV1(broken)); err == nil {
 			t.Errorf("%s: got %v", broken, sets)
