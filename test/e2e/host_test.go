@@ -126,7 +126,7 @@ func (h *host) look() (map[string]map[string]bool, error) {
 	seen := map[string]map[string]bool{}
 	var failures []error
 	for kind, look := range map[string]func() ([]string, error){
-		"processes": h.processes, "mounts": mounts, "cgroups": h.cgroups, "rules": rules,
+		"processes": h.processes, "mounts": h.mounts, "cgroups": h.cgroups, "rules": rules,
 		"interfaces": func() ([]string, error) { return names("/sys/class/net") },
 		"routes":     func() ([]string, error) { return lines("/proc/thread-self/net/route") },
 		"netns":      func() ([]string, error) { return names("/run/netns") },
@@ -173,8 +173,20 @@ func (h *host) processes() ([]string, error) {
 	return found, nil
 }
 
-// mounts are what is mounted where.
-func mounts() ([]string, error) { return lines("/proc/thread-self/mounts") }
+// mounts are what is mounted where, but below the temporary directories of other tests, which
+// run beside these.
+func (h *host) mounts() ([]string, error) {
+	mounts, err := lines("/proc/thread-self/mounts")
+	return slices.DeleteFunc(mounts, func(mount string) bool {
+		fields := strings.Fields(mount)
+		return len(fields) > 1 && below(os.TempDir(), fields[1]) && (h.dir == "" || !below(h.dir, fields[1]))
+	}), err
+}
+
+// below returns whether path is in dir.
+func below(dir, path string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
 
 // cgroups are all but those of systemd and of others, which come and go.
 func (h *host) cgroups() ([]string, error) {
