@@ -46,7 +46,7 @@ type target struct {
 	populates bool
 	// namespace is for the objects that this target creates and deletes.
 	namespace string
-	// secondary targets are left out of a quick run.
+	// secondary targets are left out of a quick run: no range is about them.
 	secondary bool
 }
 
@@ -189,10 +189,10 @@ func (e *environment) makeTargets(ctx context.Context, example object) error {
 		&target{name: definition, client: e.proxied, root: "/apis/definition.example.com/v1beta1", resource: "websites", media: jsonType,
 			manifest: websiteManifest("definition.example.com/v1beta1", example), data: "definition"},
 		&target{name: builtIn, client: e.proxied, root: "/api/v1", resource: "configmaps", media: jsonType, manifest: configMaps, data: "configmaps"},
-		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps"},
+		&target{name: "ConfigMap protobuf", client: e.proxied, root: "/api/v1", resource: "configmaps", media: protobufType, manifest: configMaps, data: "configmaps", secondary: true},
 		&target{name: "PodTemplate JSON", client: e.proxied, root: "/api/v1", resource: "podtemplates", media: jsonType, manifest: podTemplates, data: "podtemplates", secondary: true},
 		&target{name: "sample-apiserver JSON", client: e.proxied, root: "/apis/wardle.example.com/v1alpha1", resource: "flunders", media: jsonType,
-			manifest: flunders, data: "flunders"})
+			manifest: flunders, data: "flunders", secondary: true})
 	for i, t := range e.targets {
 		t.namespace = fmt.Sprintf("bench-%d", i)
 	}
