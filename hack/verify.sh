@@ -8,7 +8,7 @@ cd "${ROOT}" || exit 1
 failed=()
 
 # The modules that hold code of this repository. Those beside hack/devcluster only name
-# the versions of programs that are built, hack/coredns its plugins, and hack/cert-manager its controllers.
+# the versions of programs that are built; hack/kubernetes, hack/coredns and hack/cert-manager also their commands.
 MODULES=(. hack/devcluster hack/images hack/scaffold-controller test test/clients test/clients/wait)
 
 check() {
@@ -58,15 +58,15 @@ tidy() {
   return ${status}
 }
 
-# What is tested is what is linked, and compiled once: what several modules require, they require in
-# the same version, and so do kwok, the tools and k8s.io/sample-apiserver.
+# Tests link what users run, and each package is compiled once: what several modules require, they require in
+# the same version, and so do Kubernetes, kwok, the tools and k8s.io/sample-apiserver.
 same_versions() {
   awk '$1 == "require" { $0 = substr($0, 9) }
     $2 ~ /^v[0-9]/ {
       if ($1 in version && version[$1] != $2) { print FILENAME " requires " $1 " " $2 ", another module " version[$1]; differ = 1 }
       version[$1] = $2
     }
-    END { exit differ }' "${MODULES[@]/%//go.mod}" hack/{kwok,tools,sample-apiserver}/go.mod
+    END { exit differ }' "${MODULES[@]/%//go.mod}" hack/{kubernetes,kwok,tools,sample-apiserver}/go.mod
 }
 
 # Generates into a copy, so that a check never changes what it checks.

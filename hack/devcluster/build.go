@@ -38,6 +38,8 @@ type programSet struct {
 	// node is the only mode that needs the set; empty: all do.
 	node     NodeMode
 	programs []program
+	// links are the names of the commands in the first of the programs.
+	links []string
 	// extra are files of versionOf, relative to it, that are cached joined under a name.
 	extra map[string][]string
 }
@@ -48,20 +50,8 @@ const kwokStages = "kwok-stages.yaml"
 var programSets = []programSet{
 	{
 		dir: kubernetesModule, versionOf: "k8s.io/kubernetes", stamp: true,
-		programs: []program{
-			{etcd, "go.etcd.io/etcd/server/v3"},
-			{kubeAPIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
-			{kubeControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
-			{kubeScheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
-			{kubectl, "k8s.io/kubernetes/cmd/kubectl"},
-		},
-	},
-	{
-		dir: kubernetesModule, versionOf: "k8s.io/kubernetes", stamp: true, node: NodeReal,
-		programs: []program{
-			{kubelet, "k8s.io/kubernetes/cmd/kubelet"},
-			{kubeProxy, "k8s.io/kubernetes/cmd/kube-proxy"},
-		},
+		programs: []program{{"kubernetes", "."}},
+		links:    []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kubelet, kubeProxy},
 	},
 	{
 		// containerd finds its shim and the plugins in the directory it is in itself.
@@ -247,6 +237,12 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 				c := c
 				c.out = out
 				return c.run(ctx, say)
+			}})
+	}
+	for _, name := range set.links {
+		targets = append(targets, target{name: name, path: filepath.Join(directory, name),
+			build: func(_ context.Context, out string, _ func(string)) error {
+				return os.Symlink(set.programs[0].name, out)
 			}})
 	}
 	for name, files := range set.extra {

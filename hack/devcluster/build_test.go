@@ -148,7 +148,7 @@ func TestEverySetNamesItsVersionAndPrograms(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kwok, kwokStages} {
+	for _, want := range []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kubelet, kubeProxy, kwok, kwokStages} {
 		if !names[want] {
 			t.Errorf("nothing builds %s", want)
 		}

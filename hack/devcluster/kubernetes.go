@@ -30,7 +30,7 @@ func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cach
 		return dir, nil
 	}
 	step := p.step("choosing the Go modules of Kubernetes " + version)
-	if err := writeKubernetesModule(ctx, t, version, dir); err != nil {
+	if err := writeKubernetesModule(ctx, t, version, repoDir, dir); err != nil {
 		return "", step.failed(fmt.Errorf("making a module of Kubernetes %s: %w", version, err))
 	}
 	step.done("chosen")
@@ -39,7 +39,7 @@ func kubernetesModuleOf(ctx context.Context, t toolchain, version, repoDir, cach
 
 // writeKubernetesModule writes a module with everything that the control plane is built from
 // into a new directory.
-func writeKubernetesModule(ctx context.Context, t toolchain, version, dir string) error {
+func writeKubernetesModule(ctx context.Context, t toolchain, version, repoDir, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("creating the directory of the module: %w", err)
 	}
@@ -71,16 +71,21 @@ func writeKubernetesModule(ctx context.Context, t toolchain, version, dir string
 	if _, err := output(ctx, temp, "go", append(edits, stagingReplacements(m, version)...)...); err != nil {
 		return fmt.Errorf("writing go.mod: %w", err)
 	}
-	// It adds what is missing in go.mod and go.sum.
-	list := []string{"list", "-mod=mod", "-deps"}
-	for _, set := range programSets {
-		if set.dir == kubernetesModule && set.node == "" {
-			for _, program := range set.programs {
-				list = append(list, program.pkg)
-			}
+	sources, err := filepath.Glob(filepath.Join(repoDir, kubernetesModule, "*.go"))
+	if err != nil {
+		return fmt.Errorf("finding the source of the Kubernetes programs: %w", err)
+	}
+	for _, source := range sources {
+		code, err := os.ReadFile(source)
+		if err != nil {
+			return fmt.Errorf("reading the source of the Kubernetes programs: %w", err)
+		}
+		if err := writeFile(filepath.Join(temp, filepath.Base(source)), code, 0o644); err != nil {
+			return err
 		}
 	}
-	if _, err := output(ctx, temp, "go", list...); err != nil {
+	// It adds what is missing in go.mod and go.sum.
+	if _, err := output(ctx, temp, "go", "list", "-mod=mod", "-deps", "."); err != nil {
 		return fmt.Errorf("downloading the modules that k8s.io/kubernetes requires: %w", err)
 	}
 	// Another process may have made the same.

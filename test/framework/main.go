@@ -25,8 +25,7 @@ const (
 )
 
 var (
-	// ExternalEtcd has Websites stored as in production: in an etcd cluster, over mutual
-	// TLS, of the version that Kubernetes is released with.
+	// ExternalEtcd has Websites stored as in production: in an etcd cluster, over mutual TLS.
 	ExternalEtcd        = flag.Bool("external-etcd", false, "store Websites in an etcd of their own, over TLS, instead of the one inside website-apiserver")
 	gitSyncImageArchive = flag.String("git-sync-image-archive", "", "run the pods of a real node with the git-sync image in this file, as \"docker save\" writes it (relative to the checkout)")
 	nginxImageArchive   = flag.String("nginx-image-archive", "", "run the pods of a real node with the nginx image in this file (relative to the checkout)")
