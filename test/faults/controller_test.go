@@ -9,44 +9,44 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// controller is a running website-controller that looks after one namespace.
+// controller is a running website-controller.
 type controller struct {
 	*wire
 	*framework.Controller
 	reconciles *framework.Reconciles
 }
 
-// flags are those of every controller here. The lease is left out: many
-// controllers run at once, and what the lease is for has tests of its own.
-func flags(w world) []string {
+// flags are those of every controller here. The lease is left out, as many controllers run at once;
+// it has tests of its own.
+func flags(worlds []world) []string {
 	// The addresses of simulated pods are made up.
 	observation := "None"
-	if w.remote != nil {
+	if worlds[0].remote != nil {
 		observation = "PodProxy" // Which ends at the wire.
 	}
-	return []string{
-		"--kubeconfig=" + kubeconfig, "--watch-namespace=" + w.namespace,
-		"--leader-elect=false", "--secure-port=0",
-		"--commit-observation=" + observation,
+	flags := []string{
+		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--commit-observation=" + observation,
+		// A batch takes over Deployments in all its namespaces at once.
+		"--max-concurrent-rollouts=0",
 	}
+	if len(worlds) == 1 {
+		flags = append(flags, "--watch-namespace="+worlds[0].namespace)
+	}
+	return flags
 }
 
-// start starts a controller on a wire. The test waits for its end.
-func start(t *testing.T, wire *wire, w world) *controller {
+// start starts a controller on a wire: of a single world only, or else of all namespaces. The test waits
+// for its end.
+func start(t *testing.T, wire *wire, worlds ...world) *controller {
 	t.Helper()
-	wire.remote = w.remote
 	c := &controller{wire: wire, reconciles: framework.NewReconciles()}
 	t.Cleanup(wire.close)
 	c.Controller = framework.StartController(t, app.Instruments{
 		WrapTransport:  wire.wrap,
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(c.reconciles)),
-	}, flags(w)...)
+		// Longer than a ready pod waits for the Service to lead to it.
+		TakeoverReadySeconds: 10,
+	}, flags(worlds)...)
 	t.Cleanup(c.die)
 	return c
-}
-
-// crash ends the controller as kill -9 does: nothing leaves it any more.
-func (c *controller) crash() {
-	c.die()
-	c.Stop()
 }

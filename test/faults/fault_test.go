@@ -46,7 +46,8 @@ var faults = []*fault{
 func (f *fault) meets(s site) bool { return f.reads || s.mutating() }
 
 // strike does to a call what the fault says.
-func (f *fault) strike(w *wire, at site, base http.RoundTripper, r *http.Request) (*http.Response, error) {
+func (f *fault) strike(w *wire, at *traffic, s site, base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	defer w.happened(at, f.crash)
 	if !f.sent {
 		if r.Body != nil {
 			r.Body.Close()
@@ -55,11 +56,8 @@ func (f *fault) strike(w *wire, at site, base http.RoundTripper, r *http.Request
 	}
 	response, err := base.RoundTrip(r)
 	if err == nil {
-		w.answered(at)
+		w.answered(at, s)
 		response.Body.Close()
-	}
-	if f.crash {
-		w.die()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("a call that was to succeed before the fault: %w", err)

@@ -6,7 +6,9 @@
 // The controller runs inside the test, with the clients and flags of the program
 // but a transport that counts and disturbs (app.Instruments), as its own
 // ServiceAccount, against a real kube-apiserver, website-apiserver and
-// kube-controller-manager. Many run at once, each in a namespace of its own.
+// kube-controller-manager. One controller meets all faults of a batch of namespaces,
+// one in each. Faults that would reach every namespace, as those of lists and watches,
+// and some faults of a batch, also meet a controller of a single namespace.
 package faults
 
 import (
@@ -24,8 +26,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// waitTimeout bounds every wait. What is waited for takes seconds, or 45 of them for pods of
-// another controller to be replaced; the rest is for small machines under load.
+// waitTimeout bounds every wait. Most take seconds; the rest is for small machines under load.
 const waitTimeout = 2 * time.Minute
 
 // Clients of a user who may do everything.
@@ -37,8 +38,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Hundreds of controllers log into one stream; what a failed test needs of
-	// them is in its message.
+	// All controllers log into one stream; the message of a failed test has the calls of its own.
 	klog.SetLogger(logr.Discard())
 	framework.Main(m, framework.Options{
 		Name:    "faults",

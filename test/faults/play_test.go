@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // waitUntil waits until check returns nil, and returns its last error otherwise. Many
-// tests wait at once, so each checks less often than framework.WaitFor.
+// namespaces are waited for at once, so each is checked less often than by framework.WaitFor.
 func waitUntil(ctx context.Context, check func(context.Context) error) error {
 	return framework.Poll(ctx, 250*time.Millisecond, waitTimeout, check)
 }
@@ -25,185 +26,292 @@ func waitUntil(ctx context.Context, check func(context.Context) error) error {
 // would take longer than all the tests.
 func newWorld(t *testing.T) world {
 	t.Helper()
-	namespace, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}, metav1.CreateOptions{})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "faults-"}}
+	namespace, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return world{namespace: namespace.Name}
 }
 
-// newWorld creates a namespace for the scenario.
-func (s scenario) newWorld(t *testing.T) world {
+// newWorlds creates the namespaces of a batch.
+func newWorlds(t *testing.T, points []point) []world {
 	t.Helper()
-	w := newWorld(t)
-	if s.observed {
-		w.remote = &remote{head: commitA}
+	worlds := make([]world, len(points))
+	for i, p := range points {
+		worlds[i] = newWorld(t)
+		if p.scenario.observed {
+			worlds[i].remote = &remote{head: commitA}
+		}
 	}
-	return w
+	return worlds
 }
 
-// outcome is what a run of a scenario came to.
+// concurrency is how many namespaces of a batch are changed, or waited for, at once.
+const concurrency = 32
+
+// each calls do for every world, and returns its error for each.
+func each(worlds []world, do func(int, world) error) []error {
+	failures, turns := make([]error, len(worlds)), make(chan struct{}, concurrency)
+	var pool sync.WaitGroup
+	for i, w := range worlds {
+		pool.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			if err := do(i, w); err != nil {
+				failures[i] = fmt.Errorf("%s: %w", w.namespace, err)
+			}
+		})
+	}
+	pool.Wait()
+	return failures
+}
+
+// point is a fault at a call of a scenario. Without a fault, it is an undisturbed play.
+type point struct {
+	scenario scenario
+	fault    *fault
+	at       call
+}
+
+func (p point) String() string {
+	return fmt.Sprintf("%s/%s/%s", strings.ReplaceAll(p.scenario.name, " ", "-"), p.at, p.fault.name)
+}
+
+// undisturbed are plays of a scenario that no fault meets.
+func (s scenario) undisturbed(n int) []point { return slices.Repeat([]point{{scenario: s}}, n) }
+
+// outcome is the result of a scenario in one namespace.
 type outcome struct {
+	world world
+	// err is why the controllers did not get there.
+	err   error
 	state state
 	// reported is how often which event was reported.
 	reported map[string]int
-	// due is how often each event is reported at least; only undisturbed has it.
+	// due is how often each event is reported at least; only bounds has it.
 	due map[string]int
 	// calls are those of the controller that meets the fault.
 	calls []call
-	// writes are those that got through to the API server, of all controllers.
+	// writes are those that reached the API server, by all controllers until the namespace was settled.
 	writes map[site]int
-	// settled are the writes of another controller that then starts over what is settled.
+	// settled are the writes of another controller that then starts over the settled namespace.
 	settled map[site]int
-	// struck means that the call at which the fault was to happen was made.
+	// struck means that the fault has met its call.
 	struck bool
 }
 
-// undisturbed is what a scenario comes to when nothing gets in the way: the bounds of two
-// plays, as timing alone makes a difference as well, and the calls that both made, as no
-// other can be provoked.
-func (s scenario) undisturbed(t *testing.T, o *observer) outcome {
+// play plays each point in a namespace of its own, with one controller for all of them, or with a
+// controller of the namespace if there is one point only. The namespaces have to reach the state want
+// or, if it is nil, that of the first undisturbed play of their scenario.
+//
+// After a crash, nothing leaves the controller for that namespace any more. Once every namespace has
+// crashed or is settled, the controller is stopped and a second one takes over all of them; a third
+// one starts over what the second has settled.
+func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 	t.Helper()
-	want := s.reference(t, o)
-	bounds, again := s.play(t, o, nil, call{}, want), s.play(t, o, nil, call{}, want)
-	bounds.calls = slices.DeleteFunc(bounds.calls, func(c call) bool { return !slices.Contains(again.calls, c) })
-	for site, n := range again.writes {
-		bounds.writes[site] = max(bounds.writes[site], n)
-	}
-	bounds.due = maps.Clone(bounds.reported)
-	for about := range bounds.due {
-		bounds.due[about] = min(bounds.due[about], again.reported[about])
-	}
-	for about, n := range again.reported {
-		bounds.reported[about] = max(bounds.reported[about], n)
-	}
-	return bounds
-}
-
-// reference is what a scenario comes to when nothing gets in the way and
-// controllers go on until there is nothing left to do.
-func (s scenario) reference(t *testing.T, o *observer) state {
-	t.Helper()
-	ctx, w := t.Context(), s.newWorld(t)
-	if s.before != nil {
-		s.prepare(t, w)
-	}
-	undisturbed := start(t, newWire(), w)
-	if err := s.do(ctx, w); err != nil {
-		t.Fatal(err)
-	}
-	if err := waitUntil(ctx, func(ctx context.Context) error { return s.until(ctx, w) }); err != nil {
-		t.Fatal(err)
-	}
-	undisturbed.Drain(t)
-	err := waitUntil(ctx, func(ctx context.Context) error {
-		if writes := w.once(t); len(writes) > 0 {
-			return fmt.Errorf("there was something left to do: %v", writes)
+	ctx, worlds := t.Context(), newWorlds(t, points)
+	disturbed := newWire(worlds...)
+	disturbed.listing = points[0].scenario.listing
+	arm := func(i int) { disturbed.arm(worlds[i], points[i].fault, points[i].at) }
+	prepare(t, points, worlds)
+	for i, p := range points {
+		if p.scenario.before == nil {
+			arm(i)
 		}
-		return s.until(ctx, w)
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	reference, err := o.read(ctx, w.namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reference
-}
-
-// play runs a scenario once, with a fault at a call if f is not nil, until the
-// namespace is as wanted, and in the end stops the controller.
-func (s scenario) play(t *testing.T, o *observer, f *fault, at call, want state) outcome {
-	t.Helper()
-	ctx, w := t.Context(), s.newWorld(t)
-	disturbed := newWire()
-	disturbed.listing = s.listing
-	if s.before == nil {
-		disturbed.arm(f, at)
-	} else {
-		s.prepare(t, w)
-	}
-	running := start(t, disturbed, w)
-	if s.before != nil {
-		// What users do is to come as an event, not to be there already.
-		w.reconciled(t, running)
-		disturbed.arm(f, at)
-	}
-	wires := []*wire{disturbed}
-
-	if err := s.do(ctx, w); err != nil {
-		t.Fatal(err)
-	}
-	err := waitUntil(ctx, func(ctx context.Context) error {
-		if f != nil && f.crash && disturbed.hasFired() && len(wires) == 1 {
-			running.crash()
-			wires = append(wires, newWire())
-			running = start(t, wires[1], w)
+	first := start(t, disturbed, worlds...)
+	// A change is to arrive as an event, not with the first list.
+	reconciled(t, first, worlds)
+	for i, p := range points {
+		if p.scenario.before != nil {
+			arm(i)
 		}
+	}
+	do := func(i int, w world) error { return points[i].scenario.do(ctx, w) }
+	if err := errors.Join(each(worlds, do)...); err != nil {
+		t.Fatal(err)
+	}
+	references := map[string]func(context.Context) (state, error){}
+	for i, p := range points {
+		if want != nil {
+			references[p.scenario.name] = func(context.Context) (state, error) { return want, nil }
+		} else if references[p.scenario.name] == nil && p.fault == nil {
+			references[p.scenario.name] = o.latest(worlds[i].namespace)
+		}
+	}
+	there := func(ctx context.Context, i int) error {
+		s, w := points[i].scenario, worlds[i]
 		if err := s.until(ctx, w); err != nil {
 			return err
 		}
-		have, err := o.read(ctx, w.namespace)
+		wanted, err := references[s.name](ctx)
 		if err != nil {
 			return err
 		}
-		if difference := have.diff(want); difference != "" {
-			return errors.New(difference)
+		have, err := o.read(ctx, w.namespace)
+		if difference := have.diff(wanted); err == nil && difference != "" {
+			err = errors.New(difference)
 		}
-		return nil
+		return err
+	}
+	crashed := func(i int) bool {
+		return points[i].fault != nil && points[i].fault.crash && disturbed.struck(worlds[i])
+	}
+	failures := each(worlds, func(i int, _ world) error {
+		return waitUntil(ctx, func(ctx context.Context) error {
+			if crashed(i) {
+				return nil
+			}
+			return there(ctx, i)
+		})
 	})
-	if err != nil {
-		t.Fatalf("%s: the controller does not get there: %v\nits calls: %v", w.namespace, err, running.made())
-	}
-	running.Drain(t)
-	result := outcome{calls: disturbed.made(), writes: map[site]int{}, struck: disturbed.hasFired()}
-	if f == nil || result.struck {
-		result.settled = w.once(t)
-	}
-	for _, wire := range wires {
-		for site, n := range wire.writes() {
-			result.writes[site] += n
+	first.Drain(t)
+
+	second := takeOver(t, worlds...)
+	for i, err := range each(worlds, func(i int, _ world) error {
+		if !crashed(i) {
+			return nil
 		}
+		return waitUntil(ctx, func(ctx context.Context) error { return there(ctx, i) })
+	}) {
+		failures[i] = errors.Join(failures[i], err)
 	}
-	if result.state, err = o.read(ctx, w.namespace); err != nil {
-		t.Fatal(err)
+	second.Drain(t)
+	last := second
+	if slices.ContainsFunc(indexes(worlds), crashed) {
+		last = takeOver(t, worlds...)
+		last.Drain(t)
 	}
-	if result.reported, err = o.reported(ctx, w.namespace); err != nil {
-		t.Fatal(err)
+
+	outcomes := make([]outcome, len(points))
+	for i, w := range worlds {
+		have := outcome{world: w, err: failures[i], calls: disturbed.made(w), struck: disturbed.struck(w)}
+		have.writes, have.settled = disturbed.writes(w), last.writes(w)
+		for site, n := range second.writes(w) {
+			if crashed(i) {
+				have.writes[site] += n
+			} else {
+				have.settled[site] = max(have.settled[site], n)
+			}
+		}
+		var read error
+		have.state, read = o.read(ctx, w.namespace)
+		reported, events := o.reported(ctx, w.namespace)
+		have.reported = reported
+		have.err = errors.Join(have.err, read, events)
+		outcomes[i] = have
 	}
-	return result
+	return outcomes
 }
 
-// prepare makes what a scenario starts from.
-func (s scenario) prepare(t *testing.T, w world) {
+func indexes[T any](all []T) []int {
+	list := make([]int, len(all))
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// latest returns a function that returns the state of a namespace, at most a second old: all
+// others of a batch are compared with it.
+func (o *observer) latest(namespace string) func(context.Context) (state, error) {
+	var mu sync.Mutex
+	var last state
+	var read time.Time
+	return func(ctx context.Context) (state, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if last != nil && time.Since(read) < time.Second {
+			return last, nil
+		}
+		current, err := o.read(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		last, read = current, time.Now()
+		return last, nil
+	}
+}
+
+// prepare makes the objects that scenarios start from.
+func prepare(t *testing.T, points []point, worlds []world) {
 	t.Helper()
-	preparing := start(t, newWire(), w)
-	if err := s.before(t.Context(), w); err != nil {
+	before := func(i int, w world) error {
+		if points[i].scenario.before == nil {
+			return nil
+		}
+		return points[i].scenario.before(t.Context(), w)
+	}
+	if !slices.ContainsFunc(points, func(p point) bool { return p.scenario.before != nil }) {
+		return
+	}
+	preparing := start(t, newWire(worlds...), worlds...)
+	if err := errors.Join(each(worlds, before)...); err != nil {
 		t.Fatal(err)
 	}
 	preparing.Drain(t)
 }
 
+// takeOver starts a controller and waits until it has reconciled every Website.
+func takeOver(t *testing.T, worlds ...world) *controller {
+	t.Helper()
+	c := start(t, newWire(worlds...), worlds...)
+	reconciled(t, c, worlds)
+	return c
+}
+
 // once runs a controller for one reconcile of every Website and returns what it wrote.
 func (w world) once(t *testing.T) map[site]int {
 	t.Helper()
-	c := start(t, newWire(), w)
-	w.reconciled(t, c)
+	c := takeOver(t, w)
 	c.Drain(t)
-	return c.writes()
+	return c.writes(w)
 }
 
-// reconciled waits until a controller has reconciled every Website.
-func (w world) reconciled(t *testing.T, c *controller) {
+// reconciled waits until a controller has reconciled every Website of the worlds.
+func reconciled(t *testing.T, c *controller, worlds []world) {
 	t.Helper()
-	names, err := w.names(t.Context())
-	if err != nil {
+	if err := errors.Join(each(worlds, func(_ int, w world) error {
+		names, err := w.names(t.Context())
+		for _, name := range names {
+			err = errors.Join(err, c.reconciles.Await(t.Context(), w.key(name), 1))
+		}
+		return err
+	})...); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		if err := c.reconciles.Await(t.Context(), name, 1); err != nil {
-			t.Fatal(fmt.Errorf("%s: %w", w.namespace, err))
+}
+
+// bounds are what the undisturbed plays of a scenario have in common, as timing alone makes a
+// difference too: the calls that all made, and the most and the least of each write and event.
+func bounds(t *testing.T, undisturbed []outcome) outcome {
+	t.Helper()
+	common := undisturbed[0]
+	common.due = map[string]int{}
+	for about, n := range common.reported {
+		common.due[about] = n
+	}
+	for _, have := range undisturbed {
+		if have.err != nil {
+			t.Fatalf("undisturbed, the controller does not get there: %v\nits calls: %v", have.err, have.calls)
+		}
+		if difference := have.state.diff(common.state); difference != "" {
+			t.Fatalf("two undisturbed plays differ in the end:\n%s", difference)
+		}
+		if len(have.settled) > 0 {
+			t.Fatalf("undisturbed, the controller left something to do: %v", have.settled)
+		}
+		common.calls = slices.DeleteFunc(common.calls, func(c call) bool { return !slices.Contains(have.calls, c) })
+		for site, n := range have.writes {
+			common.writes[site] = max(common.writes[site], n)
+		}
+		for about := range common.due {
+			common.due[about] = min(common.due[about], have.reported[about])
+		}
+		for about, n := range have.reported {
+			common.reported[about] = max(common.reported[about], n)
 		}
 	}
+	return common
 }

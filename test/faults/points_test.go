@@ -1,80 +1,34 @@
 package faults
 
 import (
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"time"
 )
 
-// notCalled are the rules of the controller's roles for which there is no call
-// to fail here, and why.
-var notCalled = withUnusedFeatures(map[string]string{
-	"update websites.mycontroller.nevermosby.io/finalizers": "asked by admission, where children block the deletion of their owner",
-	"create configmaps":                  "asked for a patch that applies what does not exist",
-	"create services":                    "asked for a patch that applies what does not exist",
-	"create deployments.apps":            "asked for a patch that applies what does not exist",
-	"create poddisruptionbudgets.policy": "asked for a patch that applies what does not exist",
-	"create leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
-	"get leases.coordination.k8s.io":     "there are as many controllers as points here, so none leads",
-	"update leases.coordination.k8s.io":  "there are as many controllers as points here, so none leads",
-	"create secrets":                     "the keys are there already: pkg/controller/agentkeys tests this",
-	"update secrets":                     "the keys change once a month: pkg/controller/agentkeys tests this",
-})
+var (
+	updatePoints = flag.Bool("update-points", false, "write the calls of undisturbed plays to "+pointsFile)
+	alonePoints  = flag.Bool("points-alone", false, "play every point also alone, with a controller of its own, not only 20")
+	pointsSeed   = flag.Uint64("points-seed", rand.Uint64(), "draws the points that are also played alone")
+)
 
-// withUnusedFeatures adds the rules of what no scenario has: hosts and previews, whose calls are
-// those of TestHosts and TestPreviews in test/integration/controller.
-func withUnusedFeatures(notCalled map[string]string) map[string]string {
-	for _, resource := range []string{
-		"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "ingresses.networking.k8s.io",
-	} {
-		for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
-			notCalled[verb+" "+resource] = "no Website of the scenarios has hosts"
-		}
-	}
-	for _, verb := range []string{"create", "patch", "delete", "preview"} {
-		notCalled[verb+" websites."+v1beta1.GroupName] = "no Website of the scenarios has previews"
-	}
-	return notCalled
-}
-
-// coverage is which faults have met which calls.
-type coverage struct {
-	mu sync.Mutex
-	// struck counts the points by rule and fault.
-	struck map[string]map[string]int
-	points int
-}
-
-func (c *coverage) add(f *fault, at call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.points++
-	if c.struck[at.rule()] == nil {
-		c.struck[at.rule()] = map[string]int{}
-	}
-	c.struck[at.rule()][f.name]++
-}
-
-// maxPlays is how often a scenario is played until the controller makes the call that is
-// to meet a fault. repeatedPlays is that for calls that it has made before in the scenario:
-// how often a status is written depends on what else the cluster does.
 const (
-	maxPlays      = 15
-	repeatedPlays = 4
+	// undisturbedPlays is how many namespaces of a batch meet no fault, drawnPoints how many points are
+	// also played alone.
+	undisturbedPlays, drawnPoints = 4, 20
+	// updatePlays is how many undisturbed plays have to make a call before it is listed.
+	updatePlays = 12
+	// costlyPlays is how many plays in a row show that a cost is that of the fault.
+	costlyPlays = 3
 )
 
-// costlyPlays is how many plays in a row show that a cost is that of the fault.
-const costlyPlays = 3
-
-// TestEveryCall runs every scenario undisturbed, and then for every call that the
-// controller made and everything that can happen to a call, until the fault has met the
-// call.
+// TestEveryCall plays every scenario undisturbed and, at the same time, once per point of the committed
+// list: a fault that meets one call of the controller. Calls outside the namespace of a Website, such as
+// lists and watches, meet their faults alone, as they would meet those of all namespaces.
 func TestEveryCall(t *testing.T) {
 	observer, err := newObserver()
 	if err != nil {
@@ -84,83 +38,113 @@ func TestEveryCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *updatePoints {
+		if err := writePoints(pointsFile, listPoints(t, observer)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	listed, err := readPoints(pointsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	covered := &coverage{struck: map[string]map[string]int{}}
-	t.Run("scenarios", func(t *testing.T) {
-		for _, s := range scenarios {
-			t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
+	references := map[string]outcome{}
+	var alone, inBatch []point
+	for _, batch := range batches(listed) {
+		began := time.Now()
+		outcomes := play(t, observer, nil, batch...)
+		t.Logf("%d plays in %s", len(batch), time.Since(began).Round(time.Second))
+		undisturbed := map[string][]outcome{}
+		for i, p := range batch {
+			if p.fault == nil {
+				undisturbed[p.scenario.name] = append(undisturbed[p.scenario.name], outcomes[i])
+			}
+		}
+		for name, plays := range undisturbed {
+			references[name] = bounds(t, plays)
+			t.Logf("%s: calls: %v\nevents: %v", name, references[name].calls, references[name].reported)
+		}
+		for i, p := range batch {
+			if p.fault == nil {
+				continue
+			}
+			if problems := outcomes[i].problems(p, references[p.scenario.name]); len(problems) > 0 {
+				// Something else may have happened in the cluster: what a fault costs, it costs each time.
+				t.Logf("%s (%s): %s", p, outcomes[i].world.namespace, strings.Join(problems, "; "))
+				alone = append(alone, p)
+				continue
+			}
+			covered.add(p.fault, p.at)
+			inBatch = append(inBatch, p)
+		}
+	}
+	for _, p := range listed {
+		if p.at.single() {
+			alone = append(alone, p)
+		}
+	}
+	for _, s := range scenarios {
+		for _, at := range references[s.name].calls {
+			isListed := func(p point) bool { return p.scenario.name == s.name && p.at == at }
+			if at.n == 0 && !slices.ContainsFunc(listed, isListed) && s.meetsAny(at) {
+				t.Errorf("%s: %s is not in %s: run this test with -args -update-points", s.name, at, pointsFile)
+			}
+		}
+	}
+	drawn := inBatch
+	if !*alonePoints {
+		t.Logf("-points-seed=%d", *pointsSeed)
+		random := rand.New(rand.NewPCG(*pointsSeed, 0))
+		random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+		drawn = drawn[:min(drawnPoints, len(drawn))]
+	}
+	t.Run("alone", func(t *testing.T) {
+		for _, p := range slices.Concat(alone, drawn) {
+			t.Run(p.String(), func(t *testing.T) {
 				t.Parallel()
-				undisturbed := s.undisturbed(t, observer)
-				t.Logf("calls: %v", undisturbed.calls)
-				t.Logf("events: %v", undisturbed.reported)
-				for _, at := range undisturbed.calls {
-					for _, f := range faults {
-						if !s.exposes(at, f) {
-							continue
-						}
-						t.Run(fmt.Sprintf("%s/%s", at, f.name), func(t *testing.T) {
-							t.Parallel()
-							if s.meet(t, observer, f, at, undisturbed) {
-								covered.add(f, at)
-							}
-						})
-					}
-				}
+				p.meet(t, observer, references[p.scenario.name])
+				covered.add(p.fault, p.at)
 			})
 		}
 	})
 	covered.report(t, wanted)
 }
 
-// exposes reports whether a call is to meet a fault. One fault of each kind is enough for a
-// call that has met the others in another scenario, or the first time it was made.
-func (s scenario) exposes(at call, f *fault) bool {
-	return f.meets(at.site) && !(s.listing && at.name != "") && (f.kind || !s.again && at.n == 0)
+// meet plays a point alone until it costs nothing, or fails the test after some plays.
+func (p point) meet(t *testing.T, o *observer, want outcome) {
+	t.Helper()
+	var all []string
+	for range costlyPlays {
+		problems := play(t, o, want.state, p)[0].problems(p, want)
+		if len(problems) == 0 {
+			return
+		}
+		t.Logf("%s", strings.Join(problems, "; "))
+		all = append(all, problems...)
+	}
+	t.Fatalf("in each of %d plays:\n%s", costlyPlays, strings.Join(all, "\n"))
 }
 
-// meet plays a scenario until the fault has met the call, and reports whether that cost
-// nothing. What a fault costs it costs each time; an additional write of a single play
-// answers something else that happened in the cluster, so only costs of several plays in a
-// row are a problem. Without a fault, each play counts.
-func (s scenario) meet(t *testing.T, o *observer, f *fault, at call, want outcome) bool {
-	t.Helper()
-	// The keys of agents are read again after a time, which plays reach on a busy machine only.
-	repeated := at.n > 0 || at.verb == "get" && at.resource == "secrets"
-	struck, plays := 0, maxPlays
-	if repeated {
-		plays = repeatedPlays
+// problems returns why an outcome is not that of the undisturbed plays.
+func (have outcome) problems(p point, want outcome) []string {
+	switch {
+	case have.err != nil:
+		return []string{fmt.Sprintf("the controller does not get there: %v\nits calls: %v", have.err, have.calls)}
+	case !have.struck:
+		return []string{fmt.Sprintf("the fault did not strike\nits calls: %v", have.calls)}
 	}
-	for range plays {
-		have := s.play(t, o, f, at, want.state)
-		if difference := have.state.diff(want.state); difference != "" {
-			t.Errorf("in the end:\n%s", difference)
-			return false
-		}
-		if f != nil && !have.struck {
-			continue
-		}
-		struck++
-		costs := have.costs(f, at, want)
-		if len(costs) == 0 {
-			return true
-		}
-		t.Logf("play %d: %s", struck, strings.Join(costs, "; "))
-		if struck == costlyPlays {
-			t.Errorf("each of %d plays costs:\n%s", struck, strings.Join(costs, "\n"))
-			return false
-		}
+	problems := have.costs(p, want)
+	if difference := have.state.diff(want.state); difference != "" {
+		problems = append(problems, "in the end:\n"+difference)
 	}
-	if repeated {
-		// Another call has met the fault: report checks that calls of all kinds have.
-		t.Logf("the controller repeated this call in %d of %d plays", struck, plays)
-		return false
-	}
-	t.Errorf("the controller made this call in %d of %d plays, so it has met no fault often enough", struck, plays)
-	return false
+	return problems
 }
 
 // costs returns what a fault has cost: writes and events that there are without it less
 // often, and events that are missing.
-func (have outcome) costs(f *fault, at call, want outcome) []string {
+func (have outcome) costs(p point, want outcome) []string {
+	f, at := p.fault, p.at
 	var costs []string
 	for site, n := range have.settled {
 		costs = append(costs, fmt.Sprintf("a controller that starts over what is settled did %s %d times", site, n))
@@ -185,7 +169,7 @@ func (have outcome) costs(f *fault, at call, want outcome) []string {
 		}
 	}
 	if f != nil && (f.sent || f.crash) || at.resource == "events.events.k8s.io" {
-		return costs // An event that was lost with its process, or that a restarted controller cannot know to be due, is not reported later.
+		return costs // An event that was lost with its process is not reported later.
 	}
 	for about, n := range want.due {
 		// A problem may be over before the controller reconciles.
@@ -196,33 +180,43 @@ func (have outcome) costs(f *fault, at call, want outcome) []string {
 	return costs
 }
 
-// report says what was covered, and fails when a call that the controller may
-// make met no fault, or not all of them.
-func (c *coverage) report(t *testing.T, wanted sets.Set[string]) {
-	t.Helper()
-	t.Logf("%d points covered", c.points)
-	for rule := range c.struck {
-		wanted.Insert(rule)
-	}
-	for _, rule := range sets.List(wanted) {
-		if why, ok := notCalled[rule]; ok {
-			if c.struck[rule] != nil {
-				t.Errorf("%s is called, so it does not belong into notCalled (%s)", rule, why)
+// single reports whether a call is for all namespaces of a controller.
+func (s site) single() bool { return s.verb == "list" || s.verb == "watch" || s.resource == "secrets" }
+
+// meetsAny reports whether a call of a scenario is to meet a fault.
+func (s scenario) meetsAny(at call) bool {
+	return slices.ContainsFunc(faults, func(f *fault) bool { return s.exposes(at, f) })
+}
+
+// exposes reports whether a call is to meet a fault. One fault of each kind is enough for a
+// call that has met the others in another scenario, or the first time it was made.
+func (s scenario) exposes(at call, f *fault) bool {
+	return f.meets(at.site) && (!s.listing || at.single()) && (f.kind || !s.again && at.n == 0)
+}
+
+// batchSize is how many namespaces a batch has at most, unless a single scenario has more.
+const batchSize = 130
+
+// batches packs undisturbed plays and points. A scenario is never divided, and those whose pods are probed
+// have batches of their own, as their controller has other flags.
+func batches(listed []point) [][]point {
+	var all [][]point
+	for _, s := range scenarios {
+		plays := s.undisturbed(undisturbedPlays)
+		for _, p := range listed {
+			if p.scenario.name == s.name && !p.at.single() {
+				plays = append(plays, p)
 			}
-			continue
 		}
-		var line []string
-		for _, f := range faults {
-			verb, _, _ := strings.Cut(rule, " ")
-			if !f.meets(site{verb: verb}) {
-				continue
-			}
-			n := c.struck[rule][f.name]
-			line = append(line, fmt.Sprintf("%s %d", f.name, n))
-			if n == 0 {
-				t.Errorf("%s has not met: %s", rule, f.name)
-			}
+		i := slices.IndexFunc(all, func(batch []point) bool {
+			other := batch[0].scenario
+			return s.observed == other.observed && s.listing == other.listing && len(batch)+len(plays) <= batchSize
+		})
+		if i < 0 {
+			all = append(all, plays)
+		} else {
+			all[i] = append(all[i], plays...)
 		}
-		t.Logf("%s: %s", rule, strings.Join(slices.Clip(line), ", "))
 	}
+	return all
 }

@@ -45,6 +45,9 @@ type world struct {
 	remote *remote
 }
 
+// key is how controllers name a Website of the namespace.
+func (w world) key(name string) string { return w.namespace + "/" + name }
+
 func (w world) create(ctx context.Context, name string, tweaks ...func(*v1beta1.Website)) error {
 	website := framework.NewWebsite(w.namespace, name, append([]func(*v1beta1.Website){
 		framework.WithReplicas(1), framework.WithRepository("https://example.com/" + name + ".git"),

@@ -42,7 +42,8 @@ func watchedChildren(t *testing.T) []string {
 // is served.
 func gated(t *testing.T) (world, *controller, func(string) *gate) {
 	t.Helper()
-	w, wire := newWorld(t), newWire()
+	w := newWorld(t)
+	wire := newWire(w)
 	for _, resource := range append(watchedChildren(t), watchedWebsites) {
 		wire.gateOf(resource)
 	}
@@ -50,7 +51,7 @@ func gated(t *testing.T) (world, *controller, func(string) *gate) {
 	if err := servedKubia(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	wire.arm(nil, call{})
+	wire.arm(w, nil, call{})
 	return w, c, wire.gateOf
 }
 
@@ -58,20 +59,20 @@ func gated(t *testing.T) (world, *controller, func(string) *gate) {
 func touch(t *testing.T, w world, c *controller, name string, n int) {
 	t.Helper()
 	for i := range n {
-		before, _ := c.reconciles.Of(name)
+		before, _ := c.reconciles.Of(w.key(name))
 		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.reconciles.Await(t.Context(), name, before+1); err != nil {
+		if err := c.reconciles.Await(t.Context(), w.key(name), before+1); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // childWrites sums up what was written to children.
-func (w *wire) childWrites() int {
+func (w *wire) childWrites(in world) int {
 	sum := 0
-	for site, n := range w.writes() {
+	for site, n := range w.writes(in) {
 		if site.verb == "patch" || site.verb == "delete" {
 			sum += n
 		}
@@ -79,9 +80,9 @@ func (w *wire) childWrites() int {
 	return sum
 }
 
-func (w *wire) statusWrites() int {
+func (w *wire) statusWrites(in world) int {
 	sum := 0
-	for site, n := range w.writes() {
+	for site, n := range w.writes(in) {
 		if site.resource == watchedWebsites+"/status" {
 			sum += n
 		}
@@ -102,27 +103,27 @@ func TestChildrenFrozen(t *testing.T) {
 	if err := w.create(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.reconciles.Await(t.Context(), name, 1); err != nil {
+	if err := c.reconciles.Await(t.Context(), w.key(name), 1); err != nil {
 		t.Fatal(err)
 	}
 	touch(t, w, c, name, 5)
-	for site, n := range c.writes() {
+	for site, n := range c.writes(w) {
 		if site.verb == "patch" && n != 1 {
 			t.Errorf("%s was done %d times while its result was not seen, want 1", site, n)
 		}
 	}
-	created := c.childWrites()
+	created := c.childWrites(w)
 
 	// And a change, there and back: the cache shows what it should be all along.
 	for i, replicas := range []int{2, 1} {
-		before, _ := c.reconciles.Of(name)
+		before, _ := c.reconciles.Of(w.key(name))
 		if err := w.patch(t.Context(), name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.reconciles.Await(t.Context(), name, before+1); err != nil {
+		if err := c.reconciles.Await(t.Context(), w.key(name), before+1); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d child writes after change %d", c.childWrites()-created, i+1)
+		t.Logf("%d child writes after change %d", c.childWrites(w)-created, i+1)
 	}
 	for _, resource := range watchedChildren(t) {
 		gate(resource).thaw()
@@ -130,7 +131,7 @@ func TestChildrenFrozen(t *testing.T) {
 	if err := waitUntil(t.Context(), func(ctx context.Context) error { return w.settled(ctx, name) }); err != nil {
 		t.Fatal(err)
 	}
-	for site, n := range c.writes() {
+	for site, n := range c.writes(w) {
 		if site.verb == "patch" && n > 3 {
 			t.Errorf("%s was done %d times for a creation and two changes", site, n)
 		}
@@ -160,7 +161,7 @@ func TestWebsitesFrozen(t *testing.T) {
 	}
 	// What it sees of the Website still says one pod.
 	for range 3 {
-		before, _ := c.reconciles.Of(kubia)
+		before, _ := c.reconciles.Of(w.key(kubia))
 		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "another"}); err != nil {
 			t.Fatal(err)
 		}
@@ -174,16 +175,16 @@ func TestWebsitesFrozen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.reconciles.Await(ctx, kubia, before+1); err != nil {
+		if err := c.reconciles.Await(ctx, w.key(kubia), before+1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	reconciles, _ := c.reconciles.Of(kubia)
-	if writes := c.statusWrites(); writes > reconciles {
+	reconciles, _ := c.reconciles.Of(w.key(kubia))
+	if writes := c.statusWrites(w); writes > reconciles {
 		t.Errorf("%d writes of the status in %d reconciles", writes, reconciles)
 	}
-	if writes := c.childWrites(); writes != 3 {
-		t.Errorf("%d writes of children, want the 3 repairs: %v", writes, c.writes())
+	if writes := c.childWrites(w); writes != 3 {
+		t.Errorf("%d writes of children, want the 3 repairs: %v", writes, c.writes(w))
 	}
 	gate(watchedWebsites).thaw()
 	if err := waitUntil(ctx, func(ctx context.Context) error { return kubiaSettled(ctx, w) }); err != nil {
@@ -201,7 +202,7 @@ func TestOlderGeneration(t *testing.T) {
 	ctx := t.Context()
 	w, c, gate := gated(t)
 	gate(watchedWebsites).freeze()
-	leader := start(t, newWire(), w)
+	leader := start(t, newWire(w), w)
 	h := record(t, w, kubia)
 	if err := w.patch(ctx, kubia, `{"spec":{"replicas":3,"serving":{"fallback":"SPA"}}}`); err != nil {
 		t.Fatal(err)
@@ -218,17 +219,17 @@ func TestOlderGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		before, _ := c.reconciles.Of(kubia)
+		before, _ := c.reconciles.Of(w.key(kubia))
 		if _, err := kube.AppsV1().Deployments(w.namespace).Patch(ctx, kubia, types.MergePatchType,
 			fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, i), metav1.PatchOptions{FieldManager: "user"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.reconciles.Await(ctx, kubia, before+1); err != nil {
+		if err := c.reconciles.Await(ctx, w.key(kubia), before+1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if writes := c.childWrites(); writes > 0 {
-		t.Errorf("%d writes of children from an older generation: %v", writes, c.writes())
+	if writes := c.childWrites(w); writes > 0 {
+		t.Errorf("%d writes of children from an older generation: %v", writes, c.writes(w))
 	}
 	if current, err := w.deployment(ctx, kubia); err != nil || !apiequality.Semantic.DeepEqual(current.Spec, later.Spec) {
 		t.Errorf("the spec of the Deployment was written: %+v, %v", current.Spec, err)
@@ -295,7 +296,7 @@ func TestWatchesExpire(t *testing.T) {
 		return kubiaSettled(ctx, w)
 	})
 	if err != nil {
-		t.Fatalf("%v\nits calls: %v", err, c.made())
+		t.Fatalf("%v\nits calls: %v", err, c.made(w))
 	}
 	c.Drain(t)
 	if writes := w.once(t); len(writes) > 0 {
@@ -317,11 +318,11 @@ func TestWatchesOutOfStep(t *testing.T) {
 			}
 			changes := []string{`{"spec":{"replicas":3}}`, `{"spec":{"serving":{"fallback":"SPA"}}}`, `{"spec":{"replicas":1}}`, `{"spec":{"serving":{"fallback":"None"},"replicas":2}}`}
 			for _, change := range changes {
-				before, _ := c.reconciles.Of(kubia)
+				before, _ := c.reconciles.Of(w.key(kubia))
 				if err := w.patch(ctx, kubia, change); err != nil {
 					t.Fatal(err)
 				}
-				if err := c.reconciles.Await(ctx, kubia, before+1); err != nil {
+				if err := c.reconciles.Await(ctx, w.key(kubia), before+1); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -331,18 +332,18 @@ func TestWatchesOutOfStep(t *testing.T) {
 				return errors.Join(err, kubiaSettled(ctx, w))
 			})
 			if err != nil {
-				t.Fatalf("%v\nits calls: %v", err, c.made())
+				t.Fatalf("%v\nits calls: %v", err, c.made(w))
 			}
 			for _, problem := range flaps(h.all(ctx, t, int64(len(changes)+1))) {
 				t.Error(problem)
 			}
-			for site, n := range c.writes() {
+			for site, n := range c.writes(w) {
 				if site.verb == "patch" && n > len(changes) {
 					t.Errorf("%s was done %d times for %d changes", site, n, len(changes))
 				}
 			}
-			reconciles, _ := c.reconciles.Of(kubia)
-			t.Logf("%d reconciles, %d writes of children, %d of the status", reconciles, c.childWrites(), c.statusWrites())
+			reconciles, _ := c.reconciles.Of(w.key(kubia))
+			t.Logf("%d reconciles, %d writes of children, %d of the status", reconciles, c.childWrites(w), c.statusWrites(w))
 			c.Drain(t)
 			if writes := w.once(t); len(writes) > 0 {
 				t.Errorf("something was left to do: %v", writes)

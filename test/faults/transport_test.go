@@ -3,7 +3,9 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -41,11 +43,14 @@ type call struct {
 
 func (c call) String() string { return fmt.Sprintf("%s #%d", c.site, c.n+1) }
 
-// siteOf reads from a request what RBAC will.
-func siteOf(r *http.Request) (site, error) {
+// configMapHash ends the name of a ConfigMap, and changes with its content.
+var configMapHash = regexp.MustCompile(`-nginx-[0-9a-z]+$`)
+
+// siteOf reads the site and the namespace of a request, as authorization does.
+func siteOf(r *http.Request) (s site, namespace string, err error) {
 	info, err := framework.RequestInfo.NewRequestInfo(r)
 	if err != nil {
-		return site{}, err
+		return site{}, "", err
 	}
 	resource := info.Resource
 	if info.APIGroup != "" {
@@ -54,46 +59,86 @@ func siteOf(r *http.Request) (site, error) {
 	if info.Subresource != "" {
 		resource += "/" + info.Subresource
 	}
-	return site{verb: info.Verb, resource: resource, name: info.Name}, nil
+	name := configMapHash.ReplaceAllString(info.Name, "-nginx-<hash>")
+	return site{verb: info.Verb, resource: resource, name: name}, info.Namespace, nil
 }
 
-// errDead is what a crashed controller gets from its network.
+// errDead is the error of every request after a crash.
 var errDead = errors.New("the process is dead")
+
+// traffic is the calls of a controller for one namespace. It is guarded by the mutex of its wire.
+type traffic struct {
+	// remote is what the pods of the namespace publish; nil if they are not probed.
+	remote *remote
+	// calls are those made so far, in order, and counts those of each site.
+	calls  []call
+	counts map[site]int
+	// reached counts the calls that the API server answered, or would have answered had the fault
+	// not hidden the answer. A call in flight when the controller crashes is not counted: its
+	// successor may make it as well, before the API server handles the first.
+	reached map[site]int
+	// dead means that no request for this namespace leaves the controller any more.
+	dead bool
+	// fault happens to the call at; nil if no fault is armed, or it has happened.
+	fault *fault
+	at    call
+	// struck is set once the fault has happened.
+	struck bool
+}
+
+func newTraffic(remote *remote) *traffic {
+	return &traffic{remote: remote, counts: map[site]int{}, reached: map[site]int{}}
+}
+
+// next counts a call and returns the fault that it meets, if any.
+func (f *traffic) next(s site) (*fault, error) {
+	if f.dead {
+		return nil, errDead
+	}
+	c := call{s, f.counts[s]}
+	f.counts[s]++
+	f.calls = append(f.calls, c)
+	strike := f.fault
+	if strike == nil || c != f.at {
+		return nil, nil
+	}
+	f.dead = strike.crash && !strike.sent
+	f.fault = nil
+	return strike, nil
+}
 
 // wire is everything between one controller and the API servers.
 type wire struct {
-	mu sync.Mutex
-	// calls are those made so far, in order.
-	calls  []call
-	counts map[site]int
-	bases  []http.RoundTripper
-	// reached is how many calls the API server answered, or was to answer a
-	// controller that a fault kept from seeing it. A call that is under way when
-	// its controller crashes is none of them: its successor may make it as well,
-	// before the API server has got to the first.
-	reached map[site]int
-	// dead means that nothing goes out any more.
+	mu    sync.Mutex
+	bases []http.RoundTripper
+	// worlds are the namespaces whose calls are recorded and meet faults. The calls for a single
+	// one include those outside it, as for the keys of agents.
+	worlds map[string]*traffic
+	// dead means that no request leaves the controller any more.
 	dead bool
-
-	// listing makes the API servers ones that do not stream lists, as those before
-	// Kubernetes 1.34: informers list before they watch.
+	// listing makes the API servers reject streaming lists, as those before Kubernetes 1.34:
+	// informers list before they watch.
 	listing bool
-
-	// remote is what pods publish; nil where pods are not probed. It is set before
-	// the first call.
-	remote *remote
-
-	// fault is what happens to the call at; nil when nothing does, or did already.
-	fault *fault
-	at    call
-	// fired is closed once it has happened.
-	fired chan struct{}
 	// gates hold back watches, by resource.
 	gates map[string]*gate
 }
 
-func newWire() *wire {
-	return &wire{counts: map[site]int{}, reached: map[site]int{}, fired: make(chan struct{}), gates: map[string]*gate{}}
+func newWire(worlds ...world) *wire {
+	w := &wire{worlds: map[string]*traffic{}, gates: map[string]*gate{}}
+	for _, world := range worlds {
+		w.worlds[world.namespace] = newTraffic(world.remote)
+	}
+	return w
+}
+
+// trafficOf returns the traffic that a call in a namespace belongs to; nil if it is none of the worlds.
+func (w *wire) trafficOf(namespace string) *traffic {
+	if len(w.worlds) == 1 {
+		for _, only := range w.worlds {
+			return only
+		}
+	}
+	return w.worlds[namespace]
 }
 
 // wrap is the transport.WrapperFunc of a controller's clients.
@@ -105,73 +150,68 @@ func (w *wire) wrap(base http.RoundTripper) http.RoundTripper {
 }
 
 func (w *wire) roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-	s, err := siteOf(r)
+	s, namespace, err := siteOf(r)
 	if err != nil {
 		return nil, err
 	}
 	if w.listing && r.URL.Query().Get("sendInitialEvents") == "true" {
 		return refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)(r)
 	}
-	if s.rule() == "get pods/proxy" {
-		// The pods are asked, not the API server, so it is no call of those that
-		// meet faults.
-		if w.isDead() {
-			return nil, errDead
-		}
-		return w.remote.answer(r)
-	}
-	strike, gate, err := w.next(s)
-	if err != nil {
+	// A probe goes to a pod, not to the API server, so it is no call that meets faults.
+	probe := s.rule() == "get pods/proxy"
+	at, strike, gate, err := w.next(s, namespace, probe)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if strike != nil {
-		defer close(w.fired)
-		return strike.strike(w, s, base, r)
-	}
-	if s.verb == "watch" && gate != nil {
+	case probe && at == nil:
+		return nil, errors.New("no pods are simulated in this namespace")
+	case probe:
+		return at.remote.answer(r)
+	case strike != nil:
+		return strike.strike(w, at, s, base, r)
+	case s.verb == "watch" && gate != nil:
 		return gate.watch(base, r)
 	}
 	response, err := base.RoundTrip(r)
-	if err == nil {
-		w.answered(s)
+	if err == nil && at != nil {
+		w.answered(at, s)
 	}
 	return response, err
 }
 
-// answered counts a call that got through while its controller lived.
-func (w *wire) answered(s site) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.dead {
-		w.reached[s]++
-	}
-}
-
-// next counts a call and returns the fault that it meets, if any.
-func (w *wire) next(s site) (*fault, *gate, error) {
+// next counts a call, and returns the traffic it belongs to, its fault and the gate of its resource.
+func (w *wire) next(s site, namespace string, probe bool) (at *traffic, strike *fault, gate *gate, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
-		return nil, nil, errDead
+		return nil, nil, nil, errDead
 	}
-	c := call{s, w.counts[s]}
-	w.counts[s]++
-	w.calls = append(w.calls, c)
-	strike := w.fault
-	if strike == nil || c != w.at {
-		return nil, w.gates[s.resource], nil
+	at = w.trafficOf(namespace)
+	switch {
+	case at == nil:
+	case probe && at.dead:
+		err = errDead
+	case !probe:
+		strike, err = at.next(s)
 	}
-	if strike.crash && !strike.sent {
-		w.dead = true
-	}
-	w.fault = nil
-	return strike, nil, nil
+	return at, strike, w.gates[s.resource], err
 }
 
-func (w *wire) isDead() bool {
+// answered counts a call that the API server has answered while its controller lived.
+func (w *wire) answered(at *traffic, s site) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.dead
+	if !w.dead && !at.dead {
+		at.reached[s]++
+	}
+}
+
+// happened records that the fault of a namespace has happened, and ends its traffic after a crash.
+func (w *wire) happened(at *traffic, crash bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at.struck = true
+	at.dead = at.dead || crash
 }
 
 // die cuts the wire.
@@ -191,40 +231,34 @@ func (w *wire) close() {
 	}
 }
 
-// arm forgets the calls so far and has the fault meet those to come.
-func (w *wire) arm(f *fault, at call) {
+// arm forgets the calls of a world so far, and has the fault meet one to come.
+func (w *wire) arm(in world, f *fault, at call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls, w.counts, w.reached = nil, map[site]int{}, map[site]int{}
-	w.fault, w.at = f, at
+	armed := newTraffic(in.remote)
+	armed.fault, armed.at = f, at
+	w.worlds[in.namespace] = armed
 }
 
-// made returns the calls so far, in order.
-func (w *wire) made() []call {
+// made returns the calls for a world so far, in order.
+func (w *wire) made(in world) []call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.calls)
+	return slices.Clone(w.worlds[in.namespace].calls)
 }
 
-// writes returns how often which site was written that got through.
-func (w *wire) writes() map[site]int {
+// writes counts the writes for a world that reached the API server, by site.
+func (w *wire) writes(in world) map[site]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	writes := map[site]int{}
-	for s, n := range w.reached {
-		if s.mutating() {
-			writes[s] = n
-		}
-	}
+	writes := maps.Clone(w.worlds[in.namespace].reached)
+	maps.DeleteFunc(writes, func(s site, _ int) bool { return !s.mutating() })
 	return writes
 }
 
-// hasFired reports whether the fault has happened.
-func (w *wire) hasFired() bool {
-	select {
-	case <-w.fired:
-		return true
-	default:
-		return false
-	}
+// struck reports whether the fault of a world has happened.
+func (w *wire) struck(in world) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.worlds[in.namespace].struck
 }

@@ -51,11 +51,32 @@ func PreviousRelease(t *testing.T) string {
 	}
 	commit := git(t, "rev-parse", "--verify", ref+"^{commit}")
 	t.Logf("the previous release is %s", git(t, "log", "-1", "--format=%h %ad %s", commit))
-	// Kept, as what is built there.
+	// Kept, with the programs that are built there.
 	dir := Path("bin", "releases", commit)
-	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-		return dir
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		extractRelease(t, commit, dir)
 	}
+	// It takes the libraries and the Kubernetes of this checkout, which are compiled anyway.
+	programs, err := filepath.Glob(Path("hack", "kubernetes", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"go.mod", "go.sum", "hack/images/go.mod", "hack/images/go.sum", "hack/kwok/go.mod", "hack/kwok/go.sum"}
+	for _, program := range programs {
+		names = append(names, filepath.Join("hack", "kubernetes", filepath.Base(program)))
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(Path(name))
+		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, name), content, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// extractRelease writes the sources of a commit into a new directory.
+func extractRelease(t *testing.T, commit, dir string) {
+	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,15 +89,7 @@ func PreviousRelease(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file="+archive, "--directory="+temporary).CombinedOutput(); err != nil {
 		t.Fatalf("extracting the previous release: %v: %s", err, out)
 	}
-	// With the libraries of today, which are compiled for this checkout as well.
-	for _, name := range []string{"go.mod", "go.sum", "hack/images/go.mod", "hack/images/go.sum"} {
-		content, err := os.ReadFile(Path(name))
-		if err := errors.Join(err, os.WriteFile(filepath.Join(temporary, name), content, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := errors.Join(os.Remove(archive), os.Rename(temporary, dir)); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website"
 )
 
-// Reconciles counts the reconciles of a controller by Website and result, from their
-// spans. It is a processor of a tracer provider.
+// Reconciles counts the reconciles of a controller by Website (namespace/name) and result, from
+// their spans. It is a processor of a tracer provider.
 type Reconciles struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -30,9 +30,11 @@ func (r *Reconciles) OnEnd(span sdktrace.ReadOnlySpan) {
 	if span.Name() != website.SpanReconcile {
 		return
 	}
-	var name, result string
+	var namespace, name, result string
 	for _, a := range span.Attributes() {
 		switch a.Key {
+		case "k8s.namespace.name":
+			namespace = a.Value.AsString()
 		case "website.name":
 			name = a.Value.AsString()
 		case "website.reconcile.result":
@@ -41,21 +43,22 @@ func (r *Reconciles) OnEnd(span sdktrace.ReadOnlySpan) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.counts[name] == nil {
-		r.counts[name] = map[string]int{}
+	key := namespace + "/" + name
+	if r.counts[key] == nil {
+		r.counts[key] = map[string]int{}
 	}
-	r.counts[name][result]++
+	r.counts[key][result]++
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// Of returns how many reconciles of a Website ended with one of the results, all
+// Of returns how many reconciles of a Website (namespace/name) ended with one of the results, all
 // if none is given, and a channel that is closed when there are more.
-func (r *Reconciles) Of(name string, results ...string) (int, <-chan struct{}) {
+func (r *Reconciles) Of(key string, results ...string) (int, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sum := 0
-	for result, n := range r.counts[name] {
+	for result, n := range r.counts[key] {
 		if len(results) == 0 {
 			sum += n
 		}
@@ -70,11 +73,11 @@ func (r *Reconciles) Of(name string, results ...string) (int, <-chan struct{}) {
 
 // Await waits until at least n reconciles of a Website have ended with one of the
 // results.
-func (r *Reconciles) Await(ctx context.Context, name string, n int, results ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, WaitTimeout, errors.New("too few reconciles of Website "+name))
+func (r *Reconciles) Await(ctx context.Context, key string, n int, results ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, WaitTimeout, errors.New("too few reconciles of Website "+key))
 	defer cancel()
 	for {
-		have, more := r.Of(name, results...)
+		have, more := r.Of(key, results...)
 		if have >= n {
 			return nil
 		}

@@ -51,6 +51,8 @@ type Instruments struct {
 	WrapTransport transport.WrapperFunc
 	// TracerProvider replaces the one that the flags configure.
 	TracerProvider oteltrace.TracerProvider
+	// TakeoverReadySeconds is that of website.Config.
+	TakeoverReadySeconds int32
 }
 
 // Run runs the controller until ctx ends. It returns nil when everything that
@@ -104,6 +106,8 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 		},
 		Keys:           agentkeys.New(agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret}),
 		TracerProvider: instruments.TracerProvider,
+
+		TakeoverReadySeconds: instruments.TakeoverReadySeconds,
 
 		MaxConcurrentRollouts: o.MaxConcurrentRollouts,
 

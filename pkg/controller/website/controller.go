@@ -1,6 +1,7 @@
 package website
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,6 +66,9 @@ type Config struct {
 	// PreviewDomain is the domain of previews whose Website names none. Empty: they have no
 	// hosts.
 	PreviewDomain string
+	// TakeoverReadySeconds is how long pods of a former controller stay after one that replaces them
+	// has become ready. 0 means 45; tests wait for less.
+	TakeoverReadySeconds int32
 	// ProbePeriod is the probing interval of healthy pods.
 	ProbePeriod time.Duration
 	// Clock defaults to the real clock.
@@ -129,18 +133,19 @@ func New(config Config) (*Controller, error) {
 	}
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
-		children:      ofWebsites,
-		rollouts:      rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
-		pods:          c.pods,
-		installation:  config.Installation,
-		keys:          config.Keys,
-		routes:        c.routes,
-		previewDomain: config.PreviewDomain,
-		events:        events.NewReporter(config.Recorder),
-		statuses:      newStatusReporter(client, written, c.queue, c.tracer),
-		tracer:        c.tracer,
-		clock:         config.Clock,
-		deploys:       deploys,
+		children:             ofWebsites,
+		rollouts:             rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
+		pods:                 c.pods,
+		installation:         config.Installation,
+		takeoverReadySeconds: cmp.Or(config.TakeoverReadySeconds, defaultTakeoverReadySeconds),
+		keys:                 config.Keys,
+		routes:               c.routes,
+		previewDomain:        config.PreviewDomain,
+		events:               events.NewReporter(config.Recorder),
+		statuses:             newStatusReporter(client, written, c.queue, c.tracer),
+		tracer:               c.tracer,
+		clock:                config.Clock,
+		deploys:              deploys,
 	}
 	c.reconciler.statuses.written = c.reconciler.statusWritten
 

@@ -38,6 +38,8 @@ type reconciler struct {
 	previewDomain string
 
 	installation resources.Installation
+	// takeoverReadySeconds is minReadySeconds of a Deployment that is being taken over.
+	takeoverReadySeconds int32
 
 	// attempted has the UIDs of Websites without a status whose children were to be created,
 	// by their names.

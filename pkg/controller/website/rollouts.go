@@ -21,8 +21,8 @@ func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren)
 	if deployment == nil {
 		return nil
 	}
-	if keepTakeover(found) {
-		desired.deployment.Spec.WithMinReadySeconds(takeoverReadySeconds)
+	if r.keepTakeover(found) {
+		desired.deployment.Spec.WithMinReadySeconds(r.takeoverReadySeconds)
 	}
 	applied, p := r.children.Deployments.Applied(deployment)
 	if p != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-// takeoverReadySeconds is how long former pods stay after one that replaces them has become
+// defaultTakeoverReadySeconds is how long former pods stay after one that replaces them has become
 // ready. Within it, the Service must lead to that one, and no node send requests to the former
 // pods, which end at once when they are deleted. If the leader is killed in between, another
 // one takes up to 25 seconds to go on: its lease expires after 15.
-const takeoverReadySeconds = 45
+const defaultTakeoverReadySeconds = 45
 
 // serviceDelay is how long a pod that replaces former ones is ready before the Service leads to
 // it. What computes the endpoints may observe the pod later than this controller, and would find
@@ -87,7 +87,7 @@ func (r *reconciler) prepareTakeover(ctx context.Context, found *status.Input) *
 
 // keepTakeover reports whether a Deployment still has pods of the controller before this
 // one, or has just got its last.
-func keepTakeover(found *status.Input) bool {
+func (r *reconciler) keepTakeover(found *status.Input) bool {
 	return children.IsFormer(found.Deployment) ||
-		found.Deployment.Spec.MinReadySeconds == takeoverReadySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut
+		found.Deployment.Spec.MinReadySeconds == r.takeoverReadySeconds && !workload.AvailabilityOf(found.Deployment).RolledOut
 }

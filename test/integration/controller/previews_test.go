@@ -116,7 +116,7 @@ func TestPreviews(t *testing.T) {
 		return nil
 	})
 	generation := framework.MustGet(t, preview).Generation
-	before, _ := reconciles.Of("shop")
+	before, _ := reconciles.Of(namespace + "/shop")
 	patch("shop", `{"spec":{"sync":{"periodSeconds":61}}}`)
 	framework.WaitFor(t, "the change reaches the preview", func(context.Context) error {
 		if got := framework.MustGet(t, preview).Spec.Sync.PeriodSeconds; got != 61 {
@@ -126,7 +126,7 @@ func TestPreviews(t *testing.T) {
 	})
 	remote.set("feature-a", "feature-b")
 	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewed, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewsCurrent)
-	if err := reconciles.Await(t.Context(), "shop", before+3); err != nil {
+	if err := reconciles.Await(t.Context(), namespace+"/shop", before+3); err != nil {
 		t.Error(err)
 	}
 	if got := framework.MustGet(t, preview).Generation; got != generation+1 {

@@ -98,7 +98,7 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 	restarted, seen := time.Now(), &probed{pods: sets.New[string]()}
 	second, reconciles := startProbing(t, seen.answer)
 	for i := range *settledWebsites {
-		if err := reconciles.Await(t.Context(), crowdName(i), 1); err != nil {
+		if err := reconciles.Await(t.Context(), namespace+"/"+crowdName(i), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
