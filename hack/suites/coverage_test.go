@@ -6,12 +6,22 @@ import (
 	"testing"
 )
 
-// TestCoverage merges the coverage of steps in two modules.
+// TestCoverage merges the coverage of steps in two modules, and of a program that a test starts.
 func TestCoverage(t *testing.T) {
-	const imports = "\t\"github.com/kubesites/website-apiserver/pkg/a\"\n"
+	const imports = "\t\"" + module + "/pkg/a\"\n"
 	root := checkout(t, map[string]string{
-		"pkg/a/a.go":    "package a\n\nfunc One() int { return 1 }\n\nfunc Two() int { return 2 }\n",
-		"one/p_test.go": testFile(imports, "func TestOne(t *testing.T) { a.One() }\n"),
+		"pkg/a/a.go": `package a
+
+func One() int { return 1 }
+
+func Two() int { return 2 }
+
+func Three() int { return 3 }
+
+func Four() int { return 4 }
+`,
+		"cmd/program/main.go": "package main\n\nimport \"" + module + "/pkg/a\"\n\nfunc main() { a.Three() }\n",
+		"one/p_test.go":       testFile(imports, "func TestOne(t *testing.T) { a.One() }\n"),
 		"test/go.mod": `module github.com/kubesites/website-apiserver/test
 
 go 1.26
@@ -20,18 +30,29 @@ require github.com/kubesites/website-apiserver v0.0.0
 
 replace github.com/kubesites/website-apiserver => ../
 `,
-		"test/two/p_test.go":  testFile(imports, "func TestTwo(t *testing.T) { a.Two() }\n"),
-		"test/none/p_test.go": testFile("", "func TestNone(t *testing.T) {}\n"),
+		"test/two/p_test.go": testFile(imports, "func TestTwo(t *testing.T) { a.Two() }\n"),
+		"test/program/p_test.go": testFile("\t\"os/exec\"\n", `func TestProgram(t *testing.T) {
+	program := t.TempDir() + "/program"
+	build := exec.Command("go", "build", "-o", program, "./cmd/program")
+	build.Dir = "../.."
+	for _, cmd := range []*exec.Cmd{build, exec.Command(program)} {
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+}
+`),
 	})
 	one := step{module: ".", packages: []string{"./one"}, cached: true}
 	two := step{module: "test", packages: []string{"./two"}}
-	none := step{module: "test", packages: []string{"./none"}}
+	program := step{module: "test", packages: []string{"./program"}}
 	tests := map[string]struct {
 		steps []step
 		want  string
 	}{
-		"one module":  {steps: []step{one, none}, want: "50.0%"},
-		"two modules": {steps: []step{one, two}, want: "100.0%"},
+		"one module":  {steps: []step{one}, want: "25.0%"},
+		"two modules": {steps: []step{one, two}, want: "50.0%"},
+		"a program":   {steps: []step{one, two, program}, want: "75.0%"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -128,16 +128,17 @@ func (r *runner) arguments(st step, args []string) []string {
 	if !st.cached || r.coverage != "" {
 		line = append(line, "-count=1", "-shuffle=on")
 	}
+	if r.coverage != "" {
+		// go test has the tests write to a temporary directory, and the programs that they start.
+		line = append(line, "-exec=env 'GOCOVERDIR="+r.coverage+"'")
+		args = append(slices.Clone(args), "-test.gocoverdir="+r.coverage)
+	}
 	line = append(line, r.flags(st)...)
 	if len(st.tests) > 0 {
 		line = append(line, "-run=^("+strings.Join(st.tests, "|")+")$")
 	}
 	line = append(line, st.packages...)
-	args = slices.Concat(st.args, args)
-	if r.coverage != "" {
-		args = append(args, "-test.gocoverdir="+r.coverage)
-	}
-	if len(args) > 0 {
+	if args = slices.Concat(st.args, args); len(args) > 0 {
 		line = append(append(line, "-args"), args...)
 	}
 	return line

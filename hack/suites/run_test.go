@@ -27,7 +27,7 @@ func TestArguments(t *testing.T) {
 		"without a compiler": {step: race, want: "test -json ./..."},
 		"with coverage": {
 			runner: runner{coverage: "/tmp/c"}, step: race,
-			want: "test -json -count=1 -shuffle=on ./... -args -test.gocoverdir=/tmp/c",
+			want: "test -json -count=1 -shuffle=on -exec=env 'GOCOVERDIR=/tmp/c' ./... -args -test.gocoverdir=/tmp/c",
 		},
 		"all options": {
 			runner: runner{race: true}, step: etcd, args: []string{"-cluster=/tmp/x"},
