@@ -21,6 +21,10 @@ TAG ?=
 KEY ?=
 # The versions of make test-hosts.
 KUBERNETES_VERSIONS ?= v1.34.4 v1.35.4 v1.36.3
+# The directory to which make test and make test-long write the coverage of pkg/. Empty: none.
+COVERAGE ?=
+# More flags of make test and make test-long, see --help of bin/suites.
+TEST_FLAGS ?=
 # How long make test-robustness injects each fault.
 FAULT_TIME ?= 10m
 # Not empty: make bench measures less, and compares ratios with test/bench/ranges.json; make
@@ -45,7 +49,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-long test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,8 +104,13 @@ generate: tools ## Regenerate generated code
 verify: tools ## Run all checks that need no cluster
 	hack/verify.sh
 
-test: tools ## Run all tests
-	hack/test.sh
+test: tools ## Run all tests but the long ones
+	@$(GO_BUILD) bin/suites . ./hack/suites
+	@exec bin/suites $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
+
+test-long: tools ## Run the long tests: hours
+	@$(GO_BUILD) bin/suites . ./hack/suites
+	@exec bin/suites --long $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
 
 test-external-etcd: tools ## Run the integration tests with a separate etcd
 	hack/test-integration.sh -external-etcd

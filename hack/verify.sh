@@ -128,6 +128,10 @@ fuzzed() {
   return ${status}
 }
 
+unit_tests() {
+  hack/go-build.sh bin/suites . ./hack/suites && bin/suites --suite=unit,unit-devcluster
+}
+
 shell_syntax() {
   local script status=0
   while read -r script; do
@@ -143,7 +147,7 @@ check "modules agree on versions" same_versions
 check "generated code is current" generated
 check "go vet" in_modules go vet ./...
 check "staticcheck" staticcheck
-check "unit tests" hack/test-unit.sh
+check "unit tests" unit_tests
 check "fuzz targets" fuzzed
 
 if [[ ${#failed[@]} -gt 0 ]]; then

@@ -27,7 +27,7 @@ type Rule struct {
 }
 
 // Program returns the path of prometheus or promtool, and skips the test if this machine
-// does not have it. hack/test-unit.sh unpacks Debian's package.
+// does not have it. hack/test-tools.sh unpacks Debian's package.
 func Program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

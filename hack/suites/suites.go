@@ -1,0 +1,180 @@
+package main
+
+import "time"
+
+// suite is a group of tests that the runner starts, reports and times as one.
+type suite struct {
+	name, about string
+	// steps run one after the other, also after a step has failed.
+	steps []step
+	// budget is how long the suite should take on two cores. A suite over its budget is marked.
+	budget time.Duration
+	// long suites run with "make test-long" only.
+	long bool
+	// needs names a resource that one suite at a time can use.
+	needs string
+	// alone is for a suite that fails beside any other.
+	alone bool
+	// tools are arguments of hack/test-tools.sh.
+	tools []string
+	// cluster are flags of "devcluster up". If they are set, the runner starts one development
+	// cluster for all steps, which get its directory as -cluster, and stops it afterwards.
+	cluster []string
+}
+
+// step is one run of go test.
+type step struct {
+	// module is a directory, relative to the root of the repository.
+	module string
+	// packages are patterns as go test takes them, relative to module: ".", "./x" or "./x/...".
+	packages []string
+	// tests are the tests that run; each of them must exist. Default: all.
+	tests []string
+	// flags are further flags of go test.
+	flags []string
+	// args are flags of the test binaries, after -args.
+	args []string
+	// env is added to the environment.
+	env []string
+	// race enables the race detector on machines with a C compiler.
+	race bool
+	// cached accepts results from the cache of go test. It takes none for tests in random order,
+	// so these tests run in the order of their files.
+	cached bool
+}
+
+// node is a real node of the development cluster. Two at once starve the pods.
+const node = "node"
+
+// storeTests also run with an external etcd, which is older than the embedded one, and over mutual
+// TLS. "make test-external-etcd" runs all integration tests that way.
+var storeTests = []string{
+	"TestEtcdVersion", "TestStorage", "TestContentTypes", "TestEncryptionAtRest", "TestRemovedKey", "TestMigrateStorage",
+	"TestKilledAPIServerKeepsAllData", "TestGracefulShutdown", "TestUndecodableWebsite",
+	"TestPaging", "TestSelectors", "TestResourceVersions", "TestConsistentReadsComeFromTheCache",
+	"TestBookmarks", "TestStreamingList", "TestControllerStreamsItsLists", "TestWatchFromAResourceVersion",
+	"TestWatchOfASelection",
+}
+
+// suites are in the order in which they start. Packages with a cluster of their own run one at a
+// time in each suite (-p=1). Later suites use what earlier ones have compiled.
+var suites = []suite{
+	{
+		name: "unit", about: "unit tests", budget: 10 * time.Minute,
+		tools: []string{"nginx", "prometheus", "ssh"},
+		steps: []step{
+			{module: ".", packages: []string{"./..."}, race: true, cached: true},
+			{module: "hack/images", packages: []string{"./..."}, cached: true},
+			{module: "hack/scaffold-controller", packages: []string{"./..."}, cached: true},
+			{
+				module: "test", race: true, cached: true,
+				packages: []string{
+					"./monitoring", "./tracecollector/...", "./robustness/check/...", "./robustness/history/...", "./bench/...",
+				},
+			},
+			{module: "test/clients", packages: []string{"./..."}, cached: true},
+			{module: "test/clients/wait", packages: []string{"./chart"}, cached: true},
+		},
+	},
+	{
+		name: "unit-devcluster", about: "unit tests of the development cluster", budget: 10 * time.Minute,
+		tools: []string{"ssh"},
+		steps: []step{{module: "hack/devcluster", packages: []string{"./..."}, race: true, cached: true}},
+	},
+	{
+		name: "faults", about: "every call of the controller fails once", budget: 10 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "api", about: "website-apiserver as clients use it", budget: 10 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "controller", about: "children, conditions and restarts of website-controller", budget: 15 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 15 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./integration/server/..."}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 15 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "e2e", about: "pages from git repositories", budget: 30 * time.Minute, needs: node, tools: []string{"chromium"},
+		// More tests at once starve the pods, whose fetches then miss their deadlines.
+		steps: []step{{module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
+	},
+	{
+		name: "install", about: "installation, update and removal", budget: 20 * time.Minute, needs: node,
+		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "external-etcd", about: "storage with an external etcd", budget: 15 * time.Minute,
+		steps: []step{{
+			module: "test", packages: []string{"./integration/..."}, tests: storeTests,
+			flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-external-etcd"},
+		}},
+	},
+	{
+		name: "clients", about: "clients that wait for a Website, and outages of etcd", budget: 15 * time.Minute,
+		steps: []step{{
+			module: "test/clients/wait", packages: []string{".", "./outage/..."}, flags: []string{"-timeout=20m", "-p=1"},
+		}},
+	},
+	{
+		// It compiles the previous release, which the suite "install" needs, too.
+		name: "upgrade", about: "the previous release to this one, and back", budget: 15 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./upgrade"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "store", about: "empty, foreign and outdated stores", budget: 20 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./store/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
+	},
+
+	{
+		name: "external-etcd-all", about: "all integration tests with an external etcd", budget: 40 * time.Minute, long: true,
+		steps: []step{{
+			module: "test", packages: []string{"./integration/..."},
+			flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-external-etcd"},
+		}},
+	},
+	{
+		name: "scale", about: "1,000 Websites and a restart of website-controller", budget: 40 * time.Minute, long: true,
+		steps: []step{{
+			module: "test", packages: []string{"./integration/controller"},
+			tests: []string{"TestRestartedControllerWritesNothing", "TestReadyDuringAFlood"},
+			flags: []string{"-timeout=60m"}, args: []string{"-settled-websites=1000", "-flood-websites=1000"},
+		}},
+	},
+	{
+		name: "original", about: "20 sites of the original controller", budget: 30 * time.Minute, long: true, needs: node,
+		steps: []step{{
+			module: "test", packages: []string{"./install"}, tests: []string{"TestOriginal"},
+			flags: []string{"-timeout=40m"}, args: []string{"-original-sites=20"},
+		}},
+	},
+	{
+		name: "cert-manager", about: "certificates of cert-manager", budget: 30 * time.Minute, long: true, needs: node,
+		steps: []step{{
+			module: "test", packages: []string{"./install"}, tests: []string{"TestCertManager"},
+			flags: []string{"-timeout=40m"}, args: []string{"-cert-manager"},
+		}},
+	},
+	{
+		name: "ha", about: "artifacts/ha while its pods are killed", budget: 30 * time.Minute, long: true, needs: node,
+		steps: []step{{
+			module: "test", packages: []string{"./install"}, tests: []string{"TestHA"},
+			flags: []string{"-timeout=40m"}, args: []string{"-ha"},
+		}},
+	},
+	{
+		name: "long-faults", about: "each fault for 10 minutes", budget: 6 * time.Hour, long: true,
+		steps: []step{{
+			module: "test", packages: []string{"./robustness"},
+			tests: []string{"TestRobustness", "TestReplicas", "TestSeededBugs"},
+			flags: []string{"-timeout=8h"}, args: []string{"-fault-time=10m", "-replica-time=2m"},
+		}},
+	},
+}
