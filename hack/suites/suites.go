@@ -56,8 +56,8 @@ var storeTests = []string{
 	"TestWatchOfASelection",
 }
 
-// suites are in the order in which they start. Packages with a cluster of their own run one at a
-// time in each suite (-p=1). Later suites use what earlier ones have compiled.
+// suites are in the order in which they start: those on a real node, which run one after the other and take
+// longest, come first. Packages with a cluster of their own run one at a time in each suite (-p=1).
 var suites = []suite{
 	{
 		name: "unit", about: "unit tests", budget: 10 * time.Minute,
@@ -82,6 +82,15 @@ var suites = []suite{
 		steps: []step{{module: "hack/devcluster", packages: []string{"./..."}, race: true, cached: true}},
 	},
 	{
+		name: "e2e", about: "pages from git repositories", budget: 30 * time.Minute, needs: node, tools: []string{"chromium"},
+		// More tests at once starve the pods, whose fetches then miss their deadlines.
+		steps: []step{{module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
+	},
+	{
+		name: "install", about: "installation, update and removal", budget: 20 * time.Minute, needs: node,
+		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
 		name: "faults", about: "every call of the controller fails once", budget: 10 * time.Minute,
 		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m"}}},
 	},
@@ -100,15 +109,6 @@ var suites = []suite{
 	{
 		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 15 * time.Minute,
 		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
-	},
-	{
-		name: "e2e", about: "pages from git repositories", budget: 30 * time.Minute, needs: node, tools: []string{"chromium"},
-		// More tests at once starve the pods, whose fetches then miss their deadlines.
-		steps: []step{{module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
-	},
-	{
-		name: "install", about: "installation, update and removal", budget: 20 * time.Minute, needs: node,
-		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m"}}},
 	},
 	{
 		name: "external-etcd", about: "storage with an external etcd", budget: 15 * time.Minute,
@@ -138,6 +138,13 @@ var suites = []suite{
 		steps: []step{{
 			module: "test", packages: []string{"./integration/..."},
 			flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-external-etcd"},
+		}},
+	},
+	{
+		name: "faults-alone", about: "each point of the faults with its own controller", budget: 40 * time.Minute, long: true,
+		steps: []step{{
+			module: "test", packages: []string{"./faults"}, tests: []string{"TestEveryCall"},
+			flags: []string{"-timeout=60m"}, args: []string{"-points-alone"},
 		}},
 	},
 	{

@@ -25,10 +25,6 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// briefly is longer than the garbage collector takes from an owner that is not found to
-// the last deleted child.
-const briefly = closedTime / 2
-
 // later is a number of Websites, those from all on of which a snapshot does not have.
 const later = all + 10
 
@@ -247,7 +243,7 @@ func (d *etcdOfADrill) restore(t *testing.T) {
 	d.lose(t)
 	d.mustRun(t, append([]string{"restore", snapshot}, d.restoreFlags...)...)
 	d.start()
-	d.closed(t, server, url, "StoreOutdated", briefly)
+	d.closed(t, server, url, "StoreOutdated", closedTime)
 	d.unharmed(t, children)
 	output, _ := d.storeCommand(t.Context(), server, "check")
 	if want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children), (later-all)*childrenOfEach); !strings.Contains(output, want) {
@@ -314,7 +310,7 @@ func (d *etcdOfADrill) importExport(t *testing.T) {
 	d.stop()
 	d.lose(t)
 	d.start()
-	d.closed(t, server, url, "StoreEmpty", briefly)
+	d.closed(t, server, url, "StoreEmpty", closedTime)
 	d.mustRun(t, "import", export)
 	d.closed(t, server, url, "StoreForeign", 0)
 	d.unharmed(t, children)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +38,7 @@ func TestEmptyStoreAndARestartedGarbageCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 		// It waits up to 30 seconds for its caches.
-		e.closed(t, server, url, "StoreEmpty", 2*closedTime)
+		e.closed(t, server, url, "StoreEmpty", 30*time.Second+closedTime)
 	})
 }
 

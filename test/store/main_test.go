@@ -24,9 +24,9 @@ import (
 const (
 	// openTimeout is how long the server may stay closed with the right store back.
 	openTimeout = 5 * time.Second
-	// closedTime is three times what the garbage collector takes from an owner that
+	// closedTime is one and a half times what the garbage collector takes from an owner that
 	// is not found to the last deleted child.
-	closedTime = 30 * time.Second
+	closedTime = 15 * time.Second
 )
 
 // environment is a cluster of one test, with clients of a user who may do

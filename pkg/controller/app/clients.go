@@ -83,12 +83,13 @@ func newClients(o options.CompletedOptions, wrap transport.WrapperFunc) (*client
 }
 
 // routing returns what hosts are routed with.
-func (c *clients) routing(o options.CompletedOptions) *website.RoutingConfig {
+func (c *clients) routing(o options.CompletedOptions, instruments Instruments) *website.RoutingConfig {
 	gateway := o.GatewayName()
 	config := &website.RoutingConfig{
 		Router: routing.Config{
 			Discovery: discovery.ToDiscoveryInterfaceWithContext(c.watchKube.Discovery()),
 			Gateway:   c.watchGateway, Kube: c.watchKube, Namespace: o.WatchNamespace,
+			DiscoveryPeriod: instruments.DiscoveryPeriod,
 		},
 		Gateway:  c.gateway,
 		Defaults: website.RoutingDefaults{Gateway: gateway, IngressClass: o.DefaultIngressClass},

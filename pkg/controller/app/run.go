@@ -53,6 +53,8 @@ type Instruments struct {
 	TracerProvider oteltrace.TracerProvider
 	// TakeoverReadySeconds is that of website.Config.
 	TakeoverReadySeconds int32
+	// DiscoveryPeriod is that of routing.Config.
+	DiscoveryPeriod time.Duration
 }
 
 // Run runs the controller until ctx ends. It returns nil when everything that
@@ -111,7 +113,7 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 
 		MaxConcurrentRollouts: o.MaxConcurrentRollouts,
 
-		Routing:       clients.routing(o),
+		Routing:       clients.routing(o, instruments),
 		PreviewDomain: o.PreviewDomain,
 
 		Pods:        pods,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,15 +49,21 @@ func stopController(t *testing.T) *devcluster.Process {
 // the controller, that probes pods: answers takes their place.
 func startProbing(t *testing.T, answers framework.PodAnswers, flags ...string) (*framework.Controller, *framework.Reconciles) {
 	t.Helper()
-	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts", "system:serviceaccounts:website-system")
-	if err != nil {
-		t.Fatal(err)
-	}
 	reconciles := framework.NewReconciles()
 	return framework.StartController(t, app.Instruments{
 		WrapTransport:  answers.Wrap(framework.Admin(t).Kubernetes),
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(reconciles)),
-	}, append([]string{"--kubeconfig=" + framework.WriteKubeconfig(t, config), "--secure-port=0", "--commit-observation=PodProxy"}, flags...)...), reconciles
+	}, slices.Concat(controllerFlags(t), []string{"--commit-observation=PodProxy"}, flags)...), reconciles
+}
+
+// controllerFlags have a controller in the process of the tests act as its ServiceAccount.
+func controllerFlags(t *testing.T) []string {
+	t.Helper()
+	config, err := framework.Cluster.UserConfig(framework.ControllerUser, "system:serviceaccounts", "system:serviceaccounts:website-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--kubeconfig=" + framework.WriteKubeconfig(t, config), "--secure-port=0"}
 }
 
 // probed are the pods that have answered.

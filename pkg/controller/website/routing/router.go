@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -22,9 +23,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// discoveryPeriod is how often is discovered what the cluster serves: soon enough for a user
-// who installs Gateway API, and one small request.
-const discoveryPeriod = 30 * time.Second
+// defaultDiscoveryPeriod is the discovery interval: soon enough for a user who installs Gateway API, and one
+// small request.
+const defaultDiscoveryPeriod = 30 * time.Second
 
 // Config is what a Router works with.
 type Config struct {
@@ -38,6 +39,8 @@ type Config struct {
 	GatewayNamespaces []string
 	// Clock gives the times of discovery.
 	Clock clock.WithTicker
+	// DiscoveryPeriod is the discovery interval. Default: 30 seconds; tests wait for less.
+	DiscoveryPeriod time.Duration
 }
 
 // Handlers are called by a Router.
@@ -175,7 +178,7 @@ func (r *Router) Run(ctx context.Context) {
 			kind.end()
 		}
 	}()
-	ticker := r.config.Clock.NewTicker(discoveryPeriod)
+	ticker := r.config.Clock.NewTicker(cmp.Or(r.config.DiscoveryPeriod, defaultDiscoveryPeriod))
 	defer ticker.Stop()
 	for {
 		r.discover(ctx)
