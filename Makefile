@@ -30,6 +30,8 @@ FAULT_TIME ?= 10m
 # Not empty: make bench measures less, and compares ratios with test/bench/ranges.json; make
 # bench-controller measures less.
 QUICK ?=
+# The mutants of make test-mutants, by their numbers, and flags of hack/mutants. Empty: all of them.
+MUTANTS ?=
 # More flags of make bench, make bench-controller and make bench-growth, see --help of bin/bench,
 # bin/bench-controller and bin/bench-growth.
 BENCH_FLAGS ?=
@@ -49,7 +51,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-long test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-long test-mutants test-external-etcd up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,6 +122,10 @@ test-scale: tools ## Create 1000 Websites, restart the controller
 
 test-robustness: tools ## Inject each fault for 10 minutes under load
 	cd test && $(GO) test -count=1 -timeout=8h -v -run='^(TestRobustness|TestReplicas|TestSeededBugs)$$' ./robustness -args -fault-time=$(FAULT_TIME) -replica-time=2m
+
+test-mutants: tools ## Break each promise of test/mutants; MUTANTS='03 17': some
+	@$(GO_BUILD) bin/mutants . ./hack/mutants
+	@exec bin/mutants $(MUTANTS)
 
 test-original: tools ## Move 20 sites of the original controller on a real node
 	cd test && $(GO) test -count=1 -timeout=40m -v -run='^TestOriginal$$' ./install -args -original-sites=20
