@@ -59,15 +59,14 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, info.Mode().Perm())
 }
 
-// apply changes the copy by the patch of a mutant, and revert takes that back.
-func (c checkout) apply(m mutant) error {
-	_, err := run(c.dir, "git", "apply", m.path)
-	return err
-}
-
-func (c checkout) revert(m mutant) error {
-	_, err := run(c.dir, "git", "apply", "--reverse", m.path)
-	return err
+// apply changes the copy by the patch of a mutant.
+func (c checkout) apply(m mutant, flags ...string) error {
+	cmd := exec.Command("git", append([]string{"apply"}, flags...)...)
+	cmd.Dir, cmd.Stdin = c.dir, strings.NewReader(m.patch)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
 }
 
 // compile builds the packages that a mutant changes.

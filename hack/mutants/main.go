@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -61,8 +62,8 @@ func (r *runner) tryAll(ctx context.Context, numbers []string) (failures int, er
 	for _, path := range paths {
 		start := time.Now()
 		caught, err := r.try(ctx, path)
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
+		if ctx.Err() != nil || errors.Is(err, errNotReverted) {
+			return failures, errors.Join(ctx.Err(), err)
 		}
 		name, seconds := filepath.Base(path), time.Since(start).Seconds()
 		if err != nil {

@@ -13,7 +13,8 @@ import (
 type mutant struct {
 	// name is that of the file without its extension, such as 03-other-namespace.
 	name string
-	path string
+	// patch is the header and the diff.
+	patch string
 	// tests fail with the patch, the cheapest one first.
 	tests []test
 	// files are those that the patch changes.
@@ -31,7 +32,7 @@ var (
 
 // read returns a mutant, with an error that says what is wrong with its header.
 func read(path string) (mutant, error) {
-	m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".patch"), path: path}
+	m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".patch")}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return m, err
@@ -39,11 +40,12 @@ func read(path string) (mutant, error) {
 	if !fileName.MatchString(filepath.Base(path)) {
 		return m, errors.New("the name of the file is not NN-short-name.patch")
 	}
-	return m, m.parse(string(text))
+	m.patch = string(text)
+	return m, m.parse()
 }
 
-func (m *mutant) parse(text string) error {
-	header, diff, _ := strings.Cut(text, "\n\n")
+func (m *mutant) parse() error {
+	header, diff, _ := strings.Cut(m.patch, "\n\n")
 	values := map[string][]string{}
 	for _, line := range strings.Split(header, "\n") {
 		key, value, _ := strings.Cut(line, ": ")

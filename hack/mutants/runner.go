@@ -14,6 +14,9 @@ import (
 // stopTimeout is how long a test may take to stop its cluster when the run is interrupted.
 const stopTimeout = 2 * time.Minute
 
+// errNotReverted leaves a copy of the checkout in which no other mutant can be tried.
+var errNotReverted = errors.New("the patch cannot be reverted")
+
 // runner tries mutants in a copy of the checkout.
 type runner struct {
 	checkout
@@ -46,7 +49,11 @@ func (r *runner) try(ctx context.Context, path string) (caught []string, err err
 	if err := r.apply(m); err != nil {
 		return nil, fmt.Errorf("does not apply: %w", err)
 	}
-	defer func() { err = errors.Join(err, r.revert(m)) }()
+	defer func() {
+		if reverse := r.apply(m, "--reverse"); reverse != nil {
+			err = errors.Join(err, errNotReverted, reverse)
+		}
+	}()
 	if err := r.compile(m); err != nil {
 		return nil, fmt.Errorf("does not compile: %w", err)
 	}
