@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,8 +34,11 @@ func git(t *testing.T, args ...string) string {
 
 // PreviousRelease returns a directory with the sources of the release before this checkout,
 // which is kept with what is built there. It skips the test in a checkout that does not have them.
+// The test measures no coverage of the programs it builds from then on: they have other lines.
 func PreviousRelease(t *testing.T) string {
 	t.Helper()
+	isCover := func(flag string) bool { return strings.HasPrefix(flag, "-cover") }
+	t.Setenv("GOFLAGS", strings.Join(slices.DeleteFunc(strings.Fields(os.Getenv("GOFLAGS")), isCover), " "))
 	if _, err := os.Stat(Path(".git")); err != nil {
 		t.Skip("the previous release is built from the history, and this is no clone:", err)
 	}
