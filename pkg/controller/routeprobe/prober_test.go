@@ -22,7 +22,7 @@ type gateway struct {
 	*Prober
 	start time.Time
 
-	// mu guards requests: hosts are requested at the same time.
+	// mu guards requests and changes: hosts of several Websites are probed at the same time.
 	mu sync.Mutex
 	// requests are the seconds after the start at which requests came.
 	requests []int
@@ -45,7 +45,7 @@ func targetOf(hosts ...string) Target {
 func newGateway() (*gateway, func()) {
 	g := &gateway{start: time.Now(), header: "Website-Commit: " + testCommit}
 	g.Prober = New(Config{
-		Changed: func(cache.ObjectName) { g.changes++ }, Clock: clock.RealClock{}, Resolver: names{"a.example.com": {"192.0.2.1"}, "b.example.com": {"192.0.2.1"}},
+		Changed: g.changed, Clock: clock.RealClock{}, Resolver: names{"a.example.com": {"192.0.2.1"}, "b.example.com": {"192.0.2.1"}},
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			g.mu.Lock()
 			g.requests = append(g.requests, int(time.Since(g.start).Seconds()))
@@ -71,6 +71,12 @@ func newGateway() (*gateway, func()) {
 		cancel()
 		<-done
 	}
+}
+
+func (g *gateway) changed(cache.ObjectName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.changes++
 }
 
 // after lets time pass, and returns the times of the requests since the last call.
