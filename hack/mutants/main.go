@@ -93,7 +93,7 @@ func patches(root string, numbers []string) ([]string, error) {
 	return paths, nil
 }
 
-// prepareEnvironment has the tests find the programs that hack/test-unit.sh unpacks. In a hook of git,
+// prepareEnvironment has the tests find the programs that hack/test-tools.sh unpacks. In a hook of git,
 // the commands of tests would otherwise change the repository of the hook.
 func prepareEnvironment(root string) error {
 	names, err := run(root, "git", "rev-parse", "--local-env-vars")
