@@ -13,16 +13,15 @@ import (
 
 // checker probes components for readiness, over connections that verify the server.
 type checker struct {
-	components, store, websiteStore, proxy *http.Client
+	components, store, proxy *http.Client
 }
 
 func newChecker(c *credentials) (*checker, error) {
 	var check checker
 	for client, trust := range map[**http.Client]struct{ ca, pair *keyPair }{
-		&check.components:   {c.serving, c.admin},
-		&check.store:        {c.etcd, c.etcdClient},
-		&check.websiteStore: {c.websiteEtcd, c.websiteEtcdClient},
-		&check.proxy:        {c.serving, c.proxyClient},
+		&check.components: {c.cluster, c.admin},
+		&check.store:      {c.etcd, c.etcdClient},
+		&check.proxy:      {c.cluster, c.proxyClient},
 	} {
 		config, err := clientTLS(trust.ca, trust.pair)
 		if err != nil {
@@ -45,9 +44,6 @@ func clientTLS(ca, pair *keyPair) (*tls.Config, error) {
 
 func (c *checker) url(ctx context.Context, url string) error  { return get(ctx, c.components, url) }
 func (c *checker) etcd(ctx context.Context, url string) error { return get(ctx, c.store, url) }
-func (c *checker) websiteEtcd(ctx context.Context, url string) error {
-	return get(ctx, c.websiteStore, url)
-}
 
 // proxied probes as kube-apiserver does for a user. It fails until the server has loaded
 // the request-header client CA: until then the user is anonymous.

@@ -36,13 +36,7 @@ func serve(t *testing.T, l layout, name string, clients *keyPair, handler http.H
 
 func TestChecker(t *testing.T) {
 	l := newLayout(t)
-	c, err := ensureCredentials(l, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ensureKubeconfigs(l, 6443); err != nil {
-		t.Fatal(err)
-	}
+	c := newCredentials(t, l)
 	check, err := newChecker(c)
 	if err != nil {
 		t.Fatal(err)

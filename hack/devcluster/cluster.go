@@ -81,7 +81,7 @@ func (c *Cluster) WebsiteAPIServerURL() string { return httpsURL(c.Ports().Websi
 
 // ServingCA is the certificate, as PEM, of the CA that signed the serving
 // certificates of all components except etcd.
-func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.serving.certPEM) }
+func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.cluster.certPEM) }
 
 // AuditLog is the path of the audit log of "kube-apiserver", or of "website-apiserver" beside
 // the cluster: one JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
@@ -234,30 +234,12 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	names, err := recordedNames(l)
-	if err != nil {
-		return err
-	}
-	var failures []error
-	for _, name := range names {
-		p := &Process{spec: spec{name: name}, layout: l}
-		err := p.adopt()
-		if pid := p.PID(); err == nil && pid == 0 {
-			progress("%s: not running", name)
-		} else if err == nil {
-			if err = p.Stop(ctx); err == nil {
-				progress("%s: stopped (pid %d)", name, pid)
-			}
-		}
-		if err != nil {
-			failures = append(failures, err)
-		}
-	}
-	if len(failures) == 0 {
-		failures = append(failures, removeNode(ctx, l))
+	err = stopRecorded(ctx, l, progress)
+	if err == nil {
+		err = removeNode(ctx, l)
 	}
 	// State is kept while a process may still use it, for the next attempt.
-	if err := errors.Join(failures...); err != nil {
+	if err != nil {
 		return fmt.Errorf("stopping the cluster in %s: %w", dir, err)
 	}
 	if err := l.remove(); err != nil {
@@ -269,4 +251,26 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 	}
 	progress("removed %s", dir)
 	return nil
+}
+
+// stopRecorded stops every process recorded in the state directory.
+func stopRecorded(ctx context.Context, l layout, report func(format string, args ...any)) error {
+	names, err := recordedNames(l)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, name := range names {
+		p := &Process{spec: spec{name: name}, layout: l}
+		err := p.adopt()
+		if pid := p.PID(); err == nil && pid == 0 {
+			report("%s: not running (log: %s)", name, p.LogFile())
+		} else if err == nil {
+			if err = p.Stop(ctx); err == nil {
+				report("%s: stopped (pid %d)", name, pid)
+			}
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
 }

@@ -44,21 +44,20 @@ type plan struct {
 func (p *plan) etcd() spec {
 	ports := p.settings.Ports
 	return p.etcdMember(etcdMember{
-		name: etcd, member: etcdMemberName, initialCluster: etcdMemberName + "=" + httpsURL(ports.EtcdPeer), cert: etcd, ca: etcdCA,
-		data: p.layout.etcdData(), port: ports.Etcd, peerPort: ports.EtcdPeer, ready: p.check.etcd,
+		name: etcd, member: etcdMemberName, initialCluster: etcdMemberName + "=" + httpsURL(ports.EtcdPeer),
+		data: p.layout.etcdData(), port: ports.Etcd, peerPort: ports.EtcdPeer,
 	})
 }
 
 // etcdMemberName is the name of the only member of an etcd cluster.
 const etcdMemberName = "devcluster"
 
-// etcdMember is a member of an etcd cluster, which accepts clients that ca has signed.
+// etcdMember is a member of an etcd cluster.
 type etcdMember struct {
 	// name is that of the process, member that in initialCluster.
 	name, member, initialCluster string
-	cert, ca, data               string
+	data                         string
 	port, peerPort               int
-	ready                        func(ctx context.Context, url string) error
 }
 
 func (p *plan) etcdMember(m etcdMember) spec {
@@ -70,20 +69,19 @@ func (p *plan) etcdMember(m etcdMember) spec {
 		"--listen-client-urls=" + url, "--advertise-client-urls=" + url,
 		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,
 		"--initial-cluster=" + m.initialCluster,
-		"--client-cert-auth", "--trusted-ca-file=" + l.cert(m.ca),
-		"--cert-file=" + l.cert(m.cert), "--key-file=" + l.key(m.cert),
-		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(m.ca),
-		"--peer-cert-file=" + l.cert(m.cert), "--peer-key-file=" + l.key(m.cert),
+		"--client-cert-auth", "--trusted-ca-file=" + l.cert(etcdCA),
+		"--cert-file=" + l.cert(etcd), "--key-file=" + l.key(etcd),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.cert(etcdCA),
+		"--peer-cert-file=" + l.cert(etcd), "--peer-key-file=" + l.key(etcd),
 	}
 	if !p.options.SyncedEtcd {
 		args = append(args, "--unsafe-no-fsync")
 	}
 	return spec{
 		name: m.name, path: p.programs[etcd],
-		ports:  []portUse{{m.name, m.port}, {m.name + "-peer", m.peerPort}},
-		inputs: []string{l.cert(m.cert), l.cert(m.ca)},
-		args:   args,
-		ready:  func(ctx context.Context) error { return m.ready(ctx, url+"/readyz") },
+		ports: []portUse{{m.name, m.port}, {m.name + "-peer", m.peerPort}},
+		args:  args,
+		ready: func(ctx context.Context) error { return p.check.etcd(ctx, url+"/readyz") },
 	}
 }
 
@@ -94,8 +92,6 @@ func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 	return spec{
 		name: name, path: p.programs[kubeAPIServer],
 		ports: []portUse{{name, port}},
-		inputs: []string{l.cert(clusterCA), l.cert(kubeAPIServer), l.cert(frontProxyCA), l.cert(frontProxy), l.cert(etcdCA), l.cert(etcdClient),
-			l.cert(serviceAccount), l.auditPolicy()},
 		args: append([]string{
 			"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 			"--etcd-servers=" + httpsURL(p.settings.Ports.Etcd),
@@ -165,12 +161,11 @@ func (p *plan) kubeControllerManager() spec {
 	l, port := p.layout, p.settings.Ports.ControllerManager
 	return spec{
 		name: kubeControllerManager, path: p.programs[kubeControllerManager],
-		ports:  []portUse{{kubeControllerManager, port}},
-		inputs: []string{l.kubeconfig(kubeControllerManager), l.cert(kubeControllerManager), l.cert(clusterCA), l.cert(servingCA), l.cert(serviceAccount)},
+		ports: []portUse{{kubeControllerManager, port}},
 		args: append(append(p.client(kubeControllerManager), p.server(kubeControllerManager, port)...),
 			"--use-service-account-credentials",
 			"--service-account-private-key-file="+l.key(serviceAccount),
-			"--root-ca-file="+l.cert(servingCA),
+			"--root-ca-file="+l.cert(clusterCA),
 			"--cluster-signing-cert-file="+l.cert(clusterCA), "--cluster-signing-key-file="+l.key(clusterCA),
 			// There is one, and the lease of its predecessor would expire after 15 seconds.
 			"--leader-elect=false",
@@ -187,13 +182,12 @@ func (p *plan) kubeControllerManager() spec {
 }
 
 func (p *plan) kubeScheduler() spec {
-	l, port := p.layout, p.settings.Ports.Scheduler
+	port := p.settings.Ports.Scheduler
 	return spec{
 		name: kubeScheduler, path: p.programs[kubeScheduler],
-		ports:  []portUse{{kubeScheduler, port}},
-		inputs: []string{l.kubeconfig(kubeScheduler), l.cert(kubeScheduler)},
-		args:   append(append(p.client(kubeScheduler), p.server(kubeScheduler, port)...), "--leader-elect=false"),
-		ready:  func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
+		ports: []portUse{{kubeScheduler, port}},
+		args:  append(append(p.client(kubeScheduler), p.server(kubeScheduler, port)...), "--leader-elect=false"),
+		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
 }
 
@@ -203,8 +197,7 @@ func (p *plan) kwok() spec {
 	address := loopback(port)
 	return spec{
 		name: kwok, path: p.programs[kwok],
-		ports:  []portUse{{kwok, port}},
-		inputs: []string{p.layout.kubeconfig(kwok), p.programs[kwokStages]},
+		ports: []portUse{{kwok, port}},
 		args: []string{
 			"--kubeconfig=" + p.layout.kubeconfig(kwok),
 			"--config=" + p.programs[kwokStages],
@@ -218,21 +211,21 @@ func (p *plan) kwok() spec {
 
 // websiteAPIServer is the product. Further ones differ by name and port.
 func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
-	l := p.layout
 	args := append(append(p.client(websiteAPIServer), p.server(websiteAPIServer, port)...),
 		// The watches of kube-apiserver do not end; the default limit is a minute.
 		"--shutdown-watch-termination-grace-period=2s")
 	// A list of etcd servers would be added to ours, not replace them.
-	if !slices.ContainsFunc(extra, func(arg string) bool { return strings.HasPrefix(arg, "--etcd-servers=") }) {
+	if !slices.ContainsFunc(extra, func(arg string) bool {
+		return strings.HasPrefix(arg, "--etcd-servers=") || strings.HasPrefix(arg, "--data-dir=")
+	}) {
 		args = append(args, p.websiteStoreArgs()...)
 	}
 	args = append(args, p.auditArgs(name)...)
 	args = append(args, p.options.APIServerArgs...)
 	return spec{
 		name: name, path: p.product(websiteAPIServer),
-		ports:  []portUse{{name, port}},
-		inputs: append([]string{l.kubeconfig(websiteAPIServer), l.cert(websiteAPIServer), l.auditPolicy()}, p.websiteStoreInputs()...),
-		args:   append(args, extra...),
+		ports: []portUse{{name, port}},
+		args:  append(args, extra...),
 		ready: func(ctx context.Context) error {
 			if err := p.check.url(ctx, httpsURL(port)+"/readyz"); err != nil {
 				return err
@@ -244,16 +237,14 @@ func (p *plan) websiteAPIServer(name string, port int, extra ...string) spec {
 
 // websiteController is the product. Further ones differ by name and port.
 func (p *plan) websiteController(name string, port int, extra ...string) spec {
-	l := p.layout
 	args := append(p.client(websiteController), p.server(websiteController, port)...)
 	// The addresses of simulated pods do not exist.
 	args = append(args, "--commit-observation=None")
 	return spec{
 		name: name, path: p.product(websiteController),
-		ports:  []portUse{{name, port}},
-		inputs: []string{l.kubeconfig(websiteController), l.cert(websiteController)},
-		args:   append(args, extra...),
-		ready:  func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
+		ports: []portUse{{name, port}},
+		args:  append(args, extra...),
+		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
 }
 

@@ -16,16 +16,12 @@ import (
 
 // Names of files in the pki directory.
 const (
-	clusterCA    = "cluster-ca"     // signs clients of kube-apiserver
-	servingCA    = "serving-ca"     // signs servers
-	frontProxyCA = "front-proxy-ca" // signs kube-apiserver as a proxy in front of website-apiserver
-	etcdCA       = "etcd-ca"        // signs everything around etcd
-	etcdClient   = "etcd-client"
-	// website-apiserver must not be able to read kube-apiserver's store.
-	websiteEtcdCA     = "website-etcd-ca" // signs everything around website-etcd
-	websiteEtcdClient = "website-etcd-client"
-	frontProxy        = "front-proxy-client"
-	serviceAccount    = "service-account"
+	clusterCA      = "ca"             // signs clients of kube-apiserver, servers and hosts
+	frontProxyCA   = "front-proxy-ca" // signs kube-apiserver as a proxy in front of website-apiserver
+	etcdCA         = "etcd-ca"        // signs members and clients of etcd
+	etcdClient     = "etcd-client"
+	frontProxy     = "front-proxy-client"
+	serviceAccount = "service-account"
 )
 
 // Names of identities; each has a kubeconfig of that name.
@@ -64,20 +60,21 @@ const (
 	serviceIP    = "10.96.0.1"
 )
 
-// credentials are the CAs of a cluster; everything else is in files.
+// credentials are what this package itself uses; everything else is in files.
 type credentials struct {
-	cluster, serving, frontProxy, etcd, websiteEtcd   *keyPair
-	admin, etcdClient, websiteEtcdClient, proxyClient *keyPair
+	cluster, frontProxy, etcd      *keyPair
+	admin, etcdClient, proxyClient *keyPair
 }
 
-// ensureCredentials loads or makes all certificates and keys of a cluster.
-// host is the address of kube-apiserver for a real node, or empty.
-func ensureCredentials(l layout, host string) (*credentials, error) {
-	var c credentials
-	for name, ca := range map[string]**keyPair{clusterCA: &c.cluster, servingCA: &c.serving, frontProxyCA: &c.frontProxy, etcdCA: &c.etcd, websiteEtcdCA: &c.websiteEtcd} {
+// makeCredentials makes the certificates of a cluster, and its CAs and the key of tokens unless it has
+// them: pods and the developer's kubeconfig outlive a start. host is the address of kube-apiserver
+// for a real node, or empty.
+func makeCredentials(l layout, host string) error {
+	cas := map[string]*keyPair{}
+	for _, name := range []string{clusterCA, frontProxyCA, etcdCA} {
 		var err error
-		if *ca, err = ensureCA(l, name); err != nil {
-			return nil, err
+		if cas[name], err = ensureCA(l, name); err != nil {
+			return err
 		}
 	}
 	local := func(names ...string) leaf {
@@ -90,47 +87,58 @@ func ensureCredentials(l layout, host string) (*credentials, error) {
 	}
 	member := local()
 	member.client = true // etcd members are clients of each other
-	for name, cert := range map[string]struct {
-		ca      *keyPair
-		purpose leaf
-	}{
-		kubeAPIServer:         {c.serving, apiServer},
-		kubeControllerManager: {c.serving, local()},
-		kubeScheduler:         {c.serving, local()},
+	leaves := map[string]signedLeaf{
+		kubeAPIServer:         {clusterCA, apiServer},
+		kubeControllerManager: {clusterCA, local()},
+		kubeScheduler:         {clusterCA, local()},
 		// kube-apiserver verifies the name of the Service, wherever it leads.
-		websiteAPIServer:  {c.serving, local(websiteAPIServer + "." + websiteNamespace + ".svc")},
-		websiteController: {c.serving, local()},
-		etcd:              {c.etcd, member},
-		websiteEtcd:       {c.websiteEtcd, member},
+		websiteAPIServer:  {clusterCA, local(websiteAPIServer + "." + websiteNamespace + ".svc")},
+		websiteController: {clusterCA, local()},
+		etcd:              {etcdCA, member},
+		etcdClient:        {etcdCA, leaf{commonName: kubeAPIServer, client: true}},
+		frontProxy:        {frontProxyCA, leaf{commonName: frontProxyUser, client: true}},
+	}
+	for _, id := range identities {
+		leaves[clientOf(id.name)] = signedLeaf{clusterCA, leaf{commonName: id.user, organizations: id.groups, client: true}}
+	}
+	for name, signed := range leaves {
+		if err := makeLeaf(l, name, cas[signed.ca], signed.leaf); err != nil {
+			return err
+		}
+	}
+	return ensureServiceAccountKey(l)
+}
+
+// signedLeaf is a certificate that the CA of that name signs.
+type signedLeaf struct {
+	ca   string
+	leaf leaf
+}
+
+// clientOf names the client certificate of a component.
+func clientOf(component string) string { return component + "-client" }
+
+// loadCredentials reads what makeCredentials has made.
+func loadCredentials(l layout) (*credentials, error) {
+	var c credentials
+	for name, pair := range map[string]**keyPair{
+		clusterCA: &c.cluster, frontProxyCA: &c.frontProxy, etcdCA: &c.etcd,
+		clientOf(adminUser): &c.admin, etcdClient: &c.etcdClient, frontProxy: &c.proxyClient,
 	} {
-		if _, err := ensureLeaf(l, name, cert.ca, cert.purpose); err != nil {
+		var err error
+		if *pair, err = loadKeyPair(l, name); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	if c.etcdClient, err = ensureLeaf(l, etcdClient, c.etcd, leaf{commonName: kubeAPIServer, client: true}); err != nil {
-		return nil, err
-	}
-	if c.websiteEtcdClient, err = ensureLeaf(l, websiteEtcdClient, c.websiteEtcd, leaf{commonName: websiteAPIServer, client: true}); err != nil {
-		return nil, err
-	}
-	if c.proxyClient, err = ensureLeaf(l, frontProxy, c.frontProxy, leaf{commonName: frontProxyUser, client: true}); err != nil {
-		return nil, err
-	}
-	return &c, ensureServiceAccountKey(l)
+	return &c, nil
 }
 
 // ensureServiceAccountKey generates the key that signs the tokens of ServiceAccounts, and
 // writes its public key, which verifies them.
 func ensureServiceAccountKey(l layout) error {
-	pair, err := loadKeyPair(l, serviceAccount)
+	pair, err := ensureCA(l, serviceAccount)
 	if err != nil {
-		if pair, err = newCA("devcluster " + serviceAccount); err != nil {
-			return err
-		}
-		if err := pair.save(l, serviceAccount); err != nil {
-			return err
-		}
+		return err
 	}
 	der, err := x509.MarshalPKIXPublicKey(pair.key.Public())
 	if err != nil {
@@ -141,16 +149,16 @@ func ensureServiceAccountKey(l layout) error {
 
 func serviceAccountPublicKey(l layout) string { return filepath.Join(l.pki(), serviceAccount+".pub") }
 
-// ensureKubeconfigs writes the kubeconfig of every identity.
-func (c *credentials) ensureKubeconfigs(l layout, apiServerPort int) error {
+// writeKubeconfigs writes the kubeconfig of every identity.
+func (c *credentials) writeKubeconfigs(l layout, apiServerPort int) error {
 	for _, id := range identities {
-		pair, err := ensureLeaf(l, id.name+"-client", c.cluster, leaf{commonName: id.user, organizations: id.groups, client: true})
-		if err != nil {
-			return err
-		}
 		path := l.kubeconfig(id.name)
 		if id.name == adminUser {
-			path, c.admin = l.adminKubeconfig(), pair
+			path = l.adminKubeconfig()
+		}
+		pair, err := loadKeyPair(l, clientOf(id.name))
+		if err != nil {
+			return err
 		}
 		if err := writeKubeconfig(path, c.restConfig(pair, apiServerPort), id.user); err != nil {
 			return err
@@ -171,7 +179,7 @@ func (c *credentials) restConfigAt(pair *keyPair, url string) *rest.Config {
 		QPS:   -1,
 		Burst: -1,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData:   c.serving.certPEM,
+			CAData:   c.cluster.certPEM,
 			CertData: pair.certPEM,
 			KeyData:  pair.keyPEM,
 		},

@@ -39,8 +39,7 @@ func (p *plan) coreDNS() spec {
 	l := p.layout
 	return spec{
 		name: coreDNS, path: p.programs[coreDNS],
-		inputs: []string{l.nodeFile(corefile), l.kubeconfig(coreDNS)},
-		args:   []string{"-conf=" + l.nodeFile(corefile)},
+		args: []string{"-conf=" + l.nodeFile(corefile)},
 		ready: func(ctx context.Context) error {
 			return p.check.url(ctx, "http://"+net.JoinHostPort(p.settings.Node.Host(), coreDNSReadyPort)+"/ready")
 		},

@@ -21,8 +21,6 @@ const (
 	GatewayNamespace, GatewayName = "gateway", "public"
 	// gatewayCertificate is the certificate of its listener for HTTPS, and the name of the Secret.
 	gatewayCertificate = "gateway"
-	// sitesCA signs the certificates of hosts.
-	sitesCA = "sites-ca"
 	// exampleHost is the host of the example.
 	exampleHost = "www." + HostDomain
 )
@@ -60,15 +58,11 @@ spec:
 
 // SitesCA is the path of the certificate of the CA that signs those of hosts, as PEM. Browsers of
 // the developer have to trust it.
-func (c *Cluster) SitesCA() string { return c.plan.layout.cert(sitesCA) }
+func (c *Cluster) SitesCA() string { return c.plan.layout.cert(clusterCA) }
 
 // NewHostCertificate returns a certificate and its key, as PEM, which the CA of SitesCA has signed.
 func (c *Cluster) NewHostCertificate(hosts ...string) (certificate, key []byte, err error) {
-	ca, err := ensureCA(c.plan.layout, sitesCA)
-	if err != nil {
-		return nil, nil, err
-	}
-	pair, err := newLeaf(ca, leaf{commonName: hosts[0], dns: hosts, server: true})
+	pair, err := newLeaf(c.credentials.cluster, leaf{commonName: hosts[0], dns: hosts, server: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,13 +94,9 @@ func (c *Cluster) ThroughGateway(transport *http.Transport) error {
 func (c *Cluster) startGateway(ctx context.Context, stage []spec) error {
 	step := c.progress.step("Gateway API")
 	l := c.plan.layout
-	ca, err := ensureCA(l, sitesCA)
-	if err != nil {
-		return step.failed(err)
-	}
 	// The second wildcard is for previews of the example.
 	names := []string{HostDomain, "*." + HostDomain, "*." + exampleName + "." + HostDomain}
-	if _, err := ensureLeaf(l, gatewayCertificate, ca, leaf{commonName: HostDomain, dns: names, server: true}); err != nil {
+	if err := makeLeaf(l, gatewayCertificate, c.credentials.cluster, leaf{commonName: HostDomain, dns: names, server: true}); err != nil {
 		return step.failed(err)
 	}
 	var objects strings.Builder

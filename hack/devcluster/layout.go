@@ -101,6 +101,10 @@ type settings struct {
 	Mode NodeMode `json:"mode,omitempty"`
 	// ExternalEtcd is Options.ExternalEtcd.
 	ExternalEtcd bool `json:"externalEtcd,omitempty"`
+	// Gateway is Options.Gateway.
+	Gateway bool `json:"gateway,omitempty"`
+	// Programs are the paths of the programs besides those of the product.
+	Programs programs `json:"programs,omitempty"`
 	// Node are the addresses of the real node; zero if there never was one.
 	Node node.Addresses `json:"node,omitzero"`
 }

@@ -11,9 +11,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
-	"slices"
 	"time"
 
 	"k8s.io/client-go/util/cert"
@@ -22,8 +22,6 @@ import (
 
 const (
 	leafLifetime = 365 * 24 * time.Hour
-	// A certificate that is about to expire is replaced by the next Up.
-	renewBefore = 30 * 24 * time.Hour
 	// Clocks that differ a little must not make a fresh certificate invalid.
 	backdate = 5 * time.Minute
 )
@@ -125,22 +123,7 @@ func parseKeyPair(certPEM, keyPEM []byte) (*keyPair, error) {
 	return &keyPair{cert: pair.Leaf, key: key, certPEM: certPEM, keyPEM: keyPEM}, nil
 }
 
-// serves reports whether an existing certificate is still good for a purpose.
-func (k *keyPair) serves(ca *keyPair, l leaf) bool {
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.cert)
-	_, err := k.cert.Verify(x509.VerifyOptions{
-		Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: time.Now().Add(renewBefore),
-	})
-	return err == nil &&
-		k.cert.Subject.CommonName == l.commonName &&
-		slices.Equal(k.cert.Subject.Organization, l.organizations) &&
-		slices.Equal(k.cert.DNSNames, l.dns) &&
-		slices.EqualFunc(k.cert.IPAddresses, l.ips, net.IP.Equal) &&
-		slices.Equal(k.cert.ExtKeyUsage, l.usages())
-}
-
-// loadKeyPair reads a pair from the state directory; an error means it has to be made.
+// loadKeyPair reads a pair from the state directory. Its error wraps fs.ErrNotExist if there is none.
 func loadKeyPair(l layout, name string) (*keyPair, error) {
 	certPEM, err := os.ReadFile(l.cert(name))
 	if err != nil {
@@ -160,26 +143,23 @@ func (k *keyPair) save(l layout, name string) error {
 	return writeFile(l.cert(name), k.certPEM, 0o644)
 }
 
-// ensureCA loads or makes the CA of that name.
+// ensureCA loads the CA of that name, or makes it.
 func ensureCA(l layout, name string) (*keyPair, error) {
-	if ca, err := loadKeyPair(l, name); err == nil && ca.cert.IsCA && time.Now().Add(renewBefore).Before(ca.cert.NotAfter) {
-		return ca, nil
+	ca, err := loadKeyPair(l, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ca, err
 	}
-	ca, err := newCA("devcluster " + name)
-	if err != nil {
+	if ca, err = newCA("devcluster " + name); err != nil {
 		return nil, err
 	}
 	return ca, ca.save(l, name)
 }
 
-// ensureLeaf loads or makes the certificate of that name.
-func ensureLeaf(l layout, name string, ca *keyPair, purpose leaf) (*keyPair, error) {
-	if pair, err := loadKeyPair(l, name); err == nil && pair.serves(ca, purpose) {
-		return pair, nil
-	}
+// makeLeaf makes the certificate of that name.
+func makeLeaf(l layout, name string, ca *keyPair, purpose leaf) error {
 	pair, err := newLeaf(ca, purpose)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return pair, pair.save(l, name)
+	return pair.save(l, name)
 }

@@ -3,26 +3,31 @@ package devcluster
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-func TestCertificates(t *testing.T) {
-	l := newLayout(t)
-	c, err := ensureCredentials(l, "")
+// newCredentials makes the certificates of a cluster.
+func newCredentials(t *testing.T, l layout) *credentials {
+	t.Helper()
+	if err := makeCredentials(l, ""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := loadCredentials(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ensureKubeconfigs(l, 6443); err != nil {
-		t.Fatal(err)
-	}
-	cas := map[string]*keyPair{clusterCA: c.cluster, servingCA: c.serving, frontProxyCA: c.frontProxy, etcdCA: c.etcd, websiteEtcdCA: c.websiteEtcd}
+	return c
+}
+
+func TestCertificates(t *testing.T) {
+	l := newLayout(t)
+	c := newCredentials(t, l)
+	cas := map[string]*keyPair{clusterCA: c.cluster, frontProxyCA: c.frontProxy, etcdCA: c.etcd}
 	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	tests := []struct {
 		file, ca string
@@ -31,16 +36,14 @@ func TestCertificates(t *testing.T) {
 		user     string
 		groups   []string
 	}{
-		{file: kubeAPIServer, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1", "kubernetes.default.svc", serviceIP}},
-		{file: kubeControllerManager, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: kubeScheduler, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: websiteAPIServer, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1", "website-apiserver.website-system.svc"}},
-		{file: websiteController, ca: servingCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: kubeAPIServer, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1", "kubernetes.default.svc", serviceIP}},
+		{file: kubeControllerManager, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: kubeScheduler, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
+		{file: websiteAPIServer, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1", "website-apiserver.website-system.svc"}},
+		{file: websiteController, ca: clusterCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
 		{file: etcd, ca: etcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
 		{file: etcd, ca: etcdCA, usage: client},
 		{file: etcdClient, ca: etcdCA, usage: client},
-		{file: websiteEtcd, ca: websiteEtcdCA, usage: server, names: []string{"localhost", "127.0.0.1"}},
-		{file: websiteEtcdClient, ca: websiteEtcdCA, usage: client, user: "website-apiserver"},
 		{file: frontProxy, ca: frontProxyCA, usage: client, user: "front-proxy-client"},
 		{file: "admin-client", ca: clusterCA, usage: client, user: "devcluster-admin", groups: []string{"system:masters"}},
 		{file: "kube-scheduler-client", ca: clusterCA, usage: client, user: "system:kube-scheduler"},
@@ -80,90 +83,39 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreKeptWhileGood(t *testing.T) {
+// TestStartAgain: pods and kubeconfigs of users outlive a start, and trust the CAs of before.
+func TestStartAgain(t *testing.T) {
 	l := newLayout(t)
-	load := func() (ca, cert *keyPair) {
-		t.Helper()
-		if _, err := ensureCredentials(l, ""); err != nil {
+	newCredentials(t, l)
+	names := []string{clusterCA, frontProxyCA, etcdCA, serviceAccount, websiteAPIServer}
+	before := map[string]*keyPair{}
+	for _, name := range names {
+		pair, err := loadKeyPair(l, name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		var err error
-		if ca, err = loadKeyPair(l, servingCA); err != nil {
+		before[name] = pair
+	}
+	newCredentials(t, l)
+	for _, name := range names {
+		pair, err := loadKeyPair(l, name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if cert, err = loadKeyPair(l, websiteAPIServer); err != nil {
-			t.Fatal(err)
+		if kept := pair.cert.Equal(before[name].cert); kept != (name != websiteAPIServer) {
+			t.Errorf("%s: kept is %t", name, kept)
 		}
-		return ca, cert
 	}
-	firstCA, first := load()
-	keptCA, kept := load()
-	if !firstCA.cert.Equal(keptCA.cert) || !first.cert.Equal(kept.cert) {
-		t.Error("a second run replaced good certificates")
-	}
-	if err := os.Remove(l.key(servingCA)); err != nil {
-		t.Fatal(err)
-	}
-	newCA, renewed := load()
-	if newCA.cert.Equal(keptCA.cert) || renewed.cert.Equal(kept.cert) {
-		t.Error("a lost CA was not replaced together with what it had signed")
-	}
-}
-
-func TestServes(t *testing.T) {
-	ca, err := newCA("one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := newCA("one") // same name, other key
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := leaf{commonName: "a", organizations: []string{"g"}, dns: []string{"localhost"}, ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true}
-	good, err := newLeaf(ca, want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expiring, err := issue(ca, &x509.Certificate{Subject: good.cert.Subject, NotAfter: time.Now().Add(renewBefore / 2),
-		DNSNames: want.dns, IPAddresses: want.ips, ExtKeyUsage: want.usages()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	change := func(edit func(*leaf)) leaf {
-		changed := want
-		edit(&changed)
-		return changed
-	}
-	tests := []struct {
-		name string
-		pair *keyPair
-		ca   *keyPair
-		leaf leaf
-		want bool
-	}{
-		{"good", good, ca, want, true},
-		{"expires soon", expiring, ca, want, false},
-		{"other CA", good, other, want, false},
-		{"other user", good, ca, change(func(l *leaf) { l.commonName = "b" }), false},
-		{"other group", good, ca, change(func(l *leaf) { l.organizations = nil }), false},
-		{"further name", good, ca, change(func(l *leaf) { l.dns = []string{"localhost", "more"} }), false},
-		{"further address", good, ca, change(func(l *leaf) { l.ips = nil }), false},
-		{"other use", good, ca, change(func(l *leaf) { l.client = true }), false},
-	}
-	for _, test := range tests {
-		if got := test.pair.serves(test.ca, test.leaf); got != test.want {
-			t.Errorf("%s: serves = %t, want %t", test.name, got, test.want)
-		}
+	writeTestFile(t, l.key(clusterCA), "")
+	if err := makeCredentials(l, ""); err == nil {
+		t.Error("a damaged key of the CA was accepted")
 	}
 }
 
 func TestKubeconfig(t *testing.T) {
 	l := newLayout(t)
-	c, err := ensureCredentials(l, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ensureKubeconfigs(l, 12345); err != nil {
+	c := newCredentials(t, l)
+	if err := c.writeKubeconfigs(l, 12345); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range identities {
@@ -176,7 +128,7 @@ func TestKubeconfig(t *testing.T) {
 			t.Errorf("%s: %v", id.name, err)
 			continue
 		}
-		if config.Host != "https://127.0.0.1:12345" || config.Insecure || string(config.CAData) != string(c.serving.certPEM) {
+		if config.Host != "https://127.0.0.1:12345" || config.Insecure || string(config.CAData) != string(c.cluster.certPEM) {
 			t.Errorf("%s: connects to %s with CA %q", id.name, config.Host, config.CAData)
 		}
 		pair, err := tls.X509KeyPair(config.CertData, config.KeyData)
@@ -190,10 +142,7 @@ func TestKubeconfig(t *testing.T) {
 
 func TestUserConfig(t *testing.T) {
 	l := newLayout(t)
-	credentials, err := ensureCredentials(l, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	credentials := newCredentials(t, l)
 	c := &Cluster{credentials: credentials, plan: &plan{layout: l, settings: settings{Ports: DefaultPorts(7000)}}}
 	path := l.kubeconfig("jane")
 	if err := c.WriteKubeconfig(path, "jane", "editors", "viewers"); err != nil {

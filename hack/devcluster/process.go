@@ -21,13 +21,10 @@ const (
 
 // spec says how to run one component.
 type spec struct {
-	name string
-	path string
-	args []string
-	// inputs are files the program reads at its start. If one changes, a running
-	// program is out of date.
-	inputs []string
-	ports  []portUse
+	name  string
+	path  string
+	args  []string
+	ports []portUse
 	// env are further variables, each NAME=value.
 	env []string
 	// isolated makes it the first process of a node, in new namespaces.
@@ -161,22 +158,6 @@ func (p *Process) adopt() error {
 	defer p.mu.Unlock()
 	p.now = &run{record: *r}
 	return nil
-}
-
-// outdated returns why the running process differs from its spec, or "".
-func (p *Process) outdated() string {
-	r := p.current().record
-	if !slices.Equal(r.Argv, p.argv()) {
-		return "its arguments changed"
-	}
-	if !r.Binary.current() {
-		return "its program was rebuilt"
-	}
-	inputs, err := hashFiles(p.spec.inputs...)
-	if err != nil || inputs != r.Inputs {
-		return "its configuration changed"
-	}
-	return ""
 }
 
 // WaitReady waits until the component is ready. It fails with a *ComponentError if the

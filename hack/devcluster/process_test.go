@@ -176,52 +176,10 @@ func TestLaterCommandAdoptsAndStops(t *testing.T) {
 	if second.PID() != first.PID() {
 		t.Fatalf("adopted pid %d, want %d", second.PID(), first.PID())
 	}
-	if why := second.outdated(); why != "" {
-		t.Errorf("an unchanged process is outdated: %s", why)
-	}
 	if err := second.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the first one knows that its child has ended", func() bool { return !first.Running() })
-}
-
-func TestOutdated(t *testing.T) {
-	l := newLayout(t)
-	input := filepath.Join(l.dir, "input")
-	program := filepath.Join(l.dir, "program")
-	writeTestFile(t, input, "one")
-	copyExecutable(t, program)
-	p := newTestProcess(l, "component", roleRuns)
-	p.spec.path, p.spec.inputs = program, []string{input}
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if why := p.outdated(); why != "" {
-		t.Fatalf("a fresh process is outdated: %s", why)
-	}
-	tests := []struct {
-		want   string
-		change func()
-	}{
-		{"configuration", func() { writeTestFile(t, input, "two") }},
-		{"rebuilt", func() {
-			// As the linker does it: a new file in place of the old one.
-			if err := os.Remove(program); err != nil {
-				t.Fatal(err)
-			}
-			writeTestFile(t, program, "another program")
-		}},
-		{"arguments", func() { p.spec.args = append(p.spec.args, "--more") }},
-	}
-	for _, test := range tests {
-		test.change()
-		if why := p.outdated(); !strings.Contains(why, test.want) {
-			t.Errorf("outdated = %q, want it to mention %q", why, test.want)
-		}
-	}
-	if err := p.Kill(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func writeTestFile(t *testing.T, path, content string) {
@@ -229,19 +187,6 @@ func writeTestFile(t *testing.T, path, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func copyExecutable(t *testing.T, to string) {
-	t.Helper()
-	from, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeTestFile(t, to, string(data))
 }
 
 func TestChildrenDieWithAKilledParent(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
@@ -56,24 +54,12 @@ func (s *settings) chooseNodeAddresses(l layout) error {
 	return s.save(l)
 }
 
-// nodeStages are the components of a real node, in stages.
-func (p *plan) nodeStages(nodePID func() int) [][]spec {
-	return [][]spec{
-		{p.nodeInit(nodePID)},
-		{p.nodeGateway(), p.gitServer(), p.coreDNS()},
-		{p.containerd(nodePID)},
-		{p.kubelet(nodePID), p.kubeProxy(nodePID)},
-	}
-}
-
-// startNode starts a real node: what the stages need between each other is done here.
-func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, stages [][]spec) error {
+// startRuntime starts a real node and containerd.
+func (c *Cluster) startRuntime(ctx context.Context, stages [][]spec) error {
 	l, s := c.plan.layout, c.plan.settings
-	if !c.Process(nodeInit).Running() {
-		// A crashed node may have left them.
-		if err := removeNode(ctx, l); err != nil {
-			return err
-		}
+	// An earlier start has left them.
+	if err := removeNode(ctx, l); err != nil {
+		return err
 	}
 	if err := c.startStage(ctx, stages[0]); err != nil {
 		return err
@@ -85,18 +71,7 @@ func (c *Cluster) startNode(ctx context.Context, client kubernetes.Interface, st
 		return err
 	}
 	c.progress.printf("node: %s has address %s, pods are in %s", realNode, s.Node.Node(), s.Node.Pods)
-	for _, stage := range stages[1:3] {
-		if err := c.startStage(ctx, stage); err != nil {
-			return err
-		}
-	}
-	if err := c.provideImages(ctx); err != nil {
-		return err
-	}
-	if err := allowKubeletAPI(ctx, client); err != nil {
-		return err
-	}
-	return c.startStage(ctx, stages[3])
+	return c.startStages(ctx, stages[1:])
 }
 
 // removeNode removes the link and the cgroups of a node whose processes have ended.

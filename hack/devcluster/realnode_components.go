@@ -55,16 +55,18 @@ func (p *plan) nodeInit(nodePID func() int) spec {
 func (p *plan) nodeGateway() spec {
 	ports, addresses := p.settings.Ports, p.settings.Node
 	api := net.JoinHostPort(addresses.Host(), strconv.Itoa(ports.APIServer))
+	proxy := net.JoinHostPort(addresses.Host(), strconv.Itoa(ports.NodeProxy))
 	return spec{
 		name: nodeGateway, path: p.product(devclusterCommand),
 		ports: []portUse{{"node-proxy", ports.NodeProxy}},
 		args: []string{
 			"gateway",
 			"--api=" + api, "--target=" + loopback(ports.APIServer),
-			"--proxy=" + net.JoinHostPort(addresses.Host(), strconv.Itoa(ports.NodeProxy)),
+			"--proxy=" + proxy,
 			"--client=" + addresses.Node(),
 		},
-		ready: func(ctx context.Context) error { return p.check.url(ctx, "https://"+api+"/readyz") },
+		// It starts before kube-apiserver.
+		ready: func(ctx context.Context) error { return listens(ctx, "tcp", api) },
 	}
 }
 
@@ -73,8 +75,7 @@ func (p *plan) gitServer() spec {
 	address := net.JoinHostPort(p.settings.Node.Host(), strconv.Itoa(p.settings.Ports.GitServer))
 	return spec{
 		name: gitServer, path: p.product(devclusterCommand),
-		ports:  []portUse{{gitServer, p.settings.Ports.GitServer}},
-		inputs: []string{p.layout.gitCredentials()},
+		ports: []portUse{{gitServer, p.settings.Ports.GitServer}},
 		args: []string{
 			"git-server",
 			"--address=" + address,
@@ -90,18 +91,12 @@ func (p *plan) containerd(nodePID func() int) spec {
 	proxy := "http://" + net.JoinHostPort(p.settings.Node.Host(), strconv.Itoa(p.settings.Ports.NodeProxy))
 	return spec{
 		name: containerd, path: p.programs[containerd],
-		inputs: []string{p.layout.nodeFile(containerdConfig), p.layout.nodeFile(cniConfig)},
-		args:   []string{"--config=" + p.layout.nodeFile(containerdConfig)},
+		args: []string{"--config=" + p.layout.nodeFile(containerdConfig)},
 		env: []string{systemPath(filepath.Dir(p.programs[containerd])),
 			"HTTPS_PROXY=" + proxy, "HTTP_PROXY=" + proxy, "NO_PROXY=localhost,127.0.0.1"},
 		within: nodePID,
 		ready: func(ctx context.Context) error {
-			var dialer net.Dialer
-			conn, err := dialer.DialContext(ctx, "unix", node.FileIn(nodePID(), containerdSocket))
-			if err != nil {
-				return err
-			}
-			return conn.Close()
+			return listens(ctx, "unix", node.FileIn(nodePID(), containerdSocket))
 		},
 	}
 }
@@ -111,7 +106,6 @@ func (p *plan) kubelet(nodePID func() int) spec {
 	l, address := p.layout, p.settings.Node.Node()
 	return spec{
 		name: kubelet, path: p.programs[kubelet],
-		inputs: []string{l.nodeFile(kubeletConfig), l.kubeconfig(kubelet), l.cert(kubelet), l.cert(clusterCA)},
 		args: []string{
 			"--config=" + l.nodeFile(kubeletConfig),
 			"--kubeconfig=" + l.kubeconfig(kubelet),
@@ -133,7 +127,6 @@ func (p *plan) kubeProxy(nodePID func() int) spec {
 	l, address := p.layout, p.settings.Node.Node()
 	return spec{
 		name: kubeProxy, path: p.programs[kubeProxy],
-		inputs: []string{l.nodeFile(kubeProxyConfig), l.kubeconfig(kubeProxy)},
 		args:   []string{"--config=" + l.nodeFile(kubeProxyConfig), "--hostname-override=" + realNode},
 		env:    []string{systemPath()},
 		within: nodePID,
@@ -143,13 +136,23 @@ func (p *plan) kubeProxy(nodePID func() int) spec {
 	}
 }
 
-// ensureNode makes the certificates and kubeconfigs that only a real node takes.
-func (c *credentials) ensureNode(l layout, s settings) error {
-	serving := leaf{commonName: "system:node:" + realNode, dns: []string{realNode}, ips: []net.IP{net.ParseIP(s.Node.Node())}, server: true}
-	if _, err := ensureLeaf(l, kubelet, c.serving, serving); err != nil {
+// listens returns an error if an address accepts no connection.
+func listens(ctx context.Context, network, address string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
 		return err
 	}
-	if _, err := ensureLeaf(l, kubeletClient, c.cluster, leaf{commonName: kubeletClientUser, client: true}); err != nil {
+	return conn.Close()
+}
+
+// makeNode makes the certificates and kubeconfigs that only a real node takes.
+func (c *credentials) makeNode(l layout, s settings) error {
+	serving := leaf{commonName: "system:node:" + realNode, dns: []string{realNode}, ips: []net.IP{net.ParseIP(s.Node.Node())}, server: true}
+	if err := makeLeaf(l, kubelet, c.cluster, serving); err != nil {
+		return err
+	}
+	if err := makeLeaf(l, kubeletClient, c.cluster, leaf{commonName: kubeletClientUser, client: true}); err != nil {
 		return err
 	}
 	url := "https://" + net.JoinHostPort(s.Node.Host(), strconv.Itoa(s.Ports.APIServer))
@@ -162,7 +165,7 @@ func (c *credentials) ensureNode(l layout, s settings) error {
 		{coreDNS, "devcluster-coredns", []string{mastersGroup}},
 		{traefik, "devcluster-traefik", []string{mastersGroup}},
 	} {
-		pair, err := ensureLeaf(l, id.name+"-client", c.cluster, leaf{commonName: id.user, organizations: id.groups, client: true})
+		pair, err := newLeaf(c.cluster, leaf{commonName: id.user, organizations: id.groups, client: true})
 		if err != nil {
 			return err
 		}
@@ -187,7 +190,7 @@ func (p *plan) kubeletFlags() []string {
 	return []string{
 		"--advertise-address=" + p.settings.Node.Host(),
 		"--kubelet-client-certificate=" + l.cert(kubeletClient), "--kubelet-client-key=" + l.key(kubeletClient),
-		"--kubelet-certificate-authority=" + l.cert(servingCA),
+		"--kubelet-certificate-authority=" + l.cert(clusterCA),
 		"--kubelet-preferred-address-types=InternalIP",
 	}
 }

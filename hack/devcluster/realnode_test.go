@@ -115,16 +115,21 @@ func TestNodeDependsOnTheMode(t *testing.T) {
 	}
 }
 
-func TestEveryNodeComponentHasAPlaceInTheOrder(t *testing.T) {
-	p := &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, settings: settings{Node: testAddresses}}
-	last := -1
-	for _, stage := range p.nodeStages(func() int { return 0 }) {
-		for _, s := range stage {
-			at := slices.Index(startOrder, s.name)
-			if at <= last {
-				t.Errorf("%s is number %d of the order, after number %d", s.name, at, last)
+func TestStopOrderOfStages(t *testing.T) {
+	for name, options := range map[string]Options{
+		"real node":      {Node: NodeReal, Gateway: true},
+		"simulated node": {Node: NodeSimulated, ExternalEtcd: true},
+	} {
+		c := &Cluster{plan: &plan{layout: layout{dir: t.TempDir()}, programs: programs{}, options: options, settings: settings{Node: testAddresses}, check: &checker{}}}
+		var names []string
+		for _, s := range c.stages().all() {
+			names = append(names, s.name)
+			if !slices.Contains(startOrder, s.name) {
+				t.Errorf("%s: %s has no place in the order", name, s.name)
 			}
-			last = at
+		}
+		if order := stopOrder(names); slices.Index(order, kubeAPIServer) < slices.Index(order, nodeInit) {
+			t.Errorf("%s: kube-apiserver stops before its clients on the node: %v", name, order)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,13 +19,10 @@ type record struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 	// Identity distinguishes the process from later ones with the same pid.
-	Identity string   `json:"identity"`
-	Argv     []string `json:"argv"`
-	Binary   fileID   `json:"binary"`
-	// Inputs is the hash of the files the process read when it started.
-	Inputs  string    `json:"inputs"`
-	LogFile string    `json:"logFile"`
-	Started time.Time `json:"started"`
+	Identity string    `json:"identity"`
+	Argv     []string  `json:"argv"`
+	LogFile  string    `json:"logFile"`
+	Started  time.Time `json:"started"`
 	// LogOffset is where the output of this run begins in LogFile.
 	LogOffset int64 `json:"logOffset"`
 }
@@ -99,7 +95,8 @@ func recordedNames(l layout) ([]string, error) {
 	return stopOrder(names), nil
 }
 
-// startOrder is the order in which components depend on each other.
+// startOrder is the order in which components depend on each other. The pods of a node are clients of
+// kube-apiserver, which waits for them when it stops.
 var startOrder = []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kwok,
 	nodeInit, nodeGateway, gitServer, coreDNS, containerd, kubelet, kubeProxy, traefik, websiteEtcd, websiteAPIServer, websiteController}
 
@@ -121,44 +118,6 @@ func stopOrder(names []string) []string {
 		return strings.Compare(a, b)
 	})
 	return sorted
-}
-
-// fileID identifies the content of a file. Size and time avoid hashing large programs.
-type fileID struct {
-	Path    string    `json:"path"`
-	Size    int64     `json:"size"`
-	ModTime time.Time `json:"modTime"`
-	SHA256  string    `json:"sha256"`
-}
-
-func identify(path string) (fileID, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return fileID{}, fmt.Errorf("identifying a program: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return fileID{}, fmt.Errorf("identifying a program: %w", err)
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return fileID{}, fmt.Errorf("identifying %s: %w", path, err)
-	}
-	return fileID{Path: path, Size: info.Size(), ModTime: info.ModTime(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
-}
-
-// current reports whether the file still has the content it was identified by.
-func (f fileID) current() bool {
-	info, err := os.Stat(f.Path)
-	if err != nil || info.Size() != f.Size {
-		return false
-	}
-	if info.ModTime().Equal(f.ModTime) {
-		return true
-	}
-	now, err := identify(f.Path)
-	return err == nil && now.SHA256 == f.SHA256
 }
 
 // hashFiles returns one hash over the names and contents of files.

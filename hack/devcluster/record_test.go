@@ -102,35 +102,6 @@ func TestStopOrder(t *testing.T) {
 	}
 }
 
-func TestFileIDCurrent(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "program")
-	writeTestFile(t, path, "one")
-	id, err := identify(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(path, later, later); err != nil {
-		t.Fatal(err)
-	}
-	if !id.current() {
-		t.Error("a file that was only touched counts as changed")
-	}
-	writeTestFile(t, path, "two") // as long as before
-	if err := os.Chtimes(path, later, later); err != nil {
-		t.Fatal(err)
-	}
-	if id.current() {
-		t.Error("a file with other content counts as unchanged")
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if id.current() {
-		t.Error("a file that is gone counts as unchanged")
-	}
-}
-
 func TestHashFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")

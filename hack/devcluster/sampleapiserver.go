@@ -40,7 +40,7 @@ func (c *Cluster) StartSampleAPIServer(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = ensureLeaf(c.plan.layout, sampleAPIServer, c.credentials.serving, leaf{
+	err = makeLeaf(c.plan.layout, sampleAPIServer, c.credentials.cluster, leaf{
 		commonName: "localhost", dns: []string{"localhost", sampleAPIServer + "." + websiteNamespace + ".svc"}, ips: []net.IP{net.IPv4(127, 0, 0, 1)}, server: true})
 	if err != nil {
 		return nil, err
@@ -66,9 +66,8 @@ func (p *plan) sampleAPIServer(path string, port int) spec {
 		"--etcd-cafile="+l.cert(etcdCA), "--etcd-certfile="+l.cert(etcdClient), "--etcd-keyfile="+l.key(etcdClient))
 	return spec{
 		name: sampleAPIServer, path: path, ports: []portUse{{sampleAPIServer, port}},
-		inputs: []string{kubeconfig, l.cert(sampleAPIServer), l.auditPolicy()},
-		args:   append(args, p.auditArgs(sampleAPIServer)...),
-		ready:  func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
+		args:  append(args, p.auditArgs(sampleAPIServer)...),
+		ready: func(ctx context.Context) error { return p.check.url(ctx, httpsURL(port)+"/readyz") },
 	}
 }
 

@@ -8,42 +8,79 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
-// start brings the processes up, in stages: what is in a stage needs only earlier stages.
-func (c *Cluster) start(ctx context.Context) error {
+// stages are the components of a cluster: what is in a stage needs only earlier stages.
+type stages struct {
+	// runtime runs containers, before there is a kube-apiserver.
+	runtime, kubernetes                      [][]spec
+	node, gateway, store, server, controller []spec
+}
+
+func (c *Cluster) stages() (s stages) {
 	options, plan := c.plan.options, c.plan
-	kubernetesStages := [][]spec{{plan.etcd()}, {plan.kubeAPIServer(kubeAPIServer, plan.settings.Ports.APIServer)}, {plan.kubeControllerManager(), plan.kubeScheduler()}}
-	if options.Node == NodeSimulated {
-		kubernetesStages[2] = append(kubernetesStages[2], plan.kwok())
-	}
-	var nodeStages [][]spec
-	if options.Node == NodeReal {
-		nodeStages = plan.nodeStages(func() int { return c.Process(nodeInit).PID() })
-	}
-	var store, server, controller, gateway []spec
-	if options.Gateway {
-		gateway = []spec{plan.traefik(func() int { return c.Process(nodeInit).PID() })}
+	nodePID := func() int { return c.Process(nodeInit).PID() }
+	s.kubernetes = [][]spec{
+		{plan.etcd()},
+		{plan.kubeAPIServer(kubeAPIServer, plan.settings.Ports.APIServer)},
+		{plan.kubeControllerManager(), plan.kubeScheduler()},
 	}
 	if options.ExternalEtcd {
-		store = plan.websiteEtcd()
+		s.store = plan.websiteEtcd()
 	}
-	if options.Node == NodeSimulated {
-		server = plan.websiteAPIServers()
+	if options.Gateway {
+		s.gateway = []spec{plan.traefik(nodePID)}
 	}
-	if options.Node == NodeSimulated && !options.WithoutController {
-		controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
+	if options.Node == NodeReal {
+		s.runtime = [][]spec{{plan.nodeInit(nodePID)}, {plan.nodeGateway(), plan.containerd(nodePID)}}
+		s.node = []spec{plan.gitServer(), plan.coreDNS(), plan.kubelet(nodePID), plan.kubeProxy(nodePID)}
+		return s
 	}
-	if err := c.reconcile(ctx, slices.Concat(kubernetesStages, nodeStages, [][]spec{gateway, store, server, controller})); err != nil {
+	s.kubernetes[2] = append(s.kubernetes[2], plan.kwok())
+	s.server = plan.websiteAPIServers()
+	if !options.WithoutController {
+		s.controller = []spec{plan.websiteController(websiteController, plan.settings.Ports.WebsiteController)}
+	}
+	return s
+}
+
+// all are the components, in the order in which they start.
+func (s stages) all() []spec {
+	return slices.Concat(slices.Concat(s.runtime...), slices.Concat(s.kubernetes...), s.node, s.gateway, s.store, s.server, s.controller)
+}
+
+// start stops the processes of an earlier Up and starts the processes of the cluster, stage by stage.
+func (c *Cluster) start(ctx context.Context) error {
+	options, stages := c.plan.options, c.stages()
+	if err := stopRecorded(ctx, c.plan.layout, c.progress.printf); err != nil {
 		return err
 	}
+	for _, s := range stages.all() {
+		c.add(s)
+		// Before the first start: a port in use does not leave a half-started cluster.
+		for _, port := range s.ports {
+			if err := checkPort(port.use, port.number); err != nil {
+				return err
+			}
+		}
+	}
 
-	for _, stage := range kubernetesStages {
-		if err := c.startStage(ctx, stage); err != nil {
+	if options.Node == NodeReal {
+		if err := c.startRuntime(ctx, stages.runtime); err != nil {
 			return err
 		}
+	}
+	// Images are made while the control plane starts.
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.startStages(groupCtx, stages.kubernetes) })
+	if options.Node == NodeReal {
+		group.Go(func() error { return c.provideImages(groupCtx) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	config, err := c.AdminConfig()
 	if err != nil {
@@ -54,7 +91,10 @@ func (c *Cluster) start(ctx context.Context) error {
 		return fmt.Errorf("creating a client: %w", err)
 	}
 	if options.Node == NodeReal {
-		if err := c.startNode(ctx, client, nodeStages); err != nil {
+		if err := allowKubeletAPI(ctx, client); err != nil {
+			return err
+		}
+		if err := c.startStage(ctx, stages.node); err != nil {
 			return err
 		}
 	}
@@ -62,7 +102,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	if options.Gateway {
-		if err := c.startGateway(ctx, gateway); err != nil {
+		if err := c.startGateway(ctx, stages.gateway); err != nil {
 			return err
 		}
 	}
@@ -82,10 +122,10 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.applyRoles(ctx, client); err != nil {
 		return err
 	}
-	if err := c.startStage(ctx, store); err != nil {
+	if err := c.startStage(ctx, stages.store); err != nil {
 		return err
 	}
-	if err := c.startStage(ctx, server); err != nil {
+	if err := c.startStage(ctx, stages.server); err != nil {
 		return err
 	}
 	if err := c.startBalancer(); err != nil {
@@ -94,81 +134,29 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.register(ctx, client, registration); err != nil {
 		return err
 	}
-	if err := c.startStage(ctx, controller); err != nil {
+	if err := c.startStage(ctx, stages.controller); err != nil {
 		return err
 	}
 	return c.crashed()
 }
 
-// reconcile stops what is outdated or no longer wanted, and checks the ports of what will be
-// started, so that a port in use does not leave a half-started cluster.
-func (c *Cluster) reconcile(ctx context.Context, stages [][]spec) error {
-	recorded, err := recordedNames(c.plan.layout)
-	if err != nil {
-		return err
-	}
-	wanted := map[string]bool{}
+func (c *Cluster) startStages(ctx context.Context, stages [][]spec) error {
 	for _, stage := range stages {
-		for _, s := range stage {
-			wanted[s.name] = true
-			if err := c.add(s).adopt(); err != nil {
-				return err
-			}
-		}
-	}
-	// What runs in the node ends with it.
-	first := c.Process(nodeInit)
-	nodeEnds := first == nil || !first.Running() || first.outdated() != ""
-	for _, name := range recorded {
-		p, why := c.Process(name), ""
-		switch {
-		case wanted[name] && !p.Running():
-			c.progress.printf("%s: has ended since the last run, starting it (log: %s)", name, p.LogFile())
-			continue
-		case wanted[name] && p.spec.within != nil && nodeEnds:
-			why = "its node restarts"
-		case wanted[name]:
-			why = p.outdated()
-		default:
-			p = &Process{spec: spec{name: name}, layout: c.plan.layout}
-			if err := p.adopt(); err != nil {
-				return err
-			}
-			why = "it is not part of this cluster"
-		}
-		if why == "" {
-			continue
-		}
-		c.progress.printf("%s: stopping it, because %s", name, why)
-		if err := p.Stop(ctx); err != nil {
+		if err := c.startStage(ctx, stage); err != nil {
 			return err
-		}
-	}
-	for _, stage := range stages {
-		for _, s := range stage {
-			if c.Process(s.name).Running() {
-				continue
-			}
-			for _, port := range s.ports {
-				if err := checkPort(port.use, port.number); err != nil {
-					return err
-				}
-			}
 		}
 	}
 	return nil
 }
 
-// startStage starts what does not run yet and waits until all of the stage is ready.
+// startStage starts a stage and waits until all of it is ready.
 func (c *Cluster) startStage(ctx context.Context, stage []spec) error {
 	if len(stage) == 0 {
 		return nil
 	}
 	var names []string
-	running := map[string]bool{}
 	for _, s := range stage {
 		names = append(names, s.name)
-		running[s.name] = c.Process(s.name).Running()
 	}
 	step := c.progress.step(strings.Join(names, ", "))
 	var results []string
@@ -183,11 +171,7 @@ func (c *Cluster) startStage(ctx context.Context, stage []spec) error {
 		if err := p.WaitReady(ctx); err != nil {
 			return step.failed(err)
 		}
-		how := "ready"
-		if running[name] {
-			how = "kept"
-		}
-		results = append(results, fmt.Sprintf("%s (pid %d)", how, p.PID()))
+		results = append(results, fmt.Sprintf("ready (pid %d)", p.PID()))
 	}
 	step.done("%s", strings.Join(results, ", "))
 	return nil
@@ -235,7 +219,7 @@ func (c *Cluster) applyRoles(ctx context.Context, client kubernetes.Interface) e
 // register connects website-apiserver to kube-apiserver.
 func (c *Cluster) register(ctx context.Context, client kubernetes.Interface, registration aggregator.Interface) error {
 	step := c.progress.step("APIService")
-	if err := applyAPIServices(ctx, registration, c.credentials.serving.certPEM, c.plan.servicePort()); err != nil {
+	if err := applyAPIServices(ctx, registration, c.credentials.cluster.certPEM, c.plan.servicePort()); err != nil {
 		return step.failed(err)
 	}
 	err := c.await(ctx, "the website API to be available", DefaultReadyTimeout, func(ctx context.Context) error {

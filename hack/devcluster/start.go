@@ -34,13 +34,6 @@ func (p *Process) Start(ctx context.Context) error {
 		}
 	}
 	r := &run{over: make(chan struct{}), record: record{Name: p.spec.name, Argv: p.argv(), LogFile: p.LogFile(), Started: time.Now()}}
-	var err error
-	if r.record.Binary, err = identify(p.argv()[0]); err != nil {
-		return err
-	}
-	if r.record.Inputs, err = hashFiles(p.spec.inputs...); err != nil {
-		return fmt.Errorf("starting %s: %w", p.spec.name, err)
-	}
 	log, err := openLog(r.record.LogFile, r.record.Argv)
 	if err != nil {
 		return fmt.Errorf("opening the log of %s: %w", p.spec.name, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -127,7 +128,7 @@ func TestWebsiteDataPathIsShort(t *testing.T) {
 			t.Errorf("%s: %v, %v, want a directory of mode 0700", s.WebsiteData, info, err)
 		}
 		loaded, err := loadSettings(l)
-		if err != nil || loaded != s {
+		if err != nil || !reflect.DeepEqual(loaded, s) {
 			t.Errorf("loadSettings = %+v, %v, want %+v", loaded, err, s)
 		}
 		if err := l.remove(); err != nil {

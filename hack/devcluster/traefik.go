@@ -43,7 +43,6 @@ func (p *plan) traefik(nodePID func() int) spec {
 	ready := net.JoinHostPort(address, traefikReadyPort)
 	return spec{
 		name: traefik, path: p.programs[traefik],
-		inputs: []string{p.layout.kubeconfig(traefik)},
 		args:   []string{"--address=" + address, "--ready-address=" + ready},
 		env:    []string{"KUBECONFIG=" + p.layout.kubeconfig(traefik)},
 		within: nodePID,

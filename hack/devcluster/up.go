@@ -9,8 +9,7 @@ import (
 )
 
 // Up builds and starts the cluster and returns when it is ready. Called again for the same
-// directory, it restarts components whose program, flags or files have changed, starts those
-// that have ended, stops those that options do not include, and keeps the others.
+// directory, it keeps the objects and restarts all components.
 //
 // If it fails, a detached cluster is left as it is, for debugging: the next Up continues
 // and Down stops it. Otherwise everything started is stopped; logs stay in Dir.
@@ -118,6 +117,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err := s.chooseStore(l, options.ExternalEtcd); err != nil {
 		return err
 	}
+	s.Gateway = options.Gateway
 	c.progress.printf("using %s and git %s", tools.goVersion, tools.gitVersion)
 	programs, err := buildKubernetes(ctx, tools, options, c.progress)
 	if err != nil {
@@ -136,30 +136,69 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 		}
 		host = s.Node.Host()
 	}
+	s.Programs = programs
+	if err := s.save(l); err != nil {
+		return err
+	}
 	if err := writeFile(l.auditPolicy(), []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
-	if c.credentials, err = ensureCredentials(l, host); err != nil {
+	if err := makeCredentials(l, host); err != nil {
 		return err
 	}
-	if err := c.credentials.ensureKubeconfigs(l, s.Ports.APIServer); err != nil {
+	if err := c.planFor(l, options, s); err != nil {
+		return err
+	}
+	if err := c.credentials.writeKubeconfigs(l, s.Ports.APIServer); err != nil {
 		return err
 	}
 	if options.Node == NodeReal {
-		if err := c.credentials.ensureNode(l, s); err != nil {
+		if err := c.credentials.makeNode(l, s); err != nil {
 			return err
 		}
 		if err := writeNodeFiles(l, s, programs, options.NodeDisk); err != nil {
 			return err
 		}
 	}
-	check, err := newChecker(c.credentials)
-	if err != nil {
-		return err
-	}
-	c.plan = &plan{layout: l, options: options, settings: s, programs: programs, check: check}
 	c.plan.replicas, err = chooseReplicas(options, c.ports)
 	return err
+}
+
+// planFor plans a cluster whose certificates have been made.
+func (c *Cluster) planFor(l layout, options Options, s settings) (err error) {
+	if c.credentials, err = loadCredentials(l); err != nil {
+		return err
+	}
+	check, err := newChecker(c.credentials)
+	c.plan = &plan{layout: l, options: options, settings: s, programs: s.Programs, check: check}
+	return err
+}
+
+// Join returns the cluster that another process has started in a state directory with
+// Options.Detached, and that runs on when this process ends.
+func Join(dir string) (*Cluster, error) {
+	l := layout{dir: dir}
+	s, err := loadSettings(l)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Programs) == 0 {
+		return nil, fmt.Errorf("there is no cluster in %s: start it with \"make up\" and CLUSTER_DIR", dir)
+	}
+	options, _, err := Options{Dir: dir, Detached: true, Node: s.Mode, Gateway: s.Gateway, ExternalEtcd: s.ExternalEtcd}.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{progress: newProgress(options.Progress), ports: newReservations(), processes: map[string]*Process{}}
+	if err := c.planFor(l, options, s); err != nil {
+		return nil, err
+	}
+	for _, spec := range c.stages().all() {
+		if err := c.add(spec).adopt(); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.crashed()
 }
 
 // linkKubectl creates a directory for PATH with kubectl, for users who have none.

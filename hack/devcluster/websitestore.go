@@ -28,8 +28,7 @@ func (p *plan) websiteEtcd() []spec {
 			data = filepath.Join(p.layout.websiteEtcdReplicas(), process)
 		}
 		specs = append(specs, p.etcdMember(etcdMember{
-			name: process, member: name(i), initialCluster: strings.Join(initial, ","), cert: websiteEtcd, ca: websiteEtcdCA,
-			data: data, port: ports.client, peerPort: ports.peer, ready: p.check.websiteEtcd,
+			name: process, member: name(i), initialCluster: strings.Join(initial, ","), data: data, port: ports.client, peerPort: ports.peer,
 		}))
 	}
 	return specs
@@ -43,7 +42,7 @@ func (p *plan) websiteStoreArgs() []string {
 	l := p.layout
 	return []string{
 		"--etcd-servers=" + strings.Join(p.websiteEtcdURLs(), ","),
-		"--etcd-cafile=" + l.cert(websiteEtcdCA), "--etcd-certfile=" + l.cert(websiteEtcdClient), "--etcd-keyfile=" + l.key(websiteEtcdClient),
+		"--etcd-cafile=" + l.cert(etcdCA), "--etcd-certfile=" + l.cert(etcdClient), "--etcd-keyfile=" + l.key(etcdClient),
 	}
 }
 
@@ -55,18 +54,10 @@ func (p *plan) websiteEtcdURLs() []string {
 	return urls
 }
 
-// websiteStoreInputs are the files that these flags name.
-func (p *plan) websiteStoreInputs() []string {
-	if !p.options.ExternalEtcd {
-		return nil
-	}
-	return []string{p.layout.cert(websiteEtcdCA), p.layout.cert(websiteEtcdClient)}
-}
-
 // WebsiteEtcd is the URL of the store with Options.ExternalEtcd, and the client certificate
 // and CA to read it.
 func (c *Cluster) WebsiteEtcd() (url string, config *tls.Config, err error) {
-	config, err = clientTLS(c.credentials.websiteEtcd, c.credentials.websiteEtcdClient)
+	config, err = clientTLS(c.credentials.etcd, c.credentials.etcdClient)
 	return httpsURL(c.Ports().WebsiteEtcd), config, err
 }
 
@@ -77,7 +68,7 @@ func (c *Cluster) WebsiteEtcdMembers() (urls map[string]string, config *tls.Conf
 	for i, url := range c.plan.websiteEtcdURLs() {
 		urls[replicaName(websiteEtcd, i)] = url
 	}
-	config, err = clientTLS(c.credentials.websiteEtcd, c.credentials.websiteEtcdClient)
+	config, err = clientTLS(c.credentials.etcd, c.credentials.etcdClient)
 	return urls, config, err
 }
 

@@ -9,8 +9,8 @@ import (
 func TestStoreOfWebsites(t *testing.T) {
 	l := layout{dir: "/state"}
 	external := []string{
-		"--etcd-servers=https://127.0.0.1:7010", "--etcd-cafile=/state/pki/website-etcd-ca.crt",
-		"--etcd-certfile=/state/pki/website-etcd-client.crt", "--etcd-keyfile=/state/pki/website-etcd-client.key",
+		"--etcd-servers=https://127.0.0.1:7010", "--etcd-cafile=/state/pki/etcd-ca.crt",
+		"--etcd-certfile=/state/pki/etcd-client.crt", "--etcd-keyfile=/state/pki/etcd-client.key",
 	}
 	tests := map[string]struct {
 		external bool

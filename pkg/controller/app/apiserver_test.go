@@ -96,6 +96,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.first != nil && s.first(w, r, info) {
 		return
 	}
+	if !info.IsResourceRequest {
+		answer(w, metav1.APIResourceList{GroupVersion: v1beta1.SchemeGroupVersion.String()})
+		return
+	}
 	if info.Resource == "leases" {
 		s.leases.ServeHTTP(w, r)
 		return

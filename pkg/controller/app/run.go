@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/discovery"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/component-base/tracing"
 	"k8s.io/klog/v2"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/agentkeys"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
 	"github.com/kubesites/website-apiserver/pkg/controller/website"
@@ -35,6 +37,8 @@ const (
 	drainTimeout = 15 * time.Second
 	// flushTimeout is how long the last events may take to be written.
 	flushTimeout = 5 * time.Second
+	// apiPollInterval is the time between two requests for the API of Websites.
+	apiPollInterval = time.Second
 	// leaseGrace is how long after its expiry a lease that could not be renewed
 	// makes the process unhealthy.
 	leaseGrace = 20 * time.Second
@@ -147,7 +151,11 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 		websiteInformers.Shutdown()
 		childInformers.Shutdown()
 	}()
-	websiteInformers.StartWithContext(informerCtx)
+	watching.Go(func() {
+		if err := waitForAPI(informerCtx, clients.watchWebsites.Discovery()); err == nil {
+			websiteInformers.StartWithContext(informerCtx)
+		}
+	})
 	childInformers.StartWithContext(informerCtx)
 	watching.Go(func() { unlabelledChildren.Run(informerCtx) })
 
@@ -160,6 +168,15 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 		return run(work, ctx.Done())
 	}
 	return lead(ctx, o, clients, leaseHealth, run)
+}
+
+// waitForAPI waits until Websites are served. In a new installation, this process starts before
+// website-apiserver, and the back-off of an informer would delay it by up to 30 seconds.
+func waitForAPI(ctx context.Context, client discovery.ServerResourcesInterface) error {
+	return wait.PollUntilContextCancel(ctx, apiPollInterval, true, func(context.Context) (bool, error) {
+		_, err := client.ServerResourcesForGroupVersion(v1beta1.SchemeGroupVersion.String())
+		return err == nil, nil
+	})
 }
 
 // lead runs a function while this process holds the lease. At the end of ctx

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/discovery"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/options"
@@ -201,4 +204,33 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Errorf("/readyz once the informers see everything: %v", err)
 	}
+}
+
+// TestWaitForAPI starts before the API of Websites is served.
+func TestWaitForAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &lateAPI{served: time.Now().Add(time.Minute)}
+		if err := waitForAPI(t.Context(), client); err != nil || time.Now().Before(client.served) || time.Since(client.served) > apiPollInterval {
+			t.Errorf("waitForAPI returned %v %s after the API was served", err, time.Since(client.served))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		client.served = time.Now().Add(time.Hour)
+		if err := waitForAPI(ctx, client); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waitForAPI of a process that ends returned %v", err)
+		}
+	})
+}
+
+// lateAPI serves an API from a time on.
+type lateAPI struct {
+	discovery.ServerResourcesInterface
+	served time.Time
+}
+
+func (a *lateAPI) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
+	if time.Now().Before(a.served) {
+		return nil, errors.New("the server could not find the requested resource")
+	}
+	return &metav1.APIResourceList{}, nil
 }
