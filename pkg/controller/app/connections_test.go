@@ -22,7 +22,7 @@ func purpose(info *request.RequestInfo) string {
 		return "election"
 	case info.Resource == "events":
 		return "events"
-	case info.Verb == "list" || info.Verb == "watch":
+	case info.Verb == "list" || info.Verb == "watch" || !info.IsResourceRequest:
 		return "informers"
 	case info.Subresource == "proxy":
 		return "pods"
