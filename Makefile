@@ -51,7 +51,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-long test-mutants test-external-etcd up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-long test-mutants up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,9 +113,6 @@ test: tools ## Run all tests but the long ones
 test-long: tools ## Run the long tests: hours
 	@$(GO_BUILD) bin/suites . ./hack/suites
 	@exec bin/suites --long $(if $(COVERAGE),--coverage="$(COVERAGE)") $(TEST_FLAGS)
-
-test-external-etcd: tools ## Run the integration tests with a separate etcd
-	hack/test-integration.sh -external-etcd
 
 test-scale: tools ## Create 1000 Websites, restart the controller
 	cd test && $(GO) test -count=1 -timeout=60m -v -run='^(TestRestartedControllerWritesNothing|TestReadyDuringAFlood)$$' ./integration/controller -args -settled-websites=1000 -flood-websites=1000

@@ -14,7 +14,7 @@ for version in "$@"; do
   echo "=== Kubernetes ${version}"
   log="${logs}/${version}.log"
   result=passed
-  hack/test-integration.sh -kubernetes-version="${version}" -external-etcd 2>&1 | tee "${log}" || { result=FAILED; status=1; }
+  hack/test-integration.sh -kubernetes-version="${version}" 2>&1 | tee "${log}" || { result=FAILED; status=1; }
   results+=("${version}: ${result}; $(count '^--- PASS') tests passed, $(count '^ *--- SKIP') were skipped, $(count '^ *--- FAIL') failed")
   results+=("$(grep --only-matching 'Kubernetes v[0-9.]* does not serve .*' "${log}" | sort | uniq || true)")
 done

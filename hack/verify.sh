@@ -108,26 +108,6 @@ staticcheck_module() {
   ! grep --extended-regexp --invert-match "${STATICCHECK_EXCEPTIONS}" <<<"${findings}" | grep .
 }
 
-# Runs every fuzz target for a while, all at once. An input that fails is written to
-# testdata/fuzz of its package: commit it with the fix.
-fuzzed() {
-  local targets file target pid running=() status=0
-  targets=$(git grep --untracked --only-matching --extended-regexp '^func Fuzz[A-Za-z]+' -- 'pkg/*_test.go')
-  # Built one after the other, they compile what they share once.
-  while IFS=: read -r file target; do
-    go test -c -fuzz="^${target#func }\$" -o /dev/null "./$(dirname "${file}")" || return 1
-  done <<<"${targets}"
-  while IFS=: read -r file target; do
-    (PATH="${PATH}:${ROOT}/bin/nginx/usr/sbin" go test -run='^$' -fuzz="^${target#func }\$" -fuzztime="${FUZZ_TIME:-60s}" "./$(dirname "${file}")" |
-      grep --invert-match '^fuzz: elapsed') &
-    running+=($!)
-  done <<<"${targets}"
-  for pid in "${running[@]}"; do
-    wait "${pid}" || status=1
-  done
-  return ${status}
-}
-
 unit_tests() {
   hack/go-build.sh bin/suites . ./hack/suites && bin/suites --suite=unit,unit-devcluster
 }
@@ -148,7 +128,7 @@ check "generated code is current" generated
 check "go vet" in_modules go vet ./...
 check "staticcheck" staticcheck
 check "unit tests" unit_tests
-check "fuzz targets" fuzzed
+check "fuzz targets" hack/fuzz.sh "${FUZZ_TIME:-10s}"
 
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf 'verify: FAILED: %s\n' "${failed[@]}"

@@ -25,6 +25,8 @@ const (
 type program struct {
 	name string
 	pkg  string
+	// packages is how many of them are compiled without a build cache, after those of earlier programs.
+	packages int
 }
 
 // programSet are the programs built from one module.
@@ -50,28 +52,28 @@ const kwokStages = "kwok-stages.yaml"
 var programSets = []programSet{
 	{
 		dir: kubernetesModule, versionOf: "k8s.io/kubernetes", stamp: true,
-		programs: []program{{"kubernetes", "."}},
+		programs: []program{{"kubernetes", ".", 2260}},
 		links:    []string{etcd, kubeAPIServer, kubeControllerManager, kubeScheduler, kubectl, kubelet, kubeProxy},
 	},
 	{
 		// containerd finds its shim and the plugins in the directory it is in itself.
 		dir: containerdModule, versionOf: "github.com/containerd/containerd/v2", node: NodeReal,
 		programs: []program{
-			{containerd, "github.com/containerd/containerd/v2/cmd/containerd"},
-			{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
-			{ctr, "github.com/containerd/containerd/v2/cmd/ctr"},
-			{"ptp", "github.com/containernetworking/plugins/plugins/main/ptp"},
-			{"host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local"},
-			{"portmap", "github.com/containernetworking/plugins/plugins/meta/portmap"},
+			{containerd, "github.com/containerd/containerd/v2/cmd/containerd", 550},
+			{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", 15},
+			{ctr, "github.com/containerd/containerd/v2/cmd/ctr", 15},
+			{"ptp", "github.com/containernetworking/plugins/plugins/main/ptp", 2},
+			{"host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local", 2},
+			{"portmap", "github.com/containernetworking/plugins/plugins/meta/portmap", 2},
 		},
 	},
 	{
 		dir: coreDNSModule, versionOf: "github.com/coredns/coredns", node: NodeReal,
-		programs: []program{{coreDNS, "."}},
+		programs: []program{{coreDNS, ".", 90}},
 	},
 	{
 		dir: kwokModule, versionOf: "sigs.k8s.io/kwok", node: NodeSimulated,
-		programs: []program{{kwok, "sigs.k8s.io/kwok/cmd/kwok"}},
+		programs: []program{{kwok, "sigs.k8s.io/kwok/cmd/kwok", 100}},
 		extra: map[string][]string{kwokStages: {
 			"kustomize/stage/node/fast/node-initialize.yaml",
 			"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
@@ -88,7 +90,8 @@ type programs map[string]string
 // target is one file of the cache.
 type target struct {
 	name, path string
-	build      func(ctx context.Context, out string, say func(string)) error
+	packages   int
+	build      func(ctx context.Context, out string, s *step) error
 }
 
 // buildKubernetes makes sure that the Kubernetes programs which the node mode takes are in
@@ -150,6 +153,11 @@ func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, set
 	defer func() { _ = lock.Close() }()
 
 	missing, built := notCached(targets), 0 // again: the other build may have done it
+	for _, target := range targets {
+		if !isFile(target.path) {
+			p.expect(target.packages)
+		}
+	}
 	if missing > 0 {
 		p.printf("building %s, which takes minutes; the result is cached in %s", title, cacheDir)
 	}
@@ -159,6 +167,7 @@ func buildCached(ctx context.Context, t toolchain, repoDir, cacheDir string, set
 		}
 		built++
 		step := p.step(fmt.Sprintf("building %s (%d of %d)", target.name, built, missing))
+		step.packages = target.packages
 		if err := target.make(ctx, step); err != nil {
 			return nil, step.failed(fmt.Errorf("building %s: %w", target.name, err))
 		}
@@ -190,7 +199,7 @@ func (t target) make(ctx context.Context, s *step) error {
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	out := filepath.Join(temp, t.name)
-	if err := t.build(ctx, out, func(what string) { s.set("%s", what) }); err != nil {
+	if err := t.build(ctx, out, s); err != nil {
 		return err
 	}
 	if err := os.Rename(out, t.path); err != nil {
@@ -232,22 +241,22 @@ func (set programSet) targets(ctx context.Context, t toolchain, repoDir, cacheDi
 	var targets []target
 	for _, program := range set.programs {
 		c := compilation{dir: dir, pkg: program.pkg, ldflags: ldflags}
-		targets = append(targets, target{name: program.name, path: filepath.Join(directory, program.name),
-			build: func(ctx context.Context, out string, say func(string)) error {
+		targets = append(targets, target{name: program.name, path: filepath.Join(directory, program.name), packages: program.packages,
+			build: func(ctx context.Context, out string, s *step) error {
 				c := c
 				c.out = out
-				return c.run(ctx, say)
+				return c.run(ctx, s, "")
 			}})
 	}
 	for _, name := range set.links {
 		targets = append(targets, target{name: name, path: filepath.Join(directory, name),
-			build: func(_ context.Context, out string, _ func(string)) error {
+			build: func(_ context.Context, out string, _ *step) error {
 				return os.Symlink(set.programs[0].name, out)
 			}})
 	}
 	for name, files := range set.extra {
 		targets = append(targets, target{name: name, path: filepath.Join(directory, name),
-			build: func(ctx context.Context, out string, _ func(string)) error {
+			build: func(ctx context.Context, out string, _ *step) error {
 				return set.join(ctx, dir, files, out)
 			}})
 	}

@@ -3,6 +3,7 @@ package devcluster
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,7 +161,7 @@ func TestCacheHoldsOnlyCompleteFiles(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "cache")
 	fails := errors.New("linker ran out of memory")
 	build := target{name: "etcd", path: filepath.Join(directory, "etcd")}
-	build.build = func(_ context.Context, out string, _ func(string)) error {
+	build.build = func(_ context.Context, out string, _ *step) error {
 		writeTestFile(t, out, "half a program")
 		if isFile(build.path) {
 			t.Error("the file is in the cache before it is complete")
@@ -174,7 +175,7 @@ func TestCacheHoldsOnlyCompleteFiles(t *testing.T) {
 	if entries, err := os.ReadDir(directory); err != nil || len(entries) > 0 {
 		t.Errorf("a failed build left %v (%v)", entries, err)
 	}
-	build.build = func(_ context.Context, out string, _ func(string)) error {
+	build.build = func(_ context.Context, out string, _ *step) error {
 		return os.WriteFile(out, []byte("program"), 0o700)
 	}
 	s = p.step("building")
@@ -222,16 +223,19 @@ func TestCompilationReportsWhatFails(t *testing.T) {
 	writeTestFile(t, filepath.Join(dir, "go.mod"), "module example.org/m\n\ngo 1.26.0\n")
 	writeTestFile(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() { undefinedName() }\n")
 	c := compilation{dir: dir, pkg: ".", out: filepath.Join(dir, "program")}
-	err := c.run(t.Context(), func(string) {})
+	s := newProgress(io.Discard).step("building")
+	err := s.failed(c.run(t.Context(), s, ""))
 	if err == nil || !strings.Contains(err.Error(), "undefinedName") {
 		t.Errorf("run = %v, want the compiler's message", err)
 	}
 	writeTestFile(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() { println(42) }\n")
-	var said []string
-	if err := c.run(t.Context(), func(what string) { said = append(said, what) }); err != nil {
+	s = newProgress(io.Discard).step("building")
+	err = c.run(t.Context(), s, "program, ")
+	s.done("built")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !isFile(c.out) || len(said) == 0 {
-		t.Errorf("no program at %s, or nothing said about it: %v", c.out, said)
+	if !isFile(c.out) || !strings.HasPrefix(s.detail, "program, ") {
+		t.Errorf("no program at %s, or nothing said about it: %q", c.out, s.detail)
 	}
 }

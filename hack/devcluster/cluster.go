@@ -87,6 +87,9 @@ func (c *Cluster) ServingCA() []byte { return slices.Clone(c.credentials.cluster
 // the cluster: one JSON object of type audit.k8s.io/v1 Event per line, without request bodies.
 func (c *Cluster) AuditLog(component string) string { return c.plan.layout.auditLog(component) }
 
+// HasExternalEtcd returns whether Options.ExternalEtcd is set.
+func (c *Cluster) HasExternalEtcd() bool { return c.plan.options.ExternalEtcd }
+
 // WebsiteDataDir is the data directory of website-apiserver's store.
 func (c *Cluster) WebsiteDataDir() string { return c.plan.settings.WebsiteData }
 

@@ -17,9 +17,9 @@ type compilation struct {
 	ldflags string
 }
 
-// run builds the program and reports what Go is doing. Its error ends with the last lines
+// run builds the program and reports what Go is doing, after a prefix. Its error ends with the last lines
 // that Go printed.
-func (c compilation) run(ctx context.Context, report func(string)) error {
+func (c compilation) run(ctx context.Context, s *step, prefix string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags="+c.ldflags, "-o", c.out, c.pkg)
 	cmd.Dir, cmd.Env = c.dir, goEnv()
 	interrupt(cmd)
@@ -30,7 +30,7 @@ func (c compilation) run(ctx context.Context, report func(string)) error {
 	if err != nil {
 		return fmt.Errorf("running go build: %w", err)
 	}
-	report("checking what to compile")
+	s.set("%schecking what to compile", prefix)
 	modules, packages := 0, 0
 	var tail []string
 	lines := bufio.NewScanner(stderr)
@@ -40,10 +40,11 @@ func (c compilation) run(ctx context.Context, report func(string)) error {
 		switch {
 		case strings.HasPrefix(line, "go: downloading "):
 			modules++
-			report(fmt.Sprintf("downloading Go modules, %d so far", modules))
+			s.set("%sdownloading Go modules, %d so far", prefix, modules)
 		case !strings.ContainsAny(line, " \t"): // with -v, the import path of a package
 			packages++
-			report(fmt.Sprintf("compiling packages, %d so far", packages))
+			s.compiled(1)
+			s.set("%scompiling packages, %d so far", prefix, packages)
 		default:
 			tail = append(tail, line)
 			tail = tail[max(0, len(tail)-2*tailLines):]

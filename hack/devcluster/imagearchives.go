@@ -80,6 +80,13 @@ func pruneArchives(used string, now time.Time) error {
 	return nil
 }
 
+// target is the image's archive in the cache.
+func (r recipe) target(p *plan, archive string) target {
+	return target{name: filepath.Base(archive), path: archive, build: func(ctx context.Context, out string, s *step) error {
+		return r.make(ctx, p, out, func(what string) { s.set("%s", what) })
+	}}
+}
+
 // make writes the image's archive.
 func (r recipe) make(ctx context.Context, p *plan, out string, say func(string)) (err error) {
 	if r.given != "" {

@@ -128,9 +128,7 @@ func (c *Cluster) provideImage(ctx context.Context, r recipe, step *step) (how s
 	}
 	if !isFile(archive) {
 		step.set("building %s", r.what)
-		err := target{name: filepath.Base(archive), path: archive, build: func(ctx context.Context, out string, say func(string)) error {
-			return r.make(ctx, c.plan, out, say)
-		}}.make(ctx, step)
+		err := r.target(c.plan, archive).make(ctx, step)
 		if err != nil {
 			return "", err
 		}

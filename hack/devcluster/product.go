@@ -19,18 +19,18 @@ var productSets = []programSet{
 	{
 		dir: devclusterModule, node: NodeReal,
 		programs: []program{
-			{devclusterCommand, "./cmd"},
-			{pauseStandIn, "./pause-standin"},
-			{gitSyncStandIn, "./gitsync-standin"},
+			{devclusterCommand, "./cmd", 0},
+			{pauseStandIn, "./pause-standin", 1},
+			{gitSyncStandIn, "./gitsync-standin", 3},
 		},
 	},
-	{dir: imagesModule, node: NodeReal, programs: []program{{imagesCommand, "./cmd"}}},
-	{dir: ".", node: NodeReal, programs: []program{{websiteAgent, "./cmd/agent"}}},
+	{dir: imagesModule, node: NodeReal, programs: []program{{imagesCommand, "./cmd", 3}}},
+	{dir: ".", node: NodeReal, programs: []program{{websiteAgent, "./cmd/agent", 15}}},
 	{
 		dir: ".",
 		programs: []program{
-			{websiteAPIServer, "./cmd/apiserver"},
-			{websiteController, "./cmd/controller"},
+			{websiteAPIServer, "./cmd/apiserver", 35},
+			{websiteController, "./cmd/controller", 55},
 		},
 	},
 }
@@ -40,11 +40,15 @@ var productSets = []programSet{
 func buildProduct(ctx context.Context, options Options, p *progress) error {
 	bin := filepath.Join(options.RepoDir, "bin")
 	var wanted []compilation
+	packages := 0
 	for _, set := range productSets {
 		if set.node != "" && set.node != options.Node {
 			continue
 		}
 		for _, program := range set.programs {
+			if !isFile(filepath.Join(bin, program.name)) {
+				packages += program.packages
+			}
 			wanted = append(wanted, compilation{
 				dir: filepath.Join(options.RepoDir, set.dir), pkg: program.pkg, out: filepath.Join(bin, program.name)})
 		}
@@ -64,9 +68,11 @@ func buildProduct(ctx context.Context, options Options, p *progress) error {
 		return nil
 	}
 	step := p.step("building this repository")
+	step.packages = packages
+	p.expect(packages)
 	for i, c := range wanted {
 		name := filepath.Base(c.out)
-		if err := c.run(ctx, func(what string) { step.set("%s (%d of %d), %s", name, i+1, len(wanted), what) }); err != nil {
+		if err := c.run(ctx, step, fmt.Sprintf("%s (%d of %d), ", name, i+1, len(wanted))); err != nil {
 			return step.failed(fmt.Errorf("building %s: %w", name, err))
 		}
 	}

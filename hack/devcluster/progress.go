@@ -16,6 +16,8 @@ const (
 	terminalInterval = 200 * time.Millisecond
 	firstReport      = time.Second
 	nextReport       = 5 * time.Second
+	// leastForEstimate is how many packages have to be compiled before the time left is known.
+	leastForEstimate = 100
 )
 
 // progress writes one line per event, with the time since the start.
@@ -25,6 +27,27 @@ type progress struct {
 	width int
 	mu    sync.Mutex
 	w     io.Writer
+	// expected and done are the packages of all compilations, and of those that have ended.
+	expected, done int
+}
+
+// expect adds packages that are to be compiled.
+func (p *progress) expect(packages int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected += packages
+}
+
+// left is the time that all compilations take on, by the packages per second so far. Empty: it is unknown.
+func (p *progress) left(compiled int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done := p.done + compiled
+	if done < leastForEstimate || done > p.expected {
+		return ""
+	}
+	left := time.Since(p.start) * time.Duration(p.expected-done) / time.Duration(done)
+	return fmt.Sprintf(", about %s left", (left + 5*time.Second).Round(10*time.Second))
 }
 
 func newProgress(w io.Writer) *progress {
@@ -74,8 +97,13 @@ type step struct {
 	over    chan struct{}
 	stopped sync.WaitGroup
 
+	// packages is how many of them the step is expected to compile.
+	packages int
+
 	mu     sync.Mutex
 	detail string
+	// count is the number of packages that were compiled.
+	count int
 }
 
 func (s *step) report() {
@@ -91,12 +119,22 @@ func (s *step) report() {
 			return
 		case <-timer.C:
 			s.mu.Lock()
-			detail := s.detail
+			detail, count := s.detail, min(s.count, s.packages)
 			s.mu.Unlock()
+			if count > 0 {
+				detail += s.p.left(count)
+			}
 			s.p.write(fmt.Sprintf("%s: %s (%s)", s.name, detail, seconds(time.Since(s.begin))), true)
 			timer.Reset(next)
 		}
 	}
+}
+
+// compiled adds packages that were compiled.
+func (s *step) compiled(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count += n
 }
 
 // set replaces the detail that is reported.
@@ -122,6 +160,9 @@ func (s *step) failed(err error) error {
 func (s *step) end() {
 	close(s.over)
 	s.stopped.Wait()
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.p.done += s.packages
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }

@@ -118,3 +118,22 @@ func TestFirstBuild(t *testing.T) {
 		t.Errorf("the script left %v (%v)", left, err)
 	}
 }
+
+func TestTimeLeft(t *testing.T) {
+	tests := map[string]struct {
+		expected, done, compiled int
+		want                     string
+	}{
+		"half":                      {1000, 200, 300, ", about 1m40s left"},
+		"the last seconds":          {1000, 900, 99, ", about 10s left"},
+		"too early":                 {1000, 0, 50, ""},
+		"more than there should be": {1000, 900, 200, ""},
+	}
+	for name, test := range tests {
+		p := &progress{start: time.Now().Add(-95 * time.Second), done: test.done}
+		p.expect(test.expected)
+		if got := p.left(test.compiled); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

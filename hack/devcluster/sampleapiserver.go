@@ -31,7 +31,7 @@ func (c *Cluster) StartSampleAPIServer(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := programSet{dir: sampleModule, versionOf: "k8s.io/sample-apiserver", programs: []program{{sampleAPIServer, "k8s.io/sample-apiserver"}}}
+	set := programSet{dir: sampleModule, versionOf: "k8s.io/sample-apiserver", programs: []program{{sampleAPIServer, "k8s.io/sample-apiserver", 15}}}
 	built, err := buildCached(ctx, tools, options.RepoDir, options.CacheDir, []programSet{set}, c.progress)
 	if err != nil {
 		return nil, err

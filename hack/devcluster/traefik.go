@@ -20,7 +20,7 @@ const (
 var gatewaySets = []programSet{
 	{
 		dir: traefikModule, versionOf: "github.com/traefik/traefik/v3",
-		programs: []program{{traefik, "."}},
+		programs: []program{{traefik, ".", 600}},
 	},
 	{
 		dir: traefikModule, versionOf: gatewayAPIModule,

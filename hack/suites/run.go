@@ -67,8 +67,11 @@ func (r *runner) run(ctx context.Context, p plan, show *progress) (all results) 
 	return all
 }
 
-// step runs go test, and the unreliable tests that failed once more, each alone.
+// step runs a command, or go test and the unreliable tests that failed once more, each alone.
 func (r *runner) step(ctx context.Context, st stepPlan, args []string, log io.Writer, show *progress) results {
+	if len(st.command) > 0 {
+		return r.commandStep(ctx, st.command, log, show)
+	}
 	found := r.goTest(ctx, st.step, args, log, show)
 	failures := found.failures
 	found.failures = nil
@@ -90,6 +93,21 @@ func (r *runner) step(ctx context.Context, st stepPlan, args []string, log io.Wr
 		found.failures = append(found.failures, f)
 	}
 	return found
+}
+
+// commandStep runs a command.
+func (r *runner) commandStep(ctx context.Context, command []string, log io.Writer, show *progress) results {
+	var output strings.Builder
+	cmd := r.command(ctx, ".", command[0], command[1:]...)
+	cmd.Stdout = io.MultiWriter(&output, log)
+	cmd.Stderr = cmd.Stdout
+	line := strings.Join(command, " ")
+	if err := cmd.Run(); err != nil {
+		show.ended(line, "fail")
+		return results{failures: []failure{{title: line, output: fmt.Sprintf("%s%v\n", output.String(), err), alone: []string{line}}}}
+	}
+	show.ended(line, "pass")
+	return results{passed: 1}
 }
 
 // goTest runs go test.

@@ -205,3 +205,23 @@ func TestInterrupt(t *testing.T) {
 		t.Error("the test still runs")
 	}
 }
+
+// TestCommandStep: a command is one test, which passes or fails.
+func TestCommandStep(t *testing.T) {
+	root := checkout(t, map[string]string{
+		"passes.sh": "#!/bin/sh\necho fine\n",
+		"fails.sh":  "#!/bin/sh\necho broken\nexit 3\n",
+	})
+	plans := plansOf(t, root, suite{name: "commands", steps: []step{{command: []string{"./passes.sh", "10m"}}, {command: []string{"./fails.sh"}}}})
+	if plans[0].tests != 2 {
+		t.Errorf("the plan has %d tests, want 2", plans[0].tests)
+	}
+	found := (&runner{root: root}).run(t.Context(), plans[0], &progress{})
+	if found.passed != 1 || len(found.failures) != 1 {
+		t.Fatalf("got %s", found.counts())
+	}
+	f := found.failures[0]
+	if f.title != "./fails.sh" || !strings.Contains(f.output, "broken\nexit status 3") || !slices.Equal(f.alone, []string{"./fails.sh"}) {
+		t.Errorf("the failure is %+v", f)
+	}
+}

@@ -22,8 +22,10 @@ type suite struct {
 	cluster []string
 }
 
-// step is one run of go test.
+// step is one run of go test, or a command.
 type step struct {
+	// command runs at the root of the checkout in place of go test, and counts as one test.
+	command []string
 	// module is a directory, relative to the root of the repository.
 	module string
 	// packages are patterns as go test takes them, relative to module: ".", "./x" or "./x/...".
@@ -45,16 +47,6 @@ type step struct {
 
 // node is a real node of the development cluster. Two at once starve the pods.
 const node = "node"
-
-// storeTests also run with an external etcd, which is older than the embedded one, and over mutual
-// TLS. "make test-external-etcd" runs all integration tests that way.
-var storeTests = []string{
-	"TestEtcdVersion", "TestStorage", "TestContentTypes", "TestEncryptionAtRest", "TestRemovedKey", "TestMigrateStorage",
-	"TestKilledAPIServerKeepsAllData", "TestGracefulShutdown", "TestUndecodableWebsite",
-	"TestPaging", "TestSelectors", "TestResourceVersions", "TestConsistentReadsComeFromTheCache",
-	"TestBookmarks", "TestStreamingList", "TestControllerStreamsItsLists", "TestWatchFromAResourceVersion",
-	"TestWatchOfASelection",
-}
 
 // suites are in the order in which they start: those on a real node, which run one after the other and take
 // longest, come first. Packages with a cluster of their own run one at a time in each suite (-p=1).
@@ -79,7 +71,10 @@ var suites = []suite{
 	{
 		name: "unit-devcluster", about: "unit tests of the development cluster", budget: 10 * time.Minute,
 		tools: []string{"ssh"},
-		steps: []step{{module: "hack/devcluster", packages: []string{"./..."}, race: true, cached: true}},
+		steps: []step{{
+			module: "hack/devcluster", race: true, cached: true,
+			packages: []string{".", "./balancer", "./command", "./gateway", "./gitserver", "./image", "./node"},
+		}},
 	},
 	{
 		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node, tools: []string{"chromium"},
@@ -99,12 +94,13 @@ var suites = []suite{
 		steps: []step{{module: "test", packages: []string{"./faults/..."}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
 	},
 	{
-		name: "api", about: "website-apiserver as clients use it", budget: 5 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m"}}},
-	},
-	{
-		name: "controller", about: "children, conditions and restarts of website-controller", budget: 8 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m"}}},
+		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 8 * time.Minute,
+		cluster: []string{"--node=simulated", "--external-etcd"},
+		steps: []step{
+			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=8"}},
+			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=8"}},
+			{module: "test/clients/wait", packages: []string{"."}, flags: []string{"-timeout=20m"}},
+		},
 	},
 	{
 		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 8 * time.Minute,
@@ -115,22 +111,8 @@ var suites = []suite{
 		steps: []step{{module: "test", packages: []string{"./robustness"}, flags: []string{"-timeout=40m"}}},
 	},
 	{
-		name: "external-etcd", about: "storage with an external etcd", budget: 5 * time.Minute,
-		steps: []step{{
-			module: "test", packages: []string{"./integration/..."}, tests: storeTests,
-			flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-external-etcd"},
-		}},
-	},
-	{
-		name: "clients", about: "clients that wait for a Website, and outages of etcd", budget: 8 * time.Minute,
-		steps: []step{{
-			module: "test/clients/wait", packages: []string{".", "./outage/..."}, flags: []string{"-timeout=20m", "-p=1"},
-		}},
-	},
-	{
-		// It compiles the previous release, which the suite "install" needs, too.
-		name: "upgrade", about: "the previous release to this one, and back", budget: 8 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./upgrade"}, flags: []string{"-timeout=40m"}}},
+		name: "outage", about: "outages of etcd", budget: 5 * time.Minute,
+		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
 	},
 	{
 		name: "store", about: "empty, foreign and outdated stores", budget: 6 * time.Minute,
@@ -138,11 +120,24 @@ var suites = []suite{
 	},
 
 	{
-		name: "external-etcd-all", about: "all integration tests with an external etcd", budget: 40 * time.Minute, long: true,
-		steps: []step{{
-			module: "test", packages: []string{"./integration/..."},
-			flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-external-etcd"},
-		}},
+		name: "other-stores", about: "the integration tests, each with the other store", budget: 30 * time.Minute, long: true,
+		steps: []step{
+			{
+				module: "test", packages: []string{"./integration/api", "./integration/controller"},
+				flags: []string{"-timeout=40m", "-p=1", "-parallel=8"}, args: []string{"-store=embedded"},
+			},
+			{module: "test", packages: []string{"./integration/server"}, flags: []string{"-timeout=40m"}, args: []string{"-store=external"}},
+		},
+	},
+	{
+		// It compiles the previous release, which the suite "install" needs, too.
+		name: "upgrade", about: "the previous release to this one, and back, under load", budget: 8 * time.Minute, long: true,
+		steps: []step{{module: "test", packages: []string{"./upgrade"}, flags: []string{"-timeout=40m"}}},
+	},
+	{
+		name: "gitsync-standin", about: "the stand-in for git-sync, and website-agent beside it", budget: 5 * time.Minute, long: true,
+		tools: []string{"ssh"},
+		steps: []step{{module: "hack/devcluster", packages: []string{"./gitsync-standin"}, race: true, cached: true}},
 	},
 	{
 		name: "faults-alone", about: "each point of the faults with its own controller", budget: 40 * time.Minute, long: true,
@@ -181,11 +176,23 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "long-faults", about: "each fault for 10 minutes", budget: 6 * time.Hour, long: true,
+		name: "long-faults", about: "each fault for a minute", budget: 90 * time.Minute, long: true,
 		steps: []step{{
 			module: "test", packages: []string{"./robustness"},
 			tests: []string{"TestRobustness", "TestReplicas", "TestSeededBugs"},
-			flags: []string{"-timeout=8h"}, args: []string{"-fault-time=10m", "-replica-time=2m"},
+			flags: []string{"-timeout=3h"}, args: []string{"-fault-time=1m", "-replica-time=2m"},
 		}},
+	},
+	{
+		name: "fuzzing", about: "each fuzz target for 10 minutes", budget: 90 * time.Minute, long: true, tools: []string{"nginx"},
+		steps: []step{{command: []string{"hack/fuzz.sh", "10m"}}},
+	},
+	{
+		name: "mutants", about: "each mutant of test/mutants is caught", budget: 90 * time.Minute, long: true, alone: true,
+		steps: []step{{command: []string{"make", "test-mutants"}}},
+	},
+	{
+		name: "hosts", about: "the integration tests on older versions of Kubernetes", budget: 3 * time.Hour, long: true, alone: true,
+		steps: []step{{command: []string{"make", "test-hosts"}}},
 	},
 }

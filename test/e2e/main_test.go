@@ -13,9 +13,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
-	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -23,24 +23,33 @@ import (
 // failures.
 var artifacts = framework.Path("_artifacts", "e2e")
 
-// nodeDisk is what all pods together may request of the disk. It is small, so that requests
+// nodeDisk is what all pods together may request of the disk, in GiB. It is small, so that requests
 // that are not counted, or too large, show.
-const nodeDisk = 32 << 30
+const nodeDisk = 32
+
+// hostBefore is this machine before the cluster was started.
+var hostBefore *host
 
 func TestMain(m *testing.M) {
-	before, err := observeHost()
-	if err != nil {
+	var err error
+	if hostBefore, err = observeHost(); err != nil {
 		fmt.Fprintf(os.Stderr, "end-to-end tests: %v\n", err)
 		os.Exit(1)
 	}
 	framework.Main(m, framework.Options{
 		Name:    "e2e",
-		Cluster: &devcluster.Options{Node: devcluster.NodeReal, NodeDisk: nodeDisk, Gateway: true},
-		Started: func() error { return before.cluster(framework.Cluster.Dir()) },
+		MakeUp:  []string{"GATEWAY=1", fmt.Sprintf("UP_FLAGS=--node-disk=%dGi", nodeDisk)},
+		Started: func() error { return hostBefore.cluster(framework.Cluster.Dir()) },
 		// With all the pods that tests had, and had lost, nothing may be left.
 		Stopped: func() error {
-			if err := before.restored(context.Background()); err != nil {
+			if _, err := os.Stat(framework.Cluster.Dir()); !os.IsNotExist(err) {
+				return fmt.Errorf("make down has left %s: %v", framework.Cluster.Dir(), err)
+			}
+			if err := hostBefore.restored(context.Background()); err != nil {
 				return fmt.Errorf("the cluster has left something behind: %w", err)
+			}
+			if output, err := framework.MakeDown(context.Background()); err != nil || !strings.Contains(output, "nothing to stop") {
+				return fmt.Errorf("a second make down printed %q: %v", output, err)
 			}
 			return nil
 		},

@@ -40,7 +40,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		"Secret":           {withUnusedSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
 		"key of a Secret":  {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonPodNotStarting},
 		"node":             {func(w *v1beta1.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"is": "nowhere"} }, v1beta1.WebsiteReasonUnschedulable},
-		"disk of a node":   {withDisk(fmt.Sprint(9 * nodeDisk)), v1beta1.WebsiteReasonUnschedulable},
+		"disk of a node":   {withDisk(fmt.Sprintf("%dGi", 9*nodeDisk)), v1beta1.WebsiteReasonUnschedulable},
 		"memory to run in": {withServerMemory("1Mi"), v1beta1.WebsiteReasonContainerFailing},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,12 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// newOriginalSite makes a site as the original controller does: its Website exists, and
-// owns a Deployment and a Service.
+// newOriginalSite makes a site as the original controller does, except that its Website does not own the
+// Deployment and the Service yet.
 func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 	t.Helper()
 	namespace := framework.NewNamespace(t)
@@ -24,8 +25,10 @@ func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 	})
 	r := newRepository(t, "", namespace, "main")
 	commit = r.release(t, "release-1")
-	s = applySite(t, newWebsite(namespace, r, framework.WithReplicas(replicas)), r)
-	framework.OriginalSite{Website: s.get(t), Deployment: s.deployment, Replicas: replicas, Repository: r.url, Commit: commit}.Create(t)
+	website := newWebsite(namespace, r, framework.WithReplicas(replicas))
+	framework.OriginalSite{Website: website, Deployment: website.Name, Replicas: replicas, Repository: r.url, Commit: commit}.Create(t)
+	s = applySite(t, website, r)
+	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonNameTaken)
 	client := framework.Admin(t).Kubernetes
 	framework.WaitFor(t, "every pod of the original controller serves", func(ctx context.Context) error {
 		pods, err := s.pods(ctx, client)
@@ -52,10 +55,21 @@ func newOriginalSite(t *testing.T, replicas int32) (s *site, commit string) {
 	return s, commit
 }
 
+// takeOver makes the Website the owner of what the original controller has made.
+func (s *site) takeOver(t *testing.T) {
+	t.Helper()
+	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","name":%q,"uid":%q,"controller":true}]}}`,
+		s.name, s.get(t).UID)
+	for _, child := range []string{"service/" + s.deployment + "-npsvc", "deployment/" + s.deployment} {
+		s.kubectl(t, "patch", child, "--type=merge", "-p", owner)
+	}
+	s.kubectl(t, "annotate", "website/"+s.name, "example.com/reconcile=now")
+}
+
 // TestTakeover has the controller take over the children of the original one while the
-// sites have visitors. It is not parallel: it stops the controller.
+// sites have visitors.
 func TestTakeover(t *testing.T) {
-	startController := framework.StopController(t)
+	t.Parallel()
 	type taken struct {
 		*site
 		commit, before string
@@ -66,7 +80,9 @@ func TestTakeover(t *testing.T) {
 		s, commit := newOriginalSite(t, replicas)
 		sites = append(sites, taken{s, commit, s.url(t), startTraffic(t, s)})
 	}
-	startController()
+	for _, s := range sites {
+		s.takeOver(t)
+	}
 	for _, s := range sites {
 		s.waitLive(t, s.commit)
 		framework.WaitFor(t, "the Deployment is taken over", func(ctx context.Context) error {

@@ -25,12 +25,11 @@ const (
 )
 
 var (
-	// ExternalEtcd has Websites stored as in production: in an etcd cluster, over mutual TLS.
-	ExternalEtcd        = flag.Bool("external-etcd", false, "store Websites in an etcd of their own, over TLS, instead of the one inside website-apiserver")
+	store               = flag.String("store", "", "where Websites are stored: embedded, in website-apiserver, or external, in an etcd over mutual TLS (default: that of the package)")
 	gitSyncImageArchive = flag.String("git-sync-image-archive", "", "run the pods of a real node with the git-sync image in this file, as \"docker save\" writes it (relative to the checkout)")
 	nginxImageArchive   = flag.String("nginx-image-archive", "", "run the pods of a real node with the nginx image in this file (relative to the checkout)")
 	kubernetesVersion   = flag.String("kubernetes-version", "", "run against a control plane of this version of Kubernetes, such as v1.34.4, which is built first (default: that of hack/kubernetes)")
-	clusterDir          = flag.String("cluster", "", "run in the development cluster of this state directory, such as .devcluster, and keep it: started by \"make up NODE=simulated\", or by the tests if there is none (relative to the checkout)")
+	clusterDir          = flag.String("cluster", "", "run in the development cluster of this state directory, such as .devcluster, which \"make up\" has started (relative to the checkout)")
 )
 
 // Cluster is the development cluster that Main has started or joined. All tests of a
@@ -45,9 +44,13 @@ var unsuitable error
 type Options struct {
 	// Name is the directory in _artifacts that keeps the logs of a failed run.
 	Name string
-	// Cluster are options of the cluster. Default: on simulated nodes. If they are set,
-	// -cluster and -external-etcd are rejected.
+	// Cluster are options of the cluster. Default: on simulated nodes, with Websites in an external etcd.
+	// If they are set, -store is rejected.
 	Cluster *devcluster.Options
+	// MakeUp are variables of "make up", which starts the cluster on a real node if they are set.
+	MakeUp []string
+	// EmbeddedEtcd stores Websites in the etcd inside website-apiserver by default.
+	EmbeddedEtcd bool
 	// Started runs when the cluster has started, before the tests.
 	Started func() error
 	// Check runs after all tests have passed, in a cluster of their own. Its error fails
@@ -110,18 +113,18 @@ func run(m *testing.M, options Options) (code int, err error) {
 	if err := os.RemoveAll(Path("_artifacts", options.Name)); err != nil {
 		return 1, err
 	}
-	up := devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: *ExternalEtcd}
-	if options.Cluster != nil {
-		if Joined() || *ExternalEtcd {
-			return 1, errors.New("-cluster and -external-etcd are for integration tests only")
-		}
-		up = *options.Cluster
+	if Joined() {
+		return runJoined(m, options)
+	}
+	if options.MakeUp != nil {
+		return runMakeUp(m, options)
+	}
+	up, err := clusterOptions(options)
+	if err != nil {
+		return 1, err
 	}
 	up.KubernetesVersion = *kubernetesVersion
 	up.GitSyncImageArchive, up.NginxImageArchive = fromCheckout(*gitSyncImageArchive), fromCheckout(*nginxImageArchive)
-	if Joined() {
-		return runJoined(m, up)
-	}
 	// Its own directory, so that whatever a failed start has left is removed as well.
 	if up.Dir, err = os.MkdirTemp("", "website-test-"); err != nil {
 		return 1, err
@@ -151,13 +154,40 @@ func run(m *testing.M, options Options) (code int, err error) {
 	return code, err
 }
 
+// clusterOptions are those of the cluster that is started for a package.
+func clusterOptions(options Options) (devcluster.Options, error) {
+	if options.Cluster != nil {
+		if *store != "" {
+			return devcluster.Options{}, errors.New("the tests of this package choose the store of their cluster: leave out -store")
+		}
+		return *options.Cluster, nil
+	}
+	external := !options.EmbeddedEtcd
+	switch *store {
+	case "":
+	case "embedded", "external":
+		external = *store == "external"
+	default:
+		return devcluster.Options{}, fmt.Errorf("-store=%s is unknown: use embedded or external", *store)
+	}
+	return devcluster.Options{Node: devcluster.NodeSimulated, ExternalEtcd: external}, nil
+}
+
 // runJoined keeps the cluster: its logs stay where they are, and show more than this run.
-func runJoined(m *testing.M, up devcluster.Options) (code int, err error) {
-	up.Detached, up.Dir = true, fromCheckout(*clusterDir)
-	if Cluster, err = start(up); err != nil {
+func runJoined(m *testing.M, options Options) (code int, err error) {
+	if Cluster, err = devcluster.Join(fromCheckout(*clusterDir)); err != nil {
 		return 1, err
 	}
-	return m.Run(), nil
+	if options.Started != nil {
+		if err := options.Started(); err != nil {
+			return 1, err
+		}
+	}
+	code = m.Run()
+	if code == 0 && options.Check != nil {
+		err = options.Check()
+	}
+	return code, err
 }
 
 // fromCheckout returns a path of the command line, which is relative to the checkout.

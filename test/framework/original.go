@@ -64,7 +64,7 @@ http {
 
 // OriginalSite is what the original controller has for a Website.
 type OriginalSite struct {
-	// Website owns Deployment and Service.
+	// Website owns Deployment and Service, unless it has no UID yet.
 	Website metav1.Object
 	// Deployment is the name of the Deployment.
 	Deployment string
@@ -79,10 +79,11 @@ func (o OriginalSite) Create(t *testing.T) {
 	t.Helper()
 	namespace, website := o.Website.GetNamespace(), o.Website.GetName()
 	meta := func(name, app string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{
-			Name: name, Namespace: namespace, Labels: map[string]string{"app": app, "controller": website},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o.Website, v1alpha1.SchemeGroupVersion.WithKind("Website"))},
+		object := metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{"app": app, "controller": website}}
+		if o.Website.GetUID() != "" {
+			object.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(o.Website, v1alpha1.SchemeGroupVersion.WithKind("Website"))}
 		}
+		return object
 	}
 	ctx, client, options := t.Context(), Admin(t).Kubernetes, metav1.CreateOptions{FieldManager: originalField}
 	config := &corev1.ConfigMap{

@@ -40,7 +40,7 @@ func ClusterStore(t *testing.T) EtcdStore {
 
 func clusterStore() (s EtcdStore, err error) {
 	s.Prefix = "/registry" + websitesPrefix
-	if *ExternalEtcd {
+	if Cluster.HasExternalEtcd() {
 		s.Endpoint, s.TLS, err = Cluster.WebsiteEtcd()
 	} else {
 		s.Endpoint, err = embeddedetcd.Endpoint(Cluster.WebsiteDataDir())
@@ -77,7 +77,7 @@ func (s EtcdStore) Values(t *testing.T) map[string]string {
 func NewStore(t *testing.T, name string) (store EtcdStore, flag string) {
 	t.Helper()
 	store = ClusterStore(t)
-	if *ExternalEtcd {
+	if Cluster.HasExternalEtcd() {
 		store.Prefix = "/" + name + websitesPrefix
 		return store, "--etcd-prefix=/" + name
 	}

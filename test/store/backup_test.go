@@ -310,7 +310,7 @@ func (d *etcdOfADrill) importExport(t *testing.T) {
 	d.stop()
 	d.lose(t)
 	d.start()
-	d.closed(t, server, url, "StoreEmpty", closedTime)
+	d.closed(t, server, url, "StoreEmpty", 0)
 	d.mustRun(t, "import", export)
 	d.closed(t, server, url, "StoreForeign", 0)
 	d.unharmed(t, children)

@@ -30,7 +30,7 @@ func TestEmptyStoreAndARestartedGarbageCollector(t *testing.T) {
 	children := e.mustHaveChildren(t)
 	e.replaceData(t, children, func(string) {}, func() {
 		server, url, manager := e.Process("website-apiserver"), e.WebsiteAPIServerURL(), e.Process("kube-controller-manager")
-		e.closed(t, server, url, "StoreEmpty", closedTime)
+		e.closed(t, server, url, "StoreEmpty", 0)
 		if err := manager.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, func() {
-			e.closed(t, server, url, "StoreOutdated", closedTime)
+			e.closed(t, server, url, "StoreOutdated", 0)
 			output, _ := e.storeCommand(t.Context(), server, "check")
 			want := fmt.Sprintf("%d, of which %d by Websites that this store does not have", len(children), (all-half)*childrenOfEach)
 			if !strings.Contains(output, want) {
@@ -108,7 +108,7 @@ func TestEmbeddedStoreIsReplaced(t *testing.T) {
 			if err := os.CopyFS(data, os.DirFS(filepath.Join(other.WebsiteDataDir(), "etcd", "data"))); err != nil {
 				t.Fatal(err)
 			}
-		}, func() { e.closed(t, server, url, "StoreForeign", closedTime) })
+		}, func() { e.closed(t, server, url, "StoreForeign", 0) })
 	})
 	t.Run("another prefix", func(t *testing.T) {
 		mustStop(t, server)

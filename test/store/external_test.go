@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,9 +52,10 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		prepare      func() error
+		duration     time.Duration
 	}{
-		{"empty", "StoreEmpty", func() error { return nil }},
-		{"older, without half of the Websites", "StoreOutdated", func() error { return os.CopyFS(dataDir, os.DirFS(older)) }},
+		{"empty", "StoreEmpty", func() error { return nil }, 0},
+		{"older, without half of the Websites", "StoreOutdated", func() error { return os.CopyFS(dataDir, os.DirFS(older)) }, closedTime},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -65,7 +67,7 @@ func TestExternalStoreIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustStart(t, etcd)
-			e.closed(t, server, url, test.reason, closedTime)
+			e.closed(t, server, url, test.reason, test.duration)
 			e.unharmed(t, children)
 
 			stop()

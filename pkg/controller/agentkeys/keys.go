@@ -54,6 +54,8 @@ type Config struct {
 	// Secrets are those of the namespace of the installation, and Name is that of the Secret.
 	Secrets corev1client.SecretInterface
 	Name    string
+	// Period is how often the Secret is read. Default: a minute.
+	Period time.Duration
 	// Clock defaults to the real clock.
 	Clock clock.WithTicker
 }
@@ -71,6 +73,9 @@ type Keys struct {
 func New(config Config) *Keys {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
+	}
+	if config.Period == 0 {
+		config.Period = checkPeriod
 	}
 	return &Keys{Config: config}
 }
@@ -104,7 +109,7 @@ func (k *Keys) Load(ctx context.Context) {
 func (k *Keys) Run(ctx context.Context, changed func()) {
 	published := k.Public()
 	for {
-		period := checkPeriod
+		period := k.Period
 		if !k.check(ctx) {
 			period = retryPeriod
 		}

@@ -57,6 +57,8 @@ type Instruments struct {
 	TracerProvider oteltrace.TracerProvider
 	// TakeoverReadySeconds is that of website.Config.
 	TakeoverReadySeconds int32
+	// AgentKeysPeriod is the period of agentkeys.Config.
+	AgentKeysPeriod time.Duration
 	// DiscoveryPeriod is that of routing.Config.
 	DiscoveryPeriod time.Duration
 }
@@ -110,7 +112,7 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 			Nginx: o.NginxImage, GitSync: o.GitSyncImage, Agent: o.AgentImage, PullSecrets: o.ImagePullSecrets,
 			Proxy: resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
 		},
-		Keys:           agentkeys.New(agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret}),
+		Keys:           agentkeys.New(agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret, Period: instruments.AgentKeysPeriod}),
 		TracerProvider: instruments.TracerProvider,
 
 		TakeoverReadySeconds: instruments.TakeoverReadySeconds,

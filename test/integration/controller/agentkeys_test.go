@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/controller/app"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -18,13 +19,14 @@ import (
 // the public ones to the agents of each Website. Keys that were deleted or made unreadable are
 // replaced there as well.
 func TestAgentKeys(t *testing.T) {
-	t.Parallel()
+	stopController(t)
+	framework.StartController(t, app.Instruments{AgentKeysPeriod: time.Second}, append(controllerFlags(t), "--commit-observation=None")...)
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitAvailable(t, w, 1)
 	secrets := client.CoreV1().Secrets("website-system")
 	published := func(before string) (keys string) {
-		framework.WaitWithin(t, 3*time.Minute, "the agents get public keys", func(ctx context.Context) error {
+		framework.WaitFor(t, "the agents get public keys", func(ctx context.Context) error {
 			configMap, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kubia-website-agent", metav1.GetOptions{})
 			if err != nil {
 				return err

@@ -112,7 +112,14 @@ func TestHosts(t *testing.T) {
 	t.Run("another site", func(t *testing.T) {
 		edge.Serve("")
 		reprobe(t, shop)
-		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable)
+		condition := framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable)
+		if !strings.Contains(condition.Message, "shop.example.test") {
+			t.Errorf("the condition says %q, want the host in it", condition.Message)
+		}
+		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+		if urls := framework.MustGet(t, shop).Status.Urls; len(urls) == 0 || strings.HasPrefix(urls[0], "https://") {
+			t.Errorf("the URLs are %v, want that of the node port first", urls)
+		}
 		edge.Serve(hostsCommit)
 	})
 	t.Run("a host of another Website", func(t *testing.T) { testTakenHost(t, shop) })

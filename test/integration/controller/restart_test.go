@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
@@ -126,6 +127,52 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 		lease := ref.Resource == "leases" && ref.Namespace == "website-system" && ref.Name == "website-controller"
 		if !lease && ref.Namespace != others {
 			t.Errorf("%s %s/%s %s was written after a restart, want no writes", ref.Resource, ref.Namespace, ref.Name, ref.Subresource)
+		}
+	}
+}
+
+// TestRestartKeepsTheLastFailure restarts a controller whose Website has a directory that is missing: it is not
+// Synced in between, before the pod has been probed again.
+func TestRestartKeepsTheLastFailure(t *testing.T) {
+	stopController(t)
+	namespace := framework.NewNamespace(t)
+	answers := func(pod *corev1.Pod) map[string]string {
+		if pod.Labels["controller"] != "site" {
+			return framework.Serving(commit)
+		}
+		return map[string]string{"status": fmt.Sprintf(`{"commit": %q, "pathFound": false, "lastContact": "2026-01-01T00:00:00Z"}`, commit)}
+	}
+	first, _ := startProbing(t, answers)
+	website := framework.MustCreate(t, framework.NewWebsite(namespace, "site", func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }))
+	framework.WaitCondition(t, namespace, "site", v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonPathNotFound)
+	first.Drain(t)
+
+	websites := framework.Websites(t, namespace)
+	watcher, err := websites.Watch(t.Context(), metav1.ListOptions{ResourceVersion: framework.MustGet(t, website).ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watcher.Stop)
+	startProbing(t, answers)
+	// By the time that it has probed the pod of a newer site, it has probed this one.
+	waitServed(t, namespace, "newer")
+	patch := []byte(`{"metadata":{"labels":{"restarted":"true"}}}`)
+	if _, err := websites.Patch(t.Context(), "site", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		current, ok := framework.NextEvent(t, watcher).Object.(*v1beta1.Website)
+		if !ok {
+			t.Fatal("the watch ended with an error")
+		}
+		if current.Name != "site" {
+			continue
+		}
+		if meta.IsStatusConditionTrue(current.Status.Conditions, v1beta1.WebsiteSynced) {
+			t.Errorf("Synced although the directory is missing: %+v", current.Status.Conditions)
+		}
+		if current.Labels["restarted"] != "" {
+			return
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/app"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -100,7 +101,8 @@ func requireReadySince(t *testing.T, namespace, name string, least time.Duration
 // replaced once, and at every moment the Service reaches a ready pod at a port on which it
 // listens.
 func TestTakeover(t *testing.T) {
-	t.Parallel()
+	stopController(t)
+	framework.StartController(t, app.Instruments{TakeoverReadySeconds: 5}, append(controllerFlags(t), "--commit-observation=None")...)
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
 	_, service := originalChildren(t, namespace, "kubia")
 	before, err := readyEndpoints(ctx, t, namespace, service.Name)

@@ -26,7 +26,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var attackDuration = flag.Duration("large-writes", 40*time.Second, "how long TestLargeWrites writes large Websites")
+var attackDuration = flag.Duration("large-writes", 15*time.Second, "how long TestLargeWrites writes large Websites")
 
 const (
 	// attackers write at once, each over a connection of its own.

@@ -12,5 +12,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	framework.Main(m, framework.Options{Name: "integration-server"})
+	framework.Main(m, framework.Options{Name: "integration-server", EmbeddedEtcd: true})
 }

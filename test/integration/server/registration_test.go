@@ -31,7 +31,7 @@ import (
 
 // rotationTime is how long certificates are rotated under load. The CA is replaced for the
 // first time after 160 seconds.
-var rotationTime = flag.Duration("rotation", 50*time.Second, "how long TestRegistration rotates certificates under load")
+var rotationTime = flag.Duration("rotation", 20*time.Second, "how long TestRegistration rotates certificates under load")
 
 var registeredNames = []string{"v1alpha1.mycontroller.nevermosby.io", "v1beta1.mycontroller.nevermosby.io"}
 

@@ -21,7 +21,7 @@ import (
 func TestEtcdVersion(t *testing.T) {
 	t.Parallel()
 	want := []string{"3.7."}
-	if *framework.ExternalEtcd {
+	if framework.Cluster.HasExternalEtcd() {
 		want = append(want, "3.6.")
 	}
 	store := framework.ClusterStore(t)
@@ -58,7 +58,7 @@ func TestStorage(t *testing.T) {
 		t.Error("the stored object does not name the storage version v1beta1")
 	}
 
-	if *framework.ExternalEtcd {
+	if framework.Cluster.HasExternalEtcd() {
 		return
 	}
 	info, err := os.Stat(filepath.Join(framework.Cluster.WebsiteDataDir(), "etcd"))

@@ -153,7 +153,7 @@ func TestSyncWithTwoReplicas(t *testing.T) {
 		}
 	}
 	flags := []string{"--etcd-servers=" + first.Store.Endpoint, record}
-	if *framework.ExternalEtcd {
+	if framework.Cluster.HasExternalEtcd() {
 		flags = flagsOfStore(first)
 	}
 	second := &framework.Server{Store: first.Store}

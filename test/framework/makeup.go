@@ -1,0 +1,117 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/hack/devcluster"
+	"github.com/kubesites/website-apiserver/hack/devcluster/node"
+)
+
+// makeArguments are those of "make up" and "make down" for the cluster of the tests: a directory and
+// ports of its own keep the developer's cluster out of it.
+var makeArguments []string
+
+// MakeUpOutput is what "make up" printed.
+var MakeUpOutput string
+
+// runMakeUp runs the tests in a cluster that "make up" starts and "make down" removes.
+func runMakeUp(m *testing.M, options Options) (code int, err error) {
+	ctx := context.Background()
+	temp, err := os.MkdirTemp("", "website-test-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(temp)
+	dir := filepath.Join(temp, "cluster")
+	if err := node.Suitable(ctx, dir); err != nil {
+		unsuitable = fmt.Errorf("%w: %w", devcluster.ErrUnsuitable, err)
+		fmt.Fprintf(os.Stderr, "%s tests are skipped: %v\n", options.Name, unsuitable)
+		return m.Run(), nil
+	}
+	base, err := freePorts(12)
+	if err != nil {
+		return 1, err
+	}
+	makeArguments = append([]string{"NODE=real", "CLUSTER_DIR=" + dir, "BASE_PORT=" + strconv.Itoa(base)}, options.MakeUp...)
+	err = MakeUp(ctx)
+	if err == nil && options.Started != nil {
+		err = options.Started()
+	}
+	if err == nil {
+		code = m.Run()
+	}
+	if err != nil || code != 0 {
+		err = errors.Join(err, keepLogs(options.Name, dir))
+	}
+	_, downErr := MakeDown(ctx)
+	if err = errors.Join(err, downErr); err == nil && options.Stopped != nil {
+		err = options.Stopped()
+	}
+	return code, err
+}
+
+// MakeUp runs "make up" for the cluster of the tests, and joins it.
+func MakeUp(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if MakeUpOutput, err = runMake(ctx, "up"); err != nil {
+		return err
+	}
+	_, dir, _ := strings.Cut(makeArguments[1], "=")
+	Cluster, err = devcluster.Join(dir)
+	return err
+}
+
+// MakeDown runs "make down" for the cluster of the tests, and returns what it printed.
+func MakeDown(ctx context.Context) (output string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	return runMake(ctx, "down")
+}
+
+func runMake(ctx context.Context, target string) (string, error) {
+	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", target}, makeArguments...)...)
+	cmd.Dir = Path()
+	// Variables of the caller, who may run these tests by make too.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"NODE", "IMAGES", "UP_FLAGS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"}, name)
+	})
+	// It can stop what it has started.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("make %s: %w\n%s", target, err, output)
+	}
+	return string(output), nil
+}
+
+// freePorts returns the first of consecutive ports that are free, below those from which other clusters
+// choose theirs.
+func freePorts(count int) (int, error) {
+	for base := 17443; base < 19943; base += 100 {
+		free := true
+		for port := base; free && port < base+count; port++ {
+			listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if free = err == nil; free {
+				listener.Close()
+			}
+		}
+		if free {
+			return base, nil
+		}
+	}
+	return 0, fmt.Errorf("no %d consecutive ports are free between 17443 and 19943", count)
+}
