@@ -27,11 +27,11 @@ func TestArguments(t *testing.T) {
 		"without a compiler": {step: race, want: "test -json ./..."},
 		"with coverage": {
 			runner: runner{coverage: "/tmp/c"}, step: race,
-			want: "test -json -count=1 -shuffle=on -exec=env 'GOCOVERDIR=/tmp/c' ./... -args -test.gocoverdir=/tmp/c",
+			want: "test -json -count=1 -shuffle=on -ldflags=-s -w -exec=env 'GOCOVERDIR=/tmp/c' ./... -args -test.gocoverdir=/tmp/c",
 		},
 		"all options": {
 			runner: runner{race: true}, step: etcd, args: []string{"-cluster=/tmp/x"},
-			want: "A=B test -json -count=1 -shuffle=on -timeout=40m -run=^(TestA|TestB)$ ./a ./b " +
+			want: "A=B test -json -count=1 -shuffle=on -ldflags=-s -w -timeout=40m -run=^(TestA|TestB)$ ./a ./b " +
 				"-args -external-etcd -cluster=/tmp/x",
 		},
 	}

@@ -81,7 +81,7 @@ var suites = []suite{
 		// More tests at once starve the pods, whose fetches then miss their deadlines.
 		// Not shuffled: most of a run would have to be repeated to reproduce an order.
 		steps: []step{{
-			module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=4", "-shuffle=off"},
+			module: "test", packages: []string{"./e2e/..."}, flags: []string{"-timeout=40m", "-parallel=6", "-shuffle=off"},
 		}},
 	},
 	{
@@ -104,7 +104,11 @@ var suites = []suite{
 	},
 	{
 		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 8 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./integration/server/..."}, flags: []string{"-timeout=40m"}}},
+		// Two packages at once: that of a damaged Website waits most of the time.
+		steps: []step{{
+			module: "test", packages: []string{"./integration/server", "./integration/undecodable"},
+			flags: []string{"-timeout=40m", "-p=2", "-parallel=4"},
+		}},
 	},
 	{
 		name: "robustness", about: "promises to clients while servers, etcd and network fail", budget: 5 * time.Minute,
@@ -126,7 +130,7 @@ var suites = []suite{
 				module: "test", packages: []string{"./integration/api", "./integration/controller"},
 				flags: []string{"-timeout=40m", "-p=1", "-parallel=8"}, args: []string{"-store=embedded"},
 			},
-			{module: "test", packages: []string{"./integration/server"}, flags: []string{"-timeout=40m"}, args: []string{"-store=external"}},
+			{module: "test", packages: []string{"./integration/server", "./integration/undecodable"}, flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-store=external"}},
 		},
 	},
 	{

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -64,6 +66,15 @@ func StoreUnchecked(ctx context.Context, w *v1beta1.Website) error {
 	defer client.Close() //nolint:errcheck // The write was answered.
 	if _, err := client.Put(ctx, s.Prefix+w.Namespace+"/"+w.Name, string(data)); err != nil {
 		return fmt.Errorf("storing a Website: %w", err)
+	}
+	return nil
+}
+
+// StoreReadError returns an error unless err is about a Website that cannot be read, and names it.
+func StoreReadError(err error, namespace, name string) error {
+	want := fmt.Sprintf("Website %s/%s cannot be read from the store: ", namespace, name)
+	if apierrors.ReasonForError(err) != metav1.StatusReasonStoreReadError || !strings.Contains(err.Error(), want) {
+		return fmt.Errorf("got %v, want %q", err, want)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // discoveryPeriod is short, so that nothing waits for the default.
-const discoveryPeriod = 3 * time.Second
+const discoveryPeriod = time.Second
 
 const hostsCommit = "0123456789012345678901234567890123456789"
 

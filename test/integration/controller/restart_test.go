@@ -160,19 +160,25 @@ func TestRestartKeepsTheLastFailure(t *testing.T) {
 	if _, err := websites.Patch(t.Context(), "site", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	timeout := time.After(framework.WaitTimeout)
 	for {
-		current, ok := framework.NextEvent(t, watcher).Object.(*v1beta1.Website)
-		if !ok {
-			t.Fatal("the watch ended with an error")
-		}
-		if current.Name != "site" {
-			continue
-		}
-		if meta.IsStatusConditionTrue(current.Status.Conditions, v1beta1.WebsiteSynced) {
-			t.Errorf("Synced although the directory is missing: %+v", current.Status.Conditions)
-		}
-		if current.Labels["restarted"] != "" {
-			return
+		select {
+		case event := <-watcher.ResultChan():
+			current, ok := event.Object.(*v1beta1.Website)
+			if !ok {
+				t.Fatalf("%s of %+v", event.Type, event.Object)
+			}
+			if current.Name != "site" {
+				continue
+			}
+			if meta.IsStatusConditionTrue(current.Status.Conditions, v1beta1.WebsiteSynced) {
+				t.Errorf("Synced although the directory is missing: %+v", current.Status.Conditions)
+			}
+			if current.Labels["restarted"] != "" {
+				return
+			}
+		case <-timeout:
+			t.Fatal("the watch does not come to its end")
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestRemovedKey(t *testing.T) {
 		return nil
 	})
 	// Without its key, a Website can still be deleted.
-	if err := unreadable(websites.Delete(ctx, "lost", metav1.DeleteOptions{}), namespace, "lost"); err != nil {
+	if err := framework.StoreReadError(websites.Delete(ctx, "lost", metav1.DeleteOptions{}), namespace, "lost"); err != nil {
 		t.Error(err)
 	}
 	if err := websites.Delete(ctx, "lost", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true)}); err != nil {

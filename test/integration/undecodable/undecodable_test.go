@@ -1,4 +1,4 @@
-package server
+package undecodable
 
 import (
 	"context"
@@ -17,20 +17,10 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// unreadable returns an error unless err is about a Website that cannot be read, and
-// names it.
-func unreadable(err error, namespace, name string) error {
-	want := fmt.Sprintf("Website %s/%s cannot be read from the store: ", namespace, name)
-	if apierrors.ReasonForError(err) != metav1.StatusReasonStoreReadError || !strings.Contains(err.Error(), want) {
-		return fmt.Errorf("got %v, want %q", err, want)
-	}
-	return nil
-}
-
 // TestUndecodableWebsite writes garbage over a stored Website, as a broken disk does. The
 // errors, the log and the condition of its namespace name it; its children stay. Once an
-// administrator has deleted it in spite of that, everything works again without a restart. It is not
-// parallel: no Website is reconciled meanwhile.
+// administrator has deleted it in spite of that, everything works again without a restart. No
+// Website of the cluster is reconciled meanwhile.
 func TestUndecodableWebsite(t *testing.T) {
 	ctx, admin := t.Context(), framework.Admin(t)
 	namespace, other := framework.NewNamespace(t), framework.NewNamespace(t)
@@ -47,17 +37,17 @@ func TestUndecodableWebsite(t *testing.T) {
 
 	framework.WaitFor(t, "lists name the Website", func(ctx context.Context) error {
 		_, err := websites.List(ctx, metav1.ListOptions{})
-		return unreadable(err, namespace, "bad")
+		return framework.StoreReadError(err, namespace, "bad")
 	})
 	_, err := websites.Get(ctx, "bad", metav1.GetOptions{})
-	if err := unreadable(err, namespace, "bad"); err != nil {
+	if err := framework.StoreReadError(err, namespace, "bad"); err != nil {
 		t.Errorf("reading it: %v", err)
 	}
 	_, err = websites.Patch(ctx, "bad", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
-	if err := unreadable(err, namespace, "bad"); err != nil {
+	if err := framework.StoreReadError(err, namespace, "bad"); err != nil {
 		t.Errorf("changing it: %v", err)
 	}
-	if err := unreadable(websites.Delete(ctx, "bad", metav1.DeleteOptions{}), namespace, "bad"); err != nil {
+	if err := framework.StoreReadError(websites.Delete(ctx, "bad", metav1.DeleteOptions{}), namespace, "bad"); err != nil {
 		t.Errorf("deleting it: %v", err)
 	}
 	log, err := os.ReadFile(framework.Cluster.Process("website-apiserver").LogFile())

@@ -1,0 +1,13 @@
+// Package undecodable damages a stored Website, in a cluster of its own: nothing that lists all Websites works
+// until it is deleted.
+package undecodable
+
+import (
+	"testing"
+
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+func TestMain(m *testing.M) {
+	framework.Main(m, framework.Options{Name: "integration-undecodable", EmbeddedEtcd: true})
+}
