@@ -61,7 +61,7 @@ var suites = []suite{
 			{
 				module: "test", race: true, cached: true,
 				packages: []string{
-					"./monitoring", "./tracecollector/...", "./robustness/check/...", "./robustness/history/...", "./bench/...",
+					"./framework", "./monitoring", "./tracecollector/...", "./robustness/check/...", "./robustness/history/...", "./bench/...",
 				},
 			},
 			{module: "test/clients", packages: []string{"./..."}, cached: true},

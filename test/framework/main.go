@@ -178,16 +178,18 @@ func runJoined(m *testing.M, options Options) (code int, err error) {
 	if Cluster, err = devcluster.Join(fromCheckout(*clusterDir)); err != nil {
 		return 1, err
 	}
-	if options.Started != nil {
-		if err := options.Started(); err != nil {
-			return 1, err
-		}
+	before, err := takeInventory(context.Background())
+	if err == nil && options.Started != nil {
+		err = options.Started()
+	}
+	if err != nil {
+		return 1, err
 	}
 	code = m.Run()
 	if code == 0 && options.Check != nil {
 		err = options.Check()
 	}
-	return code, err
+	return code, errors.Join(err, requireNoLeaks(context.Background(), before))
 }
 
 // fromCheckout returns a path of the command line, which is relative to the checkout.

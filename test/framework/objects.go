@@ -17,7 +17,7 @@ import (
 func NewNamespace(t *testing.T, tweaks ...func(*corev1.Namespace)) string {
 	t.Helper()
 	namespaces := Admin(t).Kubernetes.CoreV1().Namespaces()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Annotations: map[string]string{testAnnotation: t.Name()}}}
 	for _, tweak := range tweaks {
 		tweak(namespace)
 	}
