@@ -103,6 +103,8 @@ type settings struct {
 	ExternalEtcd bool `json:"externalEtcd,omitempty"`
 	// Gateway is Options.Gateway.
 	Gateway bool `json:"gateway,omitempty"`
+	// KubernetesGOGC is Options.KubernetesGOGC.
+	KubernetesGOGC int `json:"kubernetesGOGC,omitempty"`
 	// Programs are the paths of the programs besides those of the product.
 	Programs programs `json:"programs,omitempty"`
 	// Node are the addresses of the real node; zero if there never was one.

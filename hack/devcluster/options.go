@@ -100,6 +100,10 @@ type Options struct {
 	// website-apiserver does. Otherwise the store of kube-apiserver need not survive a power failure.
 	SyncedEtcd bool
 
+	// KubernetesGOGC is GOGC of the programs of Kubernetes. A third of the CPU time of kube-apiserver under test
+	// is garbage collection, for which it could have more memory. Default: that of Go.
+	KubernetesGOGC int
+
 	// WithoutController leaves out website-controller. Cluster.StartController can
 	// start one later.
 	WithoutController bool

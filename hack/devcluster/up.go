@@ -117,7 +117,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	if err := s.chooseStore(l, options.ExternalEtcd); err != nil {
 		return err
 	}
-	s.Gateway = options.Gateway
+	s.Gateway, s.KubernetesGOGC = options.Gateway, options.KubernetesGOGC
 	c.progress.printf("using %s and git %s", tools.goVersion, tools.gitVersion)
 	programs, err := buildKubernetes(ctx, tools, options, c.progress)
 	if err != nil {
@@ -185,7 +185,9 @@ func Join(dir string) (*Cluster, error) {
 	if len(s.Programs) == 0 {
 		return nil, fmt.Errorf("there is no cluster in %s: start it with \"make up\" and CLUSTER_DIR", dir)
 	}
-	options, _, err := Options{Dir: dir, Detached: true, Node: s.Mode, Gateway: s.Gateway, ExternalEtcd: s.ExternalEtcd}.complete()
+	options, _, err := Options{
+		Dir: dir, Detached: true, Node: s.Mode, Gateway: s.Gateway, ExternalEtcd: s.ExternalEtcd, KubernetesGOGC: s.KubernetesGOGC,
+	}.complete()
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ const (
 	// not in the cache yet.
 	startTimeout = 30 * time.Minute
 	stopTimeout  = 10 * time.Minute
+	// kubernetesGOGC has the tests take less time and more memory.
+	kubernetesGOGC = 200
 )
 
 var (
@@ -203,7 +205,7 @@ func fromCheckout(path string) string {
 func start(options devcluster.Options) (*devcluster.Cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	options.Progress = os.Stderr
+	options.Progress, options.KubernetesGOGC = os.Stderr, kubernetesGOGC
 	return devcluster.Up(ctx, options)
 }
 

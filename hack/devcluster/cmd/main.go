@@ -53,6 +53,7 @@ func upCommand() *cobra.Command {
 	flags.StringVar(&options.NginxImageArchive, "nginx-image-archive", "", "A file with the nginx image of a real node, as --git-sync-image-archive")
 	base := flags.Int("base-port", 0, fmt.Sprintf("The first of the consecutive ports of the components (default: those of the existing cluster, or from %d)", devcluster.DefaultBasePort))
 	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such as v1.34.4 (default: that of hack/kubernetes). Only with --node=simulated")
+	flags.IntVar(&options.KubernetesGOGC, "kubernetes-gogc", 0, "GOGC of the programs of Kubernetes (default: that of Go)")
 	disk := flags.String("node-disk", "", "How much of the disk the pods of a real node may request, such as 32Gi (default: all of it)")
 	flags.BoolVar(&options.Gateway, "gateway", false, "Install Gateway API with a Gateway, which serves the hosts of the domain "+devcluster.HostDomain+" with certificates of a CA of the cluster. Only with a real node")
 	flags.BoolVar(&options.ExternalEtcd, "external-etcd", false, "Store Websites in a separate etcd, over mutual TLS, instead of the one embedded in website-apiserver. The two hold different Websites. Only with --node=simulated")

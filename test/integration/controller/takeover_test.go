@@ -102,7 +102,7 @@ func requireReadySince(t *testing.T, namespace, name string, least time.Duration
 // listens.
 func TestTakeover(t *testing.T) {
 	stopController(t)
-	framework.StartController(t, app.Instruments{TakeoverReadySeconds: 5}, append(controllerFlags(t), "--commit-observation=None")...)
+	framework.StartController(t, app.Instruments{TakeoverReadySeconds: 15}, append(controllerFlags(t), "--commit-observation=None")...)
 	ctx, namespace, client := t.Context(), framework.NewNamespace(t), framework.Admin(t).Kubernetes
 	_, service := originalChildren(t, namespace, "kubia")
 	before, err := readyEndpoints(ctx, t, namespace, service.Name)
@@ -137,7 +137,7 @@ func TestTakeover(t *testing.T) {
 			}
 			done = !isFormer
 			if done {
-				requireReadySince(t, namespace, pod, 4*time.Second)
+				requireReadySince(t, namespace, pod, 14*time.Second)
 			}
 		}
 	}
