@@ -77,7 +77,7 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node, tools: []string{"chromium"},
+		name: "e2e", about: "pages from git repositories", budget: 25 * time.Minute, needs: node, tools: []string{"chromium", "prometheus"},
 		// More tests at once starve the pods, whose fetches then miss their deadlines.
 		// Not shuffled: most of a run would have to be repeated to reproduce an order.
 		steps: []step{{

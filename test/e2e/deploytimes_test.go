@@ -19,7 +19,7 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var deploys = flag.Int("deploys", 0, "how many commits TestDeployTimes pushes and rolls back, with limits of the times; 0: three, without")
+var deploys = flag.Int("deploys", 0, "how many commits TestDeployTimes pushes and rolls back, with limits of the times; 0: it is skipped")
 
 const (
 	// deployInterval is the time between two pushes: requests to sync are started at most
@@ -187,10 +187,8 @@ const (
 // TestDeployTimes measures how long it takes from a push to the page on all replicas, back to
 // the release before, and forward again.
 func TestDeployTimes(t *testing.T) {
-	rounds := *deploys
-	if rounds == 0 {
-		t.Parallel()
-		rounds = 3
+	if *deploys == 0 {
+		t.Skip("-deploys is 0: \"make bench-deploys\" measures")
 	}
 	s := newSite(t, framework.WithReplicas(3), withoutPolling)
 	pods, err := s.pods(t.Context(), framework.Admin(t).Kubernetes)
@@ -200,18 +198,13 @@ func TestDeployTimes(t *testing.T) {
 	observed, times := watchPods(t, pods), &deployTimes{}
 	before := s.repository.git(t, "rev-parse", "HEAD")
 	s.waitNewest(t, before, v1beta1.ReleaseCauseSpec)
-	for round := range rounds {
+	for round := range *deploys {
 		next := time.After(deployInterval)
 		before = s.measureRound(t, observed, times, before, fmt.Sprintf("round-%d", round))
 		<-next
 	}
-	if *deploys > 0 {
-		s.measureFlood(t, observed, times)
-	}
-	t.Logf("%d rounds:\n%s", rounds, times)
-	if *deploys == 0 {
-		return
-	}
+	s.measureFlood(t, observed, times)
+	t.Logf("%d rounds:\n%s", *deploys, times)
 	for step, limit := range map[string]time.Duration{
 		stepServed: time.Second, stepReported: time.Second, stepRollback: time.Second / 2, stepUnpin: time.Second / 2,
 		stepElsewhere: time.Second, stepRead: time.Second / 10,

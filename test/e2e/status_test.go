@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -13,19 +12,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
-
-// TestURLs reads in the status where the site is.
-func TestURLs(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	want := s.url(t)
-	framework.WaitFor(t, "the status has the URL", func(context.Context) error {
-		if urls := s.get(t).Status.Urls; len(urls) == 0 || urls[0] != want {
-			return fmt.Errorf("urls = %q, want %s first", urls, want)
-		}
-		return nil
-	})
-}
 
 // TestStatusSaysWhatIsMissing is about mistakes that no change of the repository
 // mends. Their reasons are those of a real scheduler and a real kubelet.
