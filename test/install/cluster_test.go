@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -37,10 +38,23 @@ const (
 )
 
 // importImages imports the images of a checkout that does not change, with a tag, into the node. They are built
-// once.
+// once for each state of its modules.
 func importImages(t *testing.T, checkout, tag string) {
 	t.Helper()
-	dir := filepath.Join(checkout, "dist", runtime.Version())
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum", filepath.Join("hack", "images", "go.mod")} {
+		content, err := os.ReadFile(filepath.Join(checkout, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash.Write(content)
+	}
+	name := fmt.Sprintf("%.12s-%s-%s-%x", filepath.Base(checkout), tag, runtime.Version(), hash.Sum(nil)[:6])
+	dir := filepath.Join(cache, "website-apiserver", "releases", name)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		buildImages(t, checkout, tag, dir)
 	} else if err != nil {
@@ -60,6 +74,9 @@ func importImages(t *testing.T, checkout, tag string) {
 // buildImages makes a directory with images. It is there as a whole, or not at all.
 func buildImages(t *testing.T, checkout, tag, dir string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	building := dir + ".building"
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd", "--out="+building, "--platforms=linux/"+runtime.GOARCH, "--tag="+tag)
 	cmd.Dir = filepath.Join(checkout, "hack", "images")

@@ -22,7 +22,7 @@ import (
 
 var (
 	faultTime = flag.Duration("fault-time", 0, "how long each fault is injected again and again; 0: once")
-	loadRate  = flag.Float64("load-rate", 200, "requests per second of the load")
+	loadRate  = flag.Float64("load-rate", 100, "requests per second of the load")
 )
 
 const (
