@@ -118,7 +118,7 @@ test-scale: tools ## Create 1000 Websites, restart the controller
 	cd test && $(GO) test -count=1 -timeout=60m -v -run='^(TestRestartedControllerWritesNothing|TestReadyDuringAFlood)$$' ./integration/controller -args -settled-websites=1000 -flood-websites=1000
 
 test-robustness: tools ## Inject each fault for 10 minutes under load
-	cd test && $(GO) test -count=1 -timeout=8h -v -run='^(TestRobustness|TestReplicas|TestSeededBugs)$$' ./robustness -args -fault-time=$(FAULT_TIME) -replica-time=2m
+	cd test && $(GO) test -count=1 -timeout=8h -v -run='^(TestRobustness|TestReplicas|TestSeededBugs)$$' ./robustness -args -fault-time=$(FAULT_TIME) -replica-time=2m -load-rate=300
 
 test-mutants: tools ## Break each promise of test/mutants; MUTANTS='03 17': some
 	@$(GO_BUILD) bin/mutants . ./hack/mutants

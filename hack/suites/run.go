@@ -104,7 +104,8 @@ func (r *runner) commandStep(ctx context.Context, command []string, log io.Write
 	line := strings.Join(command, " ")
 	if err := cmd.Run(); err != nil {
 		show.ended(line, "fail")
-		return results{failures: []failure{{title: line, output: fmt.Sprintf("%s%v\n", output.String(), err), alone: []string{line}}}}
+		said := fmt.Sprintf("%s%v\n", output.String(), err)
+		return results{failures: []failure{{title: line, output: said, alone: []string{line}}}}
 	}
 	show.ended(line, "pass")
 	return results{passed: 1}

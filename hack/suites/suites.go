@@ -61,7 +61,8 @@ var suites = []suite{
 			{
 				module: "test", race: true, cached: true,
 				packages: []string{
-					"./framework", "./monitoring", "./tracecollector/...", "./robustness/check/...", "./robustness/history/...", "./bench/...",
+					"./framework", "./monitoring", "./tracecollector/...", "./robustness/check/...", "./robustness/history/...",
+					"./bench/...",
 				},
 			},
 			{module: "test/clients", packages: []string{"./..."}, cached: true},
@@ -184,7 +185,7 @@ var suites = []suite{
 		steps: []step{{
 			module: "test", packages: []string{"./robustness"},
 			tests: []string{"TestRobustness", "TestReplicas", "TestSeededBugs"},
-			flags: []string{"-timeout=3h"}, args: []string{"-fault-time=1m", "-replica-time=2m"},
+			flags: []string{"-timeout=3h"}, args: []string{"-fault-time=1m", "-replica-time=2m", "-load-rate=300"},
 		}},
 	},
 	{
