@@ -26,10 +26,13 @@ var kept = map[string]string{
 	"namespaces crowd": "deleting its 200 Websites would keep the controller busy during other tests",
 	"customresourcedefinitions.apiextensions.k8s.io ": "Gateway API stays installed, as discovery takes seconds",
 	"apiservices.apiregistration.k8s.io ":             "kube-apiserver makes those of the definitions",
+	"pods default/":                                   "the controller may replace those of the example",
+	"replicasets.apps default/":                       "as its pods",
+	"configmaps default/kubia":                        "as its pods",
 }
 
 // ignored are resources that change by themselves.
-var ignored = []string{"events", "leases", "endpoints", "endpointslices", "controllerrevisions"}
+var ignored = []string{"events", "leases", "endpoints", "endpointslices", "controllerrevisions", "ipaddresses"}
 
 // inventory is what a shared cluster has and runs: objects by resource, namespace and name, mounts and processes. The
 // values name the test, where that is known.
