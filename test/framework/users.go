@@ -41,6 +41,26 @@ func Bind(t *testing.T, namespace, user, kind, role string) {
 	waitForRules(t, namespace, user, rules)
 }
 
+// BindCluster gives a user the permissions of a ClusterRole in all namespaces until the test ends, and waits until
+// kube-apiserver knows. A website-apiserver that asks too early remembers the answer for seconds.
+func BindCluster(t *testing.T, user, role string) {
+	t.Helper()
+	rbac := Admin(t).Kubernetes.RbacV1()
+	if _, err := rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	DeleteAfter(t, rbac.ClusterRoleBindings(), user)
+	found, err := rbac.ClusterRoles().Get(t.Context(), role, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitForRules(t, metav1.NamespaceAll, user, found.Rules)
+}
+
 // waitForRules waits until kube-apiserver knows that a user has permissions, which it shows by
 // the first one.
 func waitForRules(t *testing.T, namespace, user string, rules []rbacv1.PolicyRule) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,15 +25,8 @@ func TestSecretReferencesAreMigrated(t *testing.T) {
 		w.UID, w.CreationTimestamp = "00000000-0000-4000-8000-000000000000", metav1.Now().Rfc3339Copy()
 		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: carriedSecret}
 	})})
-	migrator, bindings := namespace+"-migrator", framework.Admin(t).Kubernetes.RbacV1().ClusterRoleBindings()
-	if _, err := bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: migrator},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "website-storage-migrator"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: migrator}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	framework.DeleteAfter(t, bindings, migrator)
+	migrator := namespace + "-migrator"
+	framework.BindCluster(t, migrator, "website-storage-migrator")
 	config, err := framework.Cluster.UserConfig(migrator)
 	if err != nil {
 		t.Fatal(err)
