@@ -137,7 +137,7 @@ func TestTakeover(t *testing.T) {
 			}
 			done = !isFormer
 			if done {
-				requireReadySince(t, namespace, pod, 14*time.Second)
+				requireReadySince(t, namespace, pod, 4*time.Second)
 			}
 		}
 	}
