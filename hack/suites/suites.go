@@ -98,8 +98,8 @@ var suites = []suite{
 		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 8 * time.Minute,
 		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=200"},
 		steps: []step{
-			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=8"}},
-			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=8"}},
+			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
+			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=4"}},
 			{module: "test/clients/wait", packages: []string{"."}, flags: []string{"-timeout=20m"}},
 		},
 	},
