@@ -59,8 +59,10 @@ func useListPermissions(t *testing.T, user, kubeconfig, installation, namespace 
 // TestBlockingOwnerDeletionTakesFinalizers creates a child that blocks the deletion of its
 // Website, at a kube-apiserver with OwnerReferencesPermissionEnforcement: as a user who may
 // only create it, and as one who also has the controller's permission for finalizers.
+//
+// It is not parallel: a kube-apiserver that starts repairs the addresses of Services, and ends if one is created
+// meanwhile.
 func TestBlockingOwnerDeletionTakesFinalizers(t *testing.T) {
-	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	enforcing, url, err := framework.Cluster.StartKubeAPIServer(ctx, "kube-apiserver-owners",
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement")
