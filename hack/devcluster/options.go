@@ -100,8 +100,8 @@ type Options struct {
 	// website-apiserver does. Otherwise the store of kube-apiserver need not survive a power failure.
 	SyncedEtcd bool
 
-	// KubernetesGOGC is GOGC of the programs of Kubernetes. A third of the CPU time of kube-apiserver under test
-	// is garbage collection, for which it could have more memory. Default: that of Go.
+	// KubernetesGOGC is GOGC of the control plane. A higher one takes more memory, and less CPU time for garbage
+	// collection. Default: that of Go.
 	KubernetesGOGC int
 
 	// WithoutController leaves out website-controller. Cluster.StartController can

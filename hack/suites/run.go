@@ -145,7 +145,7 @@ func (r *runner) command(ctx context.Context, dir, name string, args ...string) 
 func (r *runner) arguments(st step, args []string) []string {
 	line := []string{"test", "-json"}
 	if !st.cached || r.coverage != "" {
-		// Without debugging information, the test binaries are linked in half the time.
+		// The linker leaves out debugging information, which no test reads.
 		line = append(line, "-count=1", "-shuffle=on", "-ldflags=-s -w")
 	}
 	if r.coverage != "" {

@@ -131,7 +131,10 @@ var suites = []suite{
 				module: "test", packages: []string{"./integration/api", "./integration/controller"},
 				flags: []string{"-timeout=40m", "-p=1", "-parallel=8"}, args: []string{"-store=embedded"},
 			},
-			{module: "test", packages: []string{"./integration/server", "./integration/undecodable"}, flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-store=external"}},
+			{
+				module: "test", packages: []string{"./integration/server", "./integration/undecodable"},
+				flags: []string{"-timeout=40m", "-p=1"}, args: []string{"-store=external"},
+			},
 		},
 	},
 	{

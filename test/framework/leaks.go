@@ -115,10 +115,11 @@ func (i inventory) leaks(now inventory) []string {
 			tests[namespace] = test
 		}
 	}
+	prefixes := slices.Collect(maps.Keys(kept))
 	var leaks []string
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		_, before := i[key]
-		isKept := slices.ContainsFunc(slices.Collect(maps.Keys(kept)), func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		isKept := slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 		// What is in a namespace is named by it.
 		_, name, _ := strings.Cut(key, " ")
 		namespace, _, namespaced := strings.Cut(name, "/")

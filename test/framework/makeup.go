@@ -18,9 +18,12 @@ import (
 	"github.com/kubesites/website-apiserver/hack/devcluster/node"
 )
 
-// makeArguments are those of "make up" and "make down" for the cluster of the tests: a directory and
-// ports of its own keep the developer's cluster out of it.
-var makeArguments []string
+// makeArguments are those of "make up" and "make down" for the cluster of the tests: a directory, which is
+// makeDir, and ports of its own keep the developer's cluster out of it.
+var (
+	makeArguments []string
+	makeDir       string
+)
 
 // MakeUpOutput is what "make up" printed.
 var MakeUpOutput string
@@ -33,8 +36,8 @@ func runMakeUp(m *testing.M, options Options) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(temp)
-	dir := filepath.Join(temp, "cluster")
-	if err := node.Suitable(ctx, dir); err != nil {
+	makeDir = filepath.Join(temp, "cluster")
+	if err := node.Suitable(ctx, makeDir); err != nil {
 		unsuitable = fmt.Errorf("%w: %w", devcluster.ErrUnsuitable, err)
 		fmt.Fprintf(os.Stderr, "%s tests are skipped: %v\n", options.Name, unsuitable)
 		return m.Run(), nil
@@ -43,7 +46,7 @@ func runMakeUp(m *testing.M, options Options) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	makeArguments = append([]string{"NODE=real", "CLUSTER_DIR=" + dir, "BASE_PORT=" + strconv.Itoa(base)}, options.MakeUp...)
+	makeArguments = append([]string{"NODE=real", "CLUSTER_DIR=" + makeDir, "BASE_PORT=" + strconv.Itoa(base)}, options.MakeUp...)
 	err = MakeUp(ctx)
 	if err == nil && options.Started != nil {
 		err = options.Started()
@@ -52,7 +55,7 @@ func runMakeUp(m *testing.M, options Options) (code int, err error) {
 		code = m.Run()
 	}
 	if err != nil || code != 0 {
-		err = errors.Join(err, keepLogs(options.Name, dir))
+		err = errors.Join(err, keepLogs(options.Name, makeDir))
 	}
 	_, downErr := MakeDown(ctx)
 	if err = errors.Join(err, downErr); err == nil && options.Stopped != nil {
@@ -68,8 +71,7 @@ func MakeUp(ctx context.Context) (err error) {
 	if MakeUpOutput, err = runMake(ctx, "up"); err != nil {
 		return err
 	}
-	_, dir, _ := strings.Cut(makeArguments[1], "=")
-	Cluster, err = devcluster.Join(dir)
+	Cluster, err = devcluster.Join(makeDir)
 	return err
 }
 
