@@ -143,7 +143,8 @@ func (p *plan) auditArgs(name string) []string {
 	return []string{
 		"--audit-policy-file=" + p.layout.auditPolicy(),
 		"--audit-log-path=" + p.layout.auditLog(name),
-		"--audit-log-maxsize=200", "--audit-log-maxbackup=1",
+		// In MiB, more than the tests of a shared cluster write: they read the file from a position in it.
+		"--audit-log-maxsize=1000", "--audit-log-maxbackup=1",
 	}
 }
 
