@@ -18,7 +18,7 @@ import (
 // in which keys came.
 //
 // It is the storage below a work queue, which calls it under its own lock; only Finish is
-// called from outside. Whoever calls that takes the next key itself, so no worker has to
+// called from outside. The caller of Finish takes the next key itself, so no worker has to
 // be woken for a share that is free again.
 type Queue[K comparable] struct {
 	share       int
@@ -27,6 +27,8 @@ type Queue[K comparable] struct {
 	mu sync.Mutex
 	// lanes are those of namespaces with keys that wait or are in flight.
 	lanes map[string]*lane[K]
+	// waiting has the place of each key in the list of its lane.
+	waiting map[K]*list.Element
 	// next has the lanes of which a key may be taken now, in the order of isBefore.
 	next lanes[K]
 	// permitted is how many keys of all lanes may be taken now.
@@ -57,7 +59,7 @@ var _ workqueue.Queue[string] = &Queue[string]{}
 
 // New returns an empty queue of which each namespace has at most share keys in flight.
 func New[K comparable](share int, namespaceOf func(K) string) *Queue[K] {
-	return &Queue[K]{share: share, namespaceOf: namespaceOf, lanes: map[string]*lane[K]{}}
+	return &Queue[K]{share: share, namespaceOf: namespaceOf, lanes: map[string]*lane[K]{}, waiting: map[K]*list.Element{}}
 }
 
 // Touch does nothing: a key that waits keeps its place.
@@ -74,7 +76,18 @@ func (q *Queue[K]) Push(key K) {
 		q.lanes[namespace] = l
 	}
 	q.arrivals++
-	q.change(l, func() { l.waiting.PushBack(arrival[K]{key, q.arrivals}) })
+	q.change(l, func() { q.waiting[key] = l.waiting.PushBack(arrival[K]{key, q.arrivals}) })
+}
+
+// Remove takes out a key that waits.
+func (q *Queue[K]) Remove(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	namespace := q.namespaceOf(key)
+	l := q.lanes[namespace]
+	q.change(l, func() { l.waiting.Remove(q.waiting[key]) })
+	delete(q.waiting, key)
+	q.forgetIdle(namespace)
 }
 
 // Len returns how many keys may be taken now.
@@ -95,6 +108,7 @@ func (q *Queue[K]) Pop() K {
 		first = next.waiting.Remove(next.waiting.Front()).(arrival[K])
 		next.inFlight++
 	})
+	delete(q.waiting, first.key)
 	return first.key
 }
 
@@ -108,7 +122,12 @@ func (q *Queue[K]) Finish(key K, took time.Duration) {
 		l.inFlight--
 		l.used += took
 	})
-	if l.inFlight == 0 && l.waiting.Len() == 0 {
+	q.forgetIdle(namespace)
+}
+
+// forgetIdle deletes the lane of a namespace without keys.
+func (q *Queue[K]) forgetIdle(namespace string) {
+	if l := q.lanes[namespace]; l.inFlight == 0 && l.waiting.Len() == 0 {
 		delete(q.lanes, namespace)
 	}
 }

@@ -54,6 +54,26 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestRemove: a key that was removed is not handed out, and leaves its turn to the next one of its namespace.
+func TestRemove(t *testing.T) {
+	q := newQueue(3)
+	for _, name := range []string{"a1", "a2", "b1", "c1"} {
+		q.Push(cache.NewObjectName(name[:1], name))
+	}
+	q.Remove(cache.NewObjectName("a", "a1"))
+	q.Remove(cache.NewObjectName("c", "c1"))
+	var got []string
+	for q.Len() > 0 {
+		got = append(got, q.Pop().Name)
+	}
+	if want := []string{"a2", "b1"}; !slices.Equal(got, want) {
+		t.Errorf("took %q, want %q", got, want)
+	}
+	if len(q.lanes) != 2 || len(q.waiting) != 0 {
+		t.Errorf("%d namespaces and %d keys are remembered, want 2 with a key in flight", len(q.lanes), len(q.waiting))
+	}
+}
+
 // TestTimeCounts: of two namespaces with keys that wait, that whose keys are quick has more of
 // them taken.
 func TestTimeCounts(t *testing.T) {

@@ -1,11 +1,12 @@
 package queue
 
 import (
-	"container/list"
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubesites/website-apiserver/pkg/controller/fairqueue"
 )
 
 // Priority is how soon a Website is reconciled.
@@ -38,8 +39,12 @@ func ChangedIf(changed bool) Priority {
 // before it has its turn: a low priority is slow at busy times, but never starves.
 const maxSkipped = 10
 
-// priorityQueue hands out Websites by priority, and those of one priority in the
-// order in which they came. It is the storage below a work queue, which calls it
+// turn is what a Website costs its namespace in a lane: each namespace has as many turns as the others.
+const turn = 1
+
+// priorityQueue hands out Websites by priority. Within a priority namespaces take turns, and the
+// Websites of a namespace keep the order in which they came: a namespace with thousands of changes delays
+// the others by one Website each. It is the storage below a work queue, which calls it
 // under its own lock; only priorities are marked from outside.
 type priorityQueue struct {
 	mu sync.Mutex
@@ -48,21 +53,20 @@ type priorityQueue struct {
 
 	// lanes hold the keys that wait, and skipped counts the keys that were taken from
 	// other lanes while there were any.
-	lanes   [priorities]list.List
+	lanes   [priorities]*fairqueue.Queue[cache.ObjectName]
 	skipped [priorities]int
-	waiting map[cache.ObjectName]place
-}
-
-// place is where a key waits.
-type place struct {
-	lane    Priority
-	element *list.Element
+	// waiting has the lane of each key.
+	waiting map[cache.ObjectName]Priority
 }
 
 var _ workqueue.Queue[cache.ObjectName] = &priorityQueue{}
 
 func newPriorityQueue() *priorityQueue {
-	return &priorityQueue{marked: map[cache.ObjectName]Priority{}, waiting: map[cache.ObjectName]place{}}
+	q := &priorityQueue{marked: map[cache.ObjectName]Priority{}, waiting: map[cache.ObjectName]Priority{}}
+	for lane := range q.lanes {
+		q.lanes[lane] = fairqueue.New(1, func(key cache.ObjectName) string { return key.Namespace })
+	}
+	return q
 }
 
 // mark gives the next Add of a Website a priority, unless it has a higher one.
@@ -84,16 +88,18 @@ func (q *priorityQueue) takeMark(key cache.ObjectName) Priority {
 
 // Touch moves a Website that waits to the lane of a higher priority.
 func (q *priorityQueue) Touch(key cache.ObjectName) {
-	if p, at := q.takeMark(key), q.waiting[key]; p > at.lane {
-		q.lanes[at.lane].Remove(at.element)
-		q.waiting[key] = place{p, q.lanes[p].PushBack(key)}
+	if p, at := q.takeMark(key), q.waiting[key]; p > at {
+		q.lanes[at].Remove(key)
+		q.push(key, p)
 	}
 }
 
 // Push adds a Website.
-func (q *priorityQueue) Push(key cache.ObjectName) {
-	p := q.takeMark(key)
-	q.waiting[key] = place{p, q.lanes[p].PushBack(key)}
+func (q *priorityQueue) Push(key cache.ObjectName) { q.push(key, q.takeMark(key)) }
+
+func (q *priorityQueue) push(key cache.ObjectName, p Priority) {
+	q.lanes[p].Push(key)
+	q.waiting[key] = p
 }
 
 // Len returns how many Websites wait.
@@ -109,8 +115,8 @@ func (q *priorityQueue) Pop() cache.ObjectName {
 			q.skipped[lane]++
 		}
 	}
-	lane := &q.lanes[next]
-	key := lane.Remove(lane.Front()).(cache.ObjectName)
+	key := q.lanes[next].Pop()
+	q.lanes[next].Finish(key, turn)
 	delete(q.waiting, key)
 	return key
 }

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +36,17 @@ func TestPriorityQueue(t *testing.T) {
 		"it does not move down":           {[]add{{"a", Changed}, {"b", Changed}, {"a", Background}, {"c", Background}}, []string{"a", "b", "c"}},
 		"twice changed is once":           {[]add{{"a", Changed}, {"b", Changed}, {"a", Changed}}, []string{"a", "b"}},
 		"twice in background is once":     {[]add{{"a", Background}, {"b", Background}, {"a", Background}}, []string{"a", "b"}},
+		"namespaces take turns": {
+			[]add{
+				{"a/1", Changed}, {"a/2", Changed}, {"a/3", Changed}, {"a/4", Changed}, {"b/5", Changed}, {"b/6", Changed},
+				{"c/7", Changed}, {"c/8", Background},
+			},
+			[]string{"1", "5", "7", "2", "6", "3", "4", "8"},
+		},
+		"one that moves up takes the turn of its namespace": {
+			[]add{{"a/1", Changed}, {"a/2", Changed}, {"a/3", Changed}, {"b/4", Background}, {"b/4", Changed}},
+			[]string{"1", "4", "2", "3"},
+		},
 		"no Website starves": {
 			[]add{{"p", Background}, {"1", Changed}, {"2", Changed}, {"3", Changed}, {"4", Changed}, {"5", Changed}, {"6", Changed}, {"7", Changed}, {"8", Changed}, {"9", Changed}, {"10", Changed}, {"11", Changed}, {"12", Changed}},
 			[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "p", "11", "12"},
@@ -47,7 +60,11 @@ func TestPriorityQueue(t *testing.T) {
 			queue := New(clock.RealClock{})
 			defer queue.ShutDown()
 			for _, a := range test.adds {
-				key := cache.NewObjectName("default", a.name)
+				namespace, name, ok := strings.Cut(a.name, "/")
+				if !ok {
+					namespace, name = "default", a.name
+				}
+				key := cache.NewObjectName(namespace, name)
 				queue.storage.mark(key, a.priority)
 				queue.Add(key)
 			}
@@ -61,6 +78,46 @@ func TestPriorityQueue(t *testing.T) {
 				t.Errorf("handed out %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestFloodOfANamespace: at most one Website of each other namespace comes before that of a namespace, however many
+// the others have and however many of theirs were taken before.
+func TestFloodOfANamespace(t *testing.T) {
+	queue := New(clock.RealClock{})
+	defer queue.ShutDown()
+	add := func(namespace, name string) {
+		key := cache.NewObjectName(namespace, name)
+		queue.storage.mark(key, Changed)
+		queue.Add(key)
+	}
+	const floods = 3
+	for i := range 400 {
+		for flood := range floods {
+			add(fmt.Sprintf("flood-%d", flood), fmt.Sprint(i))
+		}
+	}
+	for arrival := range 20 {
+		add("quiet", fmt.Sprint(arrival))
+		before := map[string]int{}
+		for {
+			key, _ := queue.Get()
+			queue.Done(key)
+			if key.Namespace == "quiet" {
+				break
+			}
+			before[key.Namespace]++
+		}
+		for namespace, n := range before {
+			if n > 1 {
+				t.Errorf("%d Websites of %s come before number %d of the quiet namespace", n, namespace, arrival)
+			}
+		}
+		// The floods are served meanwhile.
+		for range arrival {
+			key, _ := queue.Get()
+			queue.Done(key)
+		}
 	}
 }
 
