@@ -14,26 +14,19 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
-// retryAfterSeconds is short, because client-go waits that long up to ten times
-// before it shows the message.
-const retryAfterSeconds = 1
-
 // reasonInsufficientStorage is the status' text of HTTP; Kubernetes has none.
 const reasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
 
-// NewClosedError returns the error for clients while the server is closed: 503, with
-// Retry-After unless the store is unavailable.
+// NewClosedError returns the error for clients while the server is closed: 503 without
+// Retry-After, because an administrator has to act.
 func NewClosedError(closed *Closed) *apierrors.StatusError {
 	message := closed.forClients()
 	err := newUnavailableError("the server is closed: " + message)
-	if closed.Reason != ReasonUnverified {
-		err.ErrStatus.Details.RetryAfterSeconds = retryAfterSeconds
-	}
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(closed.Reason), Message: message}}
 	return err
 }
 
-// newUnavailableError returns the error for clients while the store does not answer:
+// newUnavailableError returns the error for clients while requests for Websites fail:
 // 503 without Retry-After. With it, client-go sends a request up to ten times, each
 // after a second: "kubectl get all" would be silent for that long, and a write that was
 // stored without an answer would end as a conflict.

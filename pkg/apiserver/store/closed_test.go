@@ -48,7 +48,7 @@ func TestWithClosedStore(t *testing.T) {
 			if w.Code != test.want {
 				t.Errorf("answered %d, want %d", w.Code, test.want)
 			}
-			if test.want == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "the server is closed: the store is empty")) {
+			if test.want == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") != "" || !strings.Contains(w.Body.String(), "the server is closed: the store is empty")) {
 				t.Errorf("answered %v %s", w.Header(), w.Body)
 			}
 			if strings.Contains(w.Body.String(), "payroll") {
