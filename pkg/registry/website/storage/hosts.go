@@ -7,7 +7,6 @@ import (
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -15,15 +14,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 // hostHolders warns about the first hosts that another Website has. It is not an error: the other
 // one may be about to give the host up.
 type hostHolders struct {
-	store      *genericregistry.Store
-	authorizer authorizer.UnconditionalAuthorizer
+	store *genericregistry.Store
+	describer
 }
 
 // maxComparedHosts is the number of new hosts of a request that are looked for: each may be found in thousands of Websites.
@@ -91,26 +89,4 @@ func (h hostHolders) holder(ctx context.Context, w *website.Website, host string
 		}
 	}
 	return oldest
-}
-
-// describe names a Website if the user may read it.
-func (h hostHolders) describe(ctx context.Context, w, other *website.Website) string {
-	const untold = "another Website"
-	requester, ok := genericapirequest.UserFrom(ctx)
-	if !ok {
-		return untold
-	}
-	resource := v1beta1.SchemeGroupVersion.WithResource("websites")
-	decision, _, _ := h.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: requester, Verb: "get", Namespace: other.Namespace, Name: other.Name,
-		APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, ResourceRequest: true,
-	})
-	switch {
-	case decision != authorizer.DecisionAllow:
-		return untold
-	case other.Namespace == w.Namespace:
-		return fmt.Sprintf("the Website %q of this namespace", other.Name)
-	default:
-		return fmt.Sprintf("the Website %q of namespace %q", other.Name, other.Namespace)
-	}
 }

@@ -24,6 +24,7 @@ import (
 // then reports NameTaken for one of them.
 type deploymentNames struct {
 	store *genericregistry.Store
+	describer
 }
 
 // onCreate returns a validation of new Websites that checks the name of the Deployment
@@ -34,11 +35,11 @@ func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.Validat
 		if !ok {
 			return apierrors.NewInternalError(fmt.Errorf("checking the deploymentName of Websites: got a %T", obj))
 		}
-		if other := d.holder(ctx, w); other != "" {
+		if other := d.holder(ctx, w); other != nil {
 			// Not field.Duplicate, which has no detail. v1alpha1 has the same path.
 			return apierrors.NewInvalid(website.Kind("Website"), w.Name, field.ErrorList{{
 				Type: field.ErrorTypeDuplicate, Field: "spec.deploymentName", BadValue: w.Spec.DeploymentName,
-				Detail: fmt.Sprintf("the Website %q of this namespace has it: choose another name", other),
+				Detail: d.describe(ctx, w, other) + " has it: choose another name",
 			}})
 		}
 		if validate == nil {
@@ -48,15 +49,15 @@ func (d deploymentNames) onCreate(validate rest.ValidateObjectFunc) rest.Validat
 	}
 }
 
-// holder returns the name of another Website with the deploymentName of w, or "". It
+// holder returns another Website with the deploymentName of w, or nil. It
 // reads from an index of the watch cache, which costs no request to etcd. Without an
 // answer no name is rejected.
-func (d deploymentNames) holder(ctx context.Context, w *website.Website) string {
+func (d deploymentNames) holder(ctx context.Context, w *website.Website) *website.Website {
 	predicate := registry.MatchWebsite(labels.Everything(), fields.OneTermEqualSelector(registry.DeploymentNameField, w.Spec.DeploymentName))
 	list, err := d.store.ListPredicate(ctx, predicate, &metainternalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The deploymentName of a new Website is not checked: the Websites of the namespace cannot be listed", "website", klog.KObj(w), "err", err)
-		return ""
+		return nil
 	}
 	for i := range list.(*website.WebsiteList).Items {
 		name := list.(*website.WebsiteList).Items[i].Name
@@ -65,9 +66,13 @@ func (d deploymentNames) holder(ctx context.Context, w *website.Website) string 
 			continue
 		}
 		// The cache may still contain a deleted Website.
-		if current, err := d.store.Get(ctx, name, &metav1.GetOptions{}); err == nil && current.(*website.Website).Spec.DeploymentName == w.Spec.DeploymentName {
-			return name
+		current, err := d.store.Get(ctx, name, &metav1.GetOptions{})
+		if err != nil {
+			continue
+		}
+		if other := current.(*website.Website); other.Spec.DeploymentName == w.Spec.DeploymentName {
+			return other
 		}
 	}
-	return ""
+	return nil
 }

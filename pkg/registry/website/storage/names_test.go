@@ -35,7 +35,7 @@ func TestTakenDeploymentNames(t *testing.T) {
 
 	before := listsByIndex(t)
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
-		ctx := requestContext(version, "")
+		ctx := as(requestContext(version, ""), "owner")
 		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
 			_, err := s.Website.Create(ctx, newWebsite(named("other")), rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
 			checkRefused(t, err, taken)
@@ -80,6 +80,19 @@ func TestTakenDeploymentNames(t *testing.T) {
 func TestDeploymentNamesWithoutAWatchCache(t *testing.T) {
 	s := newStorage(t, generic.UndecoratedStorage)
 	mustCreate(t, s, newWebsite())
-	_, err := s.Website.Create(requestContext("v1beta1", ""), newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
+	_, err := s.Website.Create(as(requestContext("v1beta1", ""), "owner"), newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
 	checkRefused(t, err, `the Website "kubia" of this namespace has it`)
+}
+
+// TestNamesOfOtherWebsites: a user who may not get a Website does not read its name in the answer to a creation.
+func TestNamesOfOtherWebsites(t *testing.T) {
+	s := newStorageWithPolicy(t, grants{"owner get websites/kubia": true}, generic.UndecoratedStorage)
+	mustCreate(t, s, newWebsite())
+	for user, want := range map[string]string{
+		"owner": `"kubia-website": the Website "kubia" of this namespace has it: choose another name`,
+		poor:    `"kubia-website": another Website has it: choose another name`,
+	} {
+		_, err := s.Website.Create(as(requestContext("v1beta1", ""), user), newWebsite(func(w *website.Website) { w.Name = "other" }), nil, &metav1.CreateOptions{})
+		checkRefused(t, err, want)
+	}
 }

@@ -73,8 +73,9 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation 
 // Update changes a Website, or creates it by server-side apply, if the requesting
 // user may set the fields that change.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
+	obj, created, err := r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
 		r.fields.OnUpdate(r.hosts.onUpdate(updateValidation)), forceAllowCreate, options)
+	return obj, created, withoutStorageKey(err)
 }
 
 // NewStorage returns the storage of Websites, whose versions scheme knows, in
@@ -120,8 +121,9 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	syncStore := *store
 	syncStore.UpdateStrategy = registry.NewSyncStrategy(strategy)
 
+	named := describer{authorizer}
 	return &WebsiteStorage{
-		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store: store}, hosts: hostHolders{store: store, authorizer: authorizer}, printer: printer},
+		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store, named}, hosts: hostHolders{store, named}, printer: printer},
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
 		Sync:     newSyncREST(&syncStore, clock.RealClock{}),
@@ -169,7 +171,8 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 // Update changes the status of an existing Website. forceAllowCreate is not
 // passed on: server-side apply to a status must not create a Website.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+	obj, created, err := r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+	return obj, created, withoutStorageKey(err)
 }
 
 // GetResetFields names what a status update cannot change.
