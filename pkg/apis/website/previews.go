@@ -9,11 +9,14 @@ import (
 // that a preview, or nil.
 func PreviewOwner(website metav1.Object) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(website)
-	if owner == nil || owner.Kind != "Website" {
-		return nil
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != GroupName {
+	if owner == nil || !IsReference(owner) {
 		return nil
 	}
 	return owner
+}
+
+// IsReference reports whether an owner reference names a Website of any version.
+func IsReference(owner *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == GroupName && owner.Kind == "Website"
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -72,11 +73,11 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 	return p.RetriedApart()
 }
 
-// heldPreviews returns the previews of a Website, without those that are about to go. Another client can
-// make a Website the owner of others, which are left alone.
+// heldPreviews returns the previews of a Website, without those that are being deleted. The label and the owner
+// reference are both trusted: website-apiserver requires the verb preview for either.
 func (r *reconciler) heldPreviews(website *v1beta1.Website) []*v1beta1.Website {
 	return slices.DeleteFunc(r.children.Previews.Of(website), func(preview *v1beta1.Website) bool {
-		return !children.WasApplied(preview) || !preview.DeletionTimestamp.IsZero()
+		return preview.Labels[api.LabelPreviewOf] != website.Name || !preview.DeletionTimestamp.IsZero()
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
@@ -154,11 +155,15 @@ func TestEditsOfPreviews(t *testing.T) {
 	}
 }
 
-// TestOthersAreNoPreviews: what the controller has not made is left alone, and does not hold
-// up the others.
+// TestOthersAreNoPreviews: Websites without the label of a preview are left alone, even with managed fields in the name
+// of the controller, which any client can write, and do not delay the others.
 func TestOthersAreNoPreviews(t *testing.T) {
 	owned := newWebsite(withName("owned"), func(w *v1beta1.Website) {
 		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: testName, UID: "uid-of-kubia", Controller: ptr.To(true)}}
+		w.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(),
+			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)},
+		}}
 	})
 	f := newFixture(t, newWebsite(withPreviews), newWebsite(withName("kubia-feature-a")), owned)
 	condition, p := f.preview([]string{"feature-a", "next"})
@@ -181,6 +186,24 @@ func TestOthersAreNoPreviews(t *testing.T) {
 	f.preview(nil)
 	if got, want := f.websiteNames(), "kubia-feature-a owned"; got != want {
 		t.Errorf("without previews there are %q, want %q", got, want)
+	}
+}
+
+// TestRestoredPreview: a backup tool creates Websites again, with their labels, but without owner references, managed
+// fields and the former UIDs.
+func TestRestoredPreview(t *testing.T) {
+	f := newFixture(t, newWebsite(withPreviews))
+	f.preview([]string{"next"})
+	preview := f.website("kubia-next").DeepCopy()
+	preview.OwnerReferences, preview.ManagedFields, preview.UID = nil, nil, "restored"
+	f.store(preview)
+	condition, p := f.preview([]string{"next"})
+	if owner := api.PreviewOwner(f.website("kubia-next")); owner == nil || owner.UID != "uid-of-kubia" || p != nil {
+		t.Errorf("the restored preview belongs to %+v, the condition is %+v, the problem %v", owner, condition, p)
+	}
+	f.preview([]string{})
+	if got := f.websiteNames(); got != "" {
+		t.Errorf("after its branch was deleted there are %q", got)
 	}
 }
 

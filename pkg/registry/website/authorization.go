@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,8 @@ import (
 
 // FieldAuthorizer rejects values of fields that take more than the permission to
 // write Websites: references to Secrets that the requesting user cannot read, which a
-// pod would send to a server of the user's choice, exposure, hosts, and tolerations.
+// pod would send to a server of the user's choice, exposure, hosts, tolerations, and whatever
+// makes a Website a preview, which website-controller may delete.
 type FieldAuthorizer struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	rules      FieldRules
@@ -89,8 +91,8 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 		before = &old.Spec
 	}
 	errs := a.rules.validate(&w.Spec, before)
-	required := requiredPermissions(w, before, a.rules)
-	if len(required) == 0 && len(errs) == 0 {
+	required, forPreview := requiredPermissions(w, before, a.rules), requiredForPreview(w, old)
+	if len(required) == 0 && len(forPreview) == 0 && len(errs) == 0 {
 		return nil
 	}
 	requester, ok := genericapirequest.UserFrom(ctx)
@@ -101,7 +103,7 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 	if err != nil {
 		return err
 	}
-	for _, p := range required {
+	for _, p := range slices.Concat(required, forPreview) {
 		allowed, err := a.allows(ctx, requester, w.Namespace, p)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,8 +30,8 @@ const (
 	verbUse = "use"
 	// verbCreate permits previews, which are Websites as well.
 	verbCreate = "create"
-	// verbPreview permits to create and change the previews of a Website with the fields
-	// that this has. It is for website-controller only.
+	// verbPreview permits making a Website the preview of another one, with the fields of that.
+	// website-controller deletes previews. The verb is for website-controller only.
 	verbPreview = "preview"
 )
 
@@ -94,6 +95,34 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 	}
 	if !tolerationsOf(before.Scheduling.Tolerations).IsSuperset(tolerationsOf(scheduling.Tolerations)) {
 		onWebsite(verbSchedule, "scheduling", "tolerations")
+	}
+	return required
+}
+
+// requiredForPreview lists the permissions for the labels and owner references by which website-controller
+// recognizes a preview. Unchanged ones require nothing, nor does their removal; old is nil on creation.
+func requiredForPreview(w, old *website.Website) []permission {
+	if old == nil {
+		old = &website.Website{}
+	}
+	var required []permission
+	onOwner := func(name string, path *field.Path) {
+		required = append(required, permission{path: path, verb: verbPreview, resource: websites, name: name})
+	}
+	metadata := field.NewPath("metadata")
+	if owner, set := w.Labels[website.LabelPreviewOf]; set {
+		if former, known := old.Labels[website.LabelPreviewOf]; !known || former != owner {
+			onOwner(owner, metadata.Child("labels").Key(website.LabelPreviewOf))
+		}
+	}
+	for i := range w.OwnerReferences {
+		owner := &w.OwnerReferences[i]
+		if website.IsReference(owner) && !slices.ContainsFunc(old.OwnerReferences, func(former metav1.OwnerReference) bool {
+			return former.UID == owner.UID && former.Name == owner.Name && website.IsReference(&former) &&
+				ptr.Deref(former.Controller, false) == ptr.Deref(owner.Controller, false)
+		}) {
+			onOwner(owner.Name, metadata.Child("ownerReferences").Index(i))
+		}
 	}
 	return required
 }

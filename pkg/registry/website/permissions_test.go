@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -155,6 +156,65 @@ func TestRequiredPermissions(t *testing.T) {
 			}
 			var got []string
 			for _, p := range requiredPermissions(newWebsite(test.updated), old, FieldRules{AuthorizeHosts: !test.anyHost}) {
+				got = append(got, p.verb+" "+p.resource.Resource+" "+p.name+" for "+p.path.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("required permissions = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRequiredForPreview: what makes a Website a preview requires a permission, and nothing else in its metadata.
+func TestRequiredForPreview(t *testing.T) {
+	const label, reference = "preview websites shop for metadata.labels[mycontroller.nevermosby.io/preview-of]", "preview websites shop for metadata.ownerReferences"
+	type tweak = func(*website.Website)
+	labelled := func(value string) tweak {
+		return func(w *website.Website) { w.Labels = map[string]string{website.LabelPreviewOf: value, "app": "x"} }
+	}
+	owned := func(owners ...metav1.OwnerReference) tweak {
+		return func(w *website.Website) { w.OwnerReferences = owners }
+	}
+	shop := metav1.OwnerReference{APIVersion: "mycontroller.nevermosby.io/v1beta1", Kind: "Website", Name: "shop", UID: "1"}
+	with := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
+		changed := shop
+		change(&changed)
+		return changed
+	}
+	controlled := with(func(o *metav1.OwnerReference) { o.Controller = ptr.To(true) })
+	other := with(func(o *metav1.OwnerReference) { o.APIVersion, o.Kind = "v1", "ConfigMap" })
+	none := func(*website.Website) {}
+	for name, test := range map[string]struct {
+		old, updated tweak
+		want         []string
+	}{
+		"new":                              {updated: none},
+		"new, with the label":              {updated: labelled("shop"), want: []string{label}},
+		"new, with an empty label":         {updated: labelled(""), want: []string{"preview websites  for metadata.labels[mycontroller.nevermosby.io/preview-of]"}},
+		"new, with an owner":               {updated: owned(other, shop), want: []string{reference + "[1]"}},
+		"new, with the owner in v1alpha1":  {updated: owned(with(func(o *metav1.OwnerReference) { o.APIVersion = "mycontroller.nevermosby.io/v1alpha1" })), want: []string{reference + "[0]"}},
+		"new, with another owner":          {updated: owned(other)},
+		"label added":                      {old: none, updated: labelled("shop"), want: []string{label}},
+		"label changed":                    {old: labelled("other"), updated: labelled("shop"), want: []string{label}},
+		"label unchanged":                  {old: labelled("shop"), updated: labelled("shop")},
+		"label removed":                    {old: labelled("shop"), updated: none},
+		"owner added":                      {old: owned(other), updated: owned(other, controlled), want: []string{reference + "[1]"}},
+		"owner unchanged":                  {old: owned(shop, other), updated: owned(other, shop)},
+		"owner removed":                    {old: owned(shop), updated: none},
+		"owner becomes the controller":     {old: owned(shop), updated: owned(controlled), want: []string{reference + "[0]"}},
+		"another Website of the same name": {old: owned(shop), updated: owned(with(func(o *metav1.OwnerReference) { o.UID = "2" })), want: []string{reference + "[0]"}},
+		"deletion no longer blocked": {
+			old:     owned(with(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(true) })),
+			updated: owned(with(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(false) })),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var old *website.Website
+			if test.old != nil {
+				old = newWebsite(test.old)
+			}
+			var got []string
+			for _, p := range requiredForPreview(newWebsite(test.updated), old) {
 				got = append(got, p.verb+" "+p.resource.Resource+" "+p.name+" for "+p.path.String())
 			}
 			if !slices.Equal(got, test.want) {

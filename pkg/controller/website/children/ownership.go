@@ -6,10 +6,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -26,29 +26,32 @@ type Owners struct {
 // OwnerOf returns the Website that controls a child, by its reference alone.
 func OwnerOf(child metav1.Object) (cache.ObjectName, types.UID, bool) {
 	owner := metav1.GetControllerOfNoCopy(child)
-	if owner == nil || !isWebsite(owner) {
+	if owner == nil || !api.IsReference(owner) {
 		return cache.ObjectName{}, "", false
 	}
 	return cache.NewObjectName(child.GetNamespace(), owner.Name), owner.UID, true
-}
-
-// isWebsite reports whether a reference names a Website of any version.
-func isWebsite(owner *metav1.OwnerReference) bool {
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == v1beta1.GroupName && owner.Kind == resources.Kind
 }
 
 // isOrphanOf reports whether an object may be adopted by a Website, by the rules
 // of Kubernetes' own controllers: it has no controller, it matches the labels of
 // the Website, and it is not being deleted. On top of these the controller must
 // have applied it: labels can be copied by any client, and an object that another
-// client made is never touched.
+// client made is never touched. A client that forges managed fields as well gains nothing:
+// it may write the object, which then gets the content that the Website asks for.
+// The label of a preview cannot be copied, and is there also after a restore.
 func isOrphanOf(website *v1beta1.Website, child metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(child) == nil &&
 		child.GetDeletionTimestamp().IsZero() &&
 		child.GetLabels()[resources.LabelManagedBy] == resources.ManagedBy &&
 		child.GetLabels()[resources.LabelController] == website.Name &&
-		WasApplied(child)
+		(WasApplied(child) || isPreviewOf(website, child))
+}
+
+// isPreviewOf reports whether an object is a Website with the label of a preview, which website-apiserver accepts from
+// clients with the verb preview only.
+func isPreviewOf(website *v1beta1.Website, child metav1.Object) bool {
+	_, ok := child.(*v1beta1.Website)
+	return ok && child.GetLabels()[api.LabelPreviewOf] == website.Name
 }
 
 // mayOwn checks on the API server that a Website still exists, before it adopts an
@@ -92,7 +95,7 @@ func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.
 // isGone reports whether an owner is a Website that does not exist any more, or is being deleted,
 // such as the one of the same name that was deleted to make a new one.
 func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool {
-	if !isWebsite(owner) {
+	if !api.IsReference(owner) {
 		return false
 	}
 	website, err := k.owners.Cached.Websites(namespace).Get(owner.Name)

@@ -161,6 +161,9 @@ func TestChangesOfPreviews(t *testing.T) {
 		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 5}
 	}
 	checkRefused(t, update(poor, "kubia", again), `spec.source.secretRef: Forbidden: requires get on secrets "other"`)
-	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences[0].UID = types.UID("other") }), "")
+	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences[0].UID = types.UID("other") }),
+		`metadata.ownerReferences[0]: Forbidden: requires preview on websites "kubia"`)
+	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences = nil }), "")
+	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Labels = nil }), "")
 	checkRefused(t, update(previewer, preview, withSecret("key")), `requires get on secrets "key"`)
 }
