@@ -110,7 +110,6 @@ func (p *plan) kubeAPIServer(name string, port int, extra ...string) spec {
 			"--requestheader-client-ca-file=" + l.cert(frontProxyCA),
 			"--requestheader-allowed-names=" + frontProxyUser,
 			"--requestheader-username-headers=X-Remote-User",
-			"--requestheader-uid-headers=X-Remote-Uid",
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			// On, it connects to the pods of Services, whose own addresses lead nowhere from

@@ -43,6 +43,10 @@ const (
 	allowedNamesKey        = "requestheader-allowed-names"
 )
 
+// defaultUIDHeader is the header in which kube-apiserver sends the UID of a user. It removes the one of a client, so
+// that clusters which publish no name for it, such as those of kubeadm, are safe to read it from.
+const defaultUIDHeader = "X-Remote-Uid"
+
 // Config says what is read from the cluster.
 type Config struct {
 	// Clients is set if the cluster's client CA is trusted.
@@ -196,6 +200,9 @@ func (c *Cluster) apply(data map[string]string, unknown error) {
 			unknown = errors.Join(unknown, fmt.Errorf("reading %s of %s: %w", key, source, err))
 		}
 		headers[key] = values
+	}
+	if len(headers[uidHeadersKey]) == 0 {
+		headers[uidHeadersKey] = []string{defaultUIDHeader}
 	}
 	if unknown != nil {
 		// The names that the front proxy may have are among the headers: without

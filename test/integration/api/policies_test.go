@@ -10,6 +10,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
@@ -194,5 +195,38 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	}
 	if want := framework.NewWebsite(namespace, "kubia", framework.Detailed).Spec.Source; beta.Labels["team"] != "web" || *beta.Spec.Replicas != 2 || beta.Spec.Source.Repository != want.Repository {
 		t.Errorf("through v1beta1: labels %v, spec %+v; want team web, 2 replicas and the rest as it was", beta.Labels, beta.Spec)
+	}
+}
+
+// TestUIDOfUsers: policies see the UID of the user whom kube-apiserver has authenticated, also in a cluster that
+// publishes no name of a header for it, as those of kubeadm.
+func TestUIDOfUsers(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	published, err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := published.Data["requestheader-uid-headers"]; names != "" && names != "[]" {
+		t.Errorf("the cluster publishes the headers %s for UIDs: the case without them is not tested", names)
+	}
+	_, rule := framework.RuleFor(namespace, admissionregistrationv1.Create)
+	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
+		Expression: `has(request.userInfo.uid) && request.userInfo.uid == "4711"`, Message: "of another user",
+	}), namespace, nil)
+	framework.WaitFor(t, "the policy refuses other users", func(ctx context.Context) error {
+		if _, err := tried(ctx, t, framework.NewV1alpha1(namespace, "kubia")); err == nil || !strings.Contains(err.Error(), "of another user") {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+	config, err := framework.Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", UID: "4711", Groups: []string{"system:masters"}}
+	_, err = framework.NewClients(t, config).Websites.WebsiteV1alpha1().Websites(namespace).Create(ctx, framework.NewV1alpha1(namespace, "kubia"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Errorf("with the UID: %v", err)
 	}
 }
