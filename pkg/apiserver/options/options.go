@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/manifests"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
@@ -108,9 +109,14 @@ func NewOptions() (*Options, error) {
 	// The codec of the storage follows from --storage-media-type; see Config.
 	recommended := genericoptions.NewRecommendedOptions(etcdPrefix, nil)
 	addResourceQuota(recommended)
+	addOwnerReferences(recommended)
+	fromFiles, err := manifests.NewInitializer()
+	if err != nil {
+		return nil, err
+	}
 	// These run after the generic ones and replace what they set.
 	recommended.ExtraAdmissionInitializers = func(config *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		return []admission.PluginInitializer{newQuotaInitializer(), policyInitializer{config.SharedInformerFactory}}, nil
+		return []admission.PluginInitializer{newQuotaInitializer(), policyInitializer{config.SharedInformerFactory}, fromFiles}, nil
 	}
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultSecurePort

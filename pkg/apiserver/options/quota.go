@@ -1,12 +1,18 @@
 package options
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"github.com/kubesites/website-apiserver/pkg/apiserver/ownerreferences"
 )
 
 // addResourceQuota makes ResourceQuotas of the host cluster count Websites, as
@@ -16,6 +22,15 @@ func addResourceQuota(recommended *genericoptions.RecommendedOptions) {
 	resourcequota.Register(recommended.Admission.Plugins)
 	// Last: requests that another plugin denies must not be counted.
 	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, resourcequota.PluginName)
+}
+
+// addOwnerReferences adds the plugin that protects owner references, which is off by default, as in kube-apiserver.
+func addOwnerReferences(recommended *genericoptions.RecommendedOptions) {
+	ownerreferences.Register(recommended.Admission.Plugins)
+	order := recommended.Admission.RecommendedPluginOrder
+	// Before webhooks and policies, as in kube-apiserver.
+	recommended.Admission.RecommendedPluginOrder = slices.Insert(order, slices.Index(order, lifecycle.PluginName)+1, ownerreferences.PluginName)
+	recommended.Admission.DefaultOffPlugins = recommended.Admission.DefaultOffPlugins.Union(sets.New(ownerreferences.PluginName))
 }
 
 // newQuotaInitializer returns an initializer without evaluators: the plugin makes

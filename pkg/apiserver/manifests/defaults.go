@@ -1,0 +1,115 @@
+package manifests
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+)
+
+// webhookTimeoutSeconds is the default of timeoutSeconds in the API of webhooks.
+const webhookTimeoutSeconds = 10
+
+// addDefaults registers the defaults of the API: plugins take manifests as they take objects from kube-apiserver.
+func addDefaults(scheme *runtime.Scheme) {
+	addDefault(scheme, defaultValidatingPolicy)
+	addDefault(scheme, defaultMutatingPolicy)
+	addDefault(scheme, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+		defaultMatchResources(b.Spec.MatchResources)
+	})
+	addDefault(scheme, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
+		defaultMatchResources(b.Spec.MatchResources)
+	})
+	addDefault(scheme, defaultValidatingWebhooks)
+	addDefault(scheme, defaultMutatingWebhooks)
+
+	addDefault(scheme, func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) { each(l.Items, defaultValidatingPolicy) })
+	addDefault(scheme, func(l *admissionregistrationv1.MutatingAdmissionPolicyList) { each(l.Items, defaultMutatingPolicy) })
+	addDefault(scheme, func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) {
+		each(l.Items, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+			defaultMatchResources(b.Spec.MatchResources)
+		})
+	})
+	addDefault(scheme, func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) {
+		each(l.Items, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
+			defaultMatchResources(b.Spec.MatchResources)
+		})
+	})
+	addDefault(scheme, func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) {
+		each(l.Items, defaultValidatingWebhooks)
+	})
+	addDefault(scheme, func(l *admissionregistrationv1.MutatingWebhookConfigurationList) {
+		each(l.Items, defaultMutatingWebhooks)
+	})
+}
+
+func addDefault[T any](scheme *runtime.Scheme, set func(*T)) {
+	var typed any = new(T)
+	scheme.AddTypeDefaultingFunc(typed.(runtime.Object), func(obj any) { set(obj.(*T)) })
+}
+
+func each[T any](items []T, set func(*T)) {
+	for i := range items {
+		set(&items[i])
+	}
+}
+
+// setDefault sets a field that is not set.
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = ptr.To(value)
+	}
+}
+
+func defaultValidatingPolicy(policy *admissionregistrationv1.ValidatingAdmissionPolicy) {
+	setDefault(&policy.Spec.FailurePolicy, admissionregistrationv1.Fail)
+	defaultMatchResources(policy.Spec.MatchConstraints)
+}
+
+func defaultMutatingPolicy(policy *admissionregistrationv1.MutatingAdmissionPolicy) {
+	setDefault(&policy.Spec.FailurePolicy, admissionregistrationv1.Fail)
+	defaultMatchResources(policy.Spec.MatchConstraints)
+}
+
+func defaultMatchResources(match *admissionregistrationv1.MatchResources) {
+	if match == nil {
+		return
+	}
+	setDefault(&match.MatchPolicy, admissionregistrationv1.Equivalent)
+	setDefault(&match.NamespaceSelector, metav1.LabelSelector{})
+	setDefault(&match.ObjectSelector, metav1.LabelSelector{})
+	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{match.ResourceRules, match.ExcludeResourceRules} {
+		each(rules, func(rule *admissionregistrationv1.NamedRuleWithOperations) {
+			setDefault(&rule.Scope, admissionregistrationv1.AllScopes)
+		})
+	}
+}
+
+func defaultValidatingWebhooks(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	each(configuration.Webhooks, func(w *admissionregistrationv1.ValidatingWebhook) {
+		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
+		setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)
+		setDefault(&w.NamespaceSelector, metav1.LabelSelector{})
+		setDefault(&w.ObjectSelector, metav1.LabelSelector{})
+		setDefault(&w.TimeoutSeconds, webhookTimeoutSeconds)
+		defaultRules(w.Rules)
+	})
+}
+
+func defaultMutatingWebhooks(configuration *admissionregistrationv1.MutatingWebhookConfiguration) {
+	each(configuration.Webhooks, func(w *admissionregistrationv1.MutatingWebhook) {
+		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
+		setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)
+		setDefault(&w.NamespaceSelector, metav1.LabelSelector{})
+		setDefault(&w.ObjectSelector, metav1.LabelSelector{})
+		setDefault(&w.TimeoutSeconds, webhookTimeoutSeconds)
+		setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+		defaultRules(w.Rules)
+	})
+}
+
+func defaultRules(rules []admissionregistrationv1.RuleWithOperations) {
+	each(rules, func(rule *admissionregistrationv1.RuleWithOperations) {
+		setDefault(&rule.Scope, admissionregistrationv1.AllScopes)
+	})
+}
