@@ -24,32 +24,59 @@ func TestPreconditions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var dryRun []string
 	update := func(tweak func(*v1beta1.Website)) error {
 		changed := current.DeepCopy()
 		changed.Labels = map[string]string{"touched": "yes"}
 		tweak(changed)
-		_, err := websites.Update(ctx, changed, metav1.UpdateOptions{})
+		_, err := websites.Update(ctx, changed, metav1.UpdateOptions{DryRun: dryRun})
 		return err
 	}
 	remove := func(preconditions metav1.Preconditions) error {
-		return websites.Delete(ctx, "kubia", metav1.DeleteOptions{Preconditions: &preconditions})
+		return websites.Delete(ctx, "kubia", metav1.DeleteOptions{Preconditions: &preconditions, DryRun: dryRun})
 	}
-	for name, err := range map[string]error{
-		"update of another UID":              update(func(w *v1beta1.Website) { w.UID = "another" }),
-		"update of an outdated version":      update(func(w *v1beta1.Website) { w.ResourceVersion = "1" }),
-		"deletion of another UID":            remove(metav1.Preconditions{UID: ptr.To(types.UID("another"))}),
-		"deletion of an outdated version":    remove(metav1.Preconditions{ResourceVersion: ptr.To("1")}),
-		"deletion of the UID at another one": remove(metav1.Preconditions{UID: &current.UID, ResourceVersion: ptr.To("1")}),
-	} {
-		if !apierrors.IsConflict(err) {
-			t.Errorf("%s: %v, want Conflict", name, err)
+	alpha := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace)
+	old, err := alpha.Get(ctx, "kubia", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.ResourceVersion, old.UID = "", "another"
+	for _, dryRun = range [][]string{nil, {metav1.DryRunAll}} {
+		_, updateOld := alpha.Update(ctx, old, metav1.UpdateOptions{DryRun: dryRun})
+		stale := metav1.DeleteOptions{DryRun: dryRun, Preconditions: &metav1.Preconditions{ResourceVersion: ptr.To("1")}}
+		for name, err := range map[string]error{
+			"update of another UID":              update(func(w *v1beta1.Website) { w.UID = "another" }),
+			"update of another UID in v1alpha1":  updateOld,
+			"update of an outdated version":      update(func(w *v1beta1.Website) { w.ResourceVersion = "1" }),
+			"deletion of another UID":            remove(metav1.Preconditions{UID: ptr.To(types.UID("another"))}),
+			"deletion of an outdated version":    remove(metav1.Preconditions{ResourceVersion: ptr.To("1")}),
+			"deletion of the UID at another one": remove(metav1.Preconditions{UID: &current.UID, ResourceVersion: ptr.To("1")}),
+			"deletion in v1alpha1":               alpha.Delete(ctx, "kubia", stale),
+			"deletion of all":                    websites.DeleteCollection(ctx, stale, metav1.ListOptions{}),
+			"deletion for one that cannot be read": websites.Delete(ctx, "kubia", metav1.DeleteOptions{
+				DryRun: dryRun, IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true),
+			}),
+		} {
+			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `websites.mycontroller.nevermosby.io "kubia"`) {
+				t.Errorf("%s, dry run %v: %v, want Conflict, about websites", name, dryRun, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "Key:") || strings.Contains(err.Error(), "/kubia")) {
+				t.Errorf("%s, dry run %v: the message has the key of etcd: %v", name, dryRun, err)
+			}
 		}
+	}
+	// Built-in types answer the same.
+	if err := framework.Admin(t).Kubernetes.CoreV1().ConfigMaps(namespace).Delete(ctx, "kube-root-ca.crt", metav1.DeleteOptions{
+		IgnoreStoreReadErrorWithClusterBreakingPotential: ptr.To(true),
+	}); !apierrors.IsConflict(err) {
+		t.Errorf("deletion of a ConfigMap as one that cannot be read: %v, want Conflict", err)
 	}
 	if again, err := websites.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || again.ResourceVersion != current.ResourceVersion {
 		t.Fatalf("the Website is now %+v (%v), want it unchanged", again, err)
 	}
 
 	// Without a version, as with built-in types, an update overwrites.
+	dryRun = nil
 	if err := update(func(w *v1beta1.Website) { w.ResourceVersion = "" }); err != nil {
 		t.Errorf("update without a resource version: %v", err)
 	}

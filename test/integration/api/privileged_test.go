@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -197,6 +199,59 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 		return fmt.Errorf("it is there: %w", err)
 	})
 	checkCreations("after deletion, ")
+}
+
+// TestPreviewsOfUsers: a user who may create and change Websites, but not delete them, cannot have website-controller
+// delete one by making it a preview.
+func TestPreviewsOfUsers(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	user := namespace + "-writer"
+	framework.Allow(t, namespace, user, rbacv1.PolicyRule{APIGroups: []string{"mycontroller.nevermosby.io"}, Resources: []string{"websites"}, Verbs: []string{"get", "create", "patch", "update"}})
+	config, err := framework.Cluster.UserConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := framework.NewClients(t, config).Websites
+	beta, alpha := writer.WebsiteV1beta1().Websites(namespace), writer.WebsiteV1alpha1().Websites(namespace)
+	mine, err := beta.Create(ctx, framework.NewWebsite(namespace, "mine", func(w *v1beta1.Website) {
+		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"none"}, MaxCount: 1}
+	}), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	colleagues := framework.MustCreate(t, framework.NewWebsite(namespace, "colleagues"))
+	reference := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","name":"mine","uid":%q,"controller":true}]`, mine.UID)
+	const (
+		label         = `"labels":{"mycontroller.nevermosby.io/preview-of":"mine"}`
+		managedFields = `"managedFields":[{"manager":"website-controller","operation":"Apply","apiVersion":"mycontroller.nevermosby.io/v1beta1",` +
+			`"time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]`
+		needed = `requires preview on websites "mine" in namespace`
+	)
+	for name, metadata := range map[string]string{
+		"the label": label, "the owner": reference, "both": label + "," + reference, "all": label + "," + reference + "," + managedFields,
+	} {
+		patch := []byte(`{"metadata":{` + metadata + `}}`)
+		_, inBeta := beta.Patch(ctx, colleagues.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, inAlpha := alpha.Patch(ctx, colleagues.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		applied := strings.Replace(string(patch), `{"metadata":{`, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{`, 1)
+		_, byApply := beta.Patch(ctx, colleagues.Name, types.ApplyPatchType, []byte(strings.ReplaceAll(applied, ","+managedFields, "")), metav1.PatchOptions{FieldManager: "test"})
+		created := framework.NewWebsite(namespace, "created", func(w *v1beta1.Website) {
+			if err := json.Unmarshal(patch, w); err != nil {
+				t.Fatal(err)
+			}
+		})
+		_, byCreate := beta.Create(ctx, created, metav1.CreateOptions{})
+		for how, err := range map[string]error{"v1beta1": inBeta, "v1alpha1": inAlpha, "apply": byApply, "create": byCreate} {
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), needed) {
+				t.Errorf("%s, %s: %v, want it invalid: %s", name, how, err, needed)
+			}
+		}
+	}
+	// Managed fields alone, which any client may write, mean nothing.
+	if _, err := beta.Patch(ctx, colleagues.Name, types.MergePatchType, []byte(`{"metadata":{`+managedFields+`}}`), metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestPrivilegedFieldsOfPolicies: what admission adds to a Website is authorized as if

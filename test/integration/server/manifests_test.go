@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,6 +94,9 @@ func TestAdmissionManifests(t *testing.T) {
 	files["webhooks/webhook.yaml"] = fmt.Sprintf(webhookManifest, "Validating", "deny", *deny.URL, base64.StdEncoding.EncodeToString(deny.CABundle))
 	files["mutating-webhooks/webhook.yaml"] = fmt.Sprintf(webhookManifest, "Mutating", "label", *label.URL, base64.StdEncoding.EncodeToString(label.CABundle))
 	for name, content := range files {
+		if err := os.Mkdir(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		framework.WriteFile(t, filepath.Join(dir, name), []byte(content))
 	}
 	config := filepath.Join(t.TempDir(), "admission.yaml")

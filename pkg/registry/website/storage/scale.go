@@ -72,7 +72,7 @@ func (r *ScaleREST) Update(ctx context.Context, name string, objInfo rest.Update
 	obj, _, err := r.store.Update(ctx, name, &scaledWebsite{name: name, scale: objInfo},
 		admitScaleOnCreate(createValidation), admitScaleOnUpdate(updateValidation), false, options)
 	if err != nil {
-		return nil, false, withoutStorageKey(err)
+		return nil, false, publicConflict(err)
 	}
 	scale, err := scaleOf(obj)
 	return scale, false, err

@@ -75,7 +75,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation 
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	obj, created, err := r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
 		r.fields.OnUpdate(r.hosts.onUpdate(updateValidation)), forceAllowCreate, options)
-	return obj, created, withoutStorageKey(err)
+	return obj, created, publicConflict(err)
 }
 
 // NewStorage returns the storage of Websites, whose versions scheme knows, in
@@ -172,7 +172,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 // passed on: server-side apply to a status must not create a Website.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	obj, created, err := r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
-	return obj, created, withoutStorageKey(err)
+	return obj, created, publicConflict(err)
 }
 
 // GetResetFields names what a status update cannot change.
