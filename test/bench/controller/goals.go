@@ -4,8 +4,10 @@ package controller
 const (
 	maxOverFloor      = 1.1
 	maxReportedMillis = 2000
-	maxOfScaffold     = 0.5
-	maxHeapBytes      = 15 << 10
+	// maxNeighbourMillis is for a Website of a namespace while another one has a flood.
+	maxNeighbourMillis = 2000
+	maxOfScaffold      = 0.5
+	maxHeapBytes       = 15 << 10
 	// maxRestartSeconds is for restartWebsites or more.
 	maxRestartSeconds = 10
 	restartWebsites   = 10_000
@@ -33,6 +35,9 @@ func goals(r *Report) []Goal {
 		if ours := r.find(scenario, product); ours != nil {
 			add(scenario+": milliseconds from the available Deployment to Ready, p99", ours.ReportedMillis.P99, maxReportedMillis)
 		}
+	}
+	if ours := r.find(flood, product); ours != nil {
+		add("flood: milliseconds until a Website of another namespace has its Deployment", ours.NeighbourMillis, maxNeighbourMillis)
 	}
 	share := func(name string, value, base float64) {
 		if base > 0 {

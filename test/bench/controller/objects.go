@@ -119,13 +119,13 @@ func createNamespace(ctx context.Context, c *client, name string) error {
 }
 
 // deleteNamespace deletes a namespace and waits until all of it is gone.
-func (t *trial) deleteNamespace(ctx context.Context) error {
-	path := "/api/v1/namespaces/" + t.namespace
+func (t *trial) deleteNamespace(ctx context.Context, name string) error {
+	path := "/api/v1/namespaces/" + name
 	if _, err := t.client.do(ctx, http.MethodDelete, path, "", nil); err != nil {
 		return err
 	}
 	return await(ctx, "the namespace is deleted", t.patience(), func() error {
-		list, err := t.client.do(ctx, http.MethodGet, "/api/v1/namespaces?fieldSelector=metadata.name%3D"+t.namespace, "", nil)
+		list, err := t.client.do(ctx, http.MethodGet, "/api/v1/namespaces?fieldSelector=metadata.name%3D"+name, "", nil)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (t *trial) deleteNamespace(ctx context.Context) error {
 			return fmt.Errorf("decoding namespaces: %w", err)
 		}
 		if len(found.Items) > 0 {
-			return fmt.Errorf("namespace %s is still there", t.namespace)
+			return fmt.Errorf("namespace %s is still there", name)
 		}
 		return nil
 	})

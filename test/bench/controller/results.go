@@ -20,6 +20,8 @@ type Measurement struct {
 	// and ReportedMillis from the available Deployment.
 	ReadyMillis    Quantiles `json:"readyMillis"`
 	ReportedMillis Quantiles `json:"reportedMillis"`
+	// NeighbourMillis is the time until a Website of another namespace has its Deployment, in a flood.
+	NeighbourMillis float64 `json:"neighbourMillis,omitempty"`
 	// Calls are the controller's requests, by verb, and Writes by resource.
 	Calls  map[string]float64 `json:"calls,omitempty"`
 	Writes map[string]float64 `json:"writes,omitempty"`
@@ -90,12 +92,12 @@ func (r results) measurements(options Options) []Measurement {
 
 func summarize(scenario, contender string, samples []sample) Measurement {
 	m := Measurement{Scenario: scenario, Contender: contender, Changes: samples[0].changes}
-	var ready, reported, heap, resident []float64
+	var ready, reported, heap, resident, neighbour []float64
 	var byVerb, byResource, cpu []map[string]float64
 	for _, s := range samples {
 		m.RoundSeconds = append(m.RoundSeconds, s.seconds)
 		ready, reported = append(ready, s.ready...), append(reported, s.reported...)
-		heap, resident = append(heap, s.heap), append(resident, s.resident)
+		heap, resident, neighbour = append(heap, s.heap), append(resident, s.resident), append(neighbour, s.neighbour)
 		written := asFloats(s.calls.byWrittenResource())
 		byVerb, byResource = append(byVerb, asFloats(s.calls.byVerb())), append(byResource, written)
 		m.MostWrites = max(m.MostWrites, total(written))
@@ -103,6 +105,7 @@ func summarize(scenario, contender string, samples []sample) Measurement {
 	}
 	m.Seconds, m.HeapBytes, m.ResidentBytes = measure.Median(m.RoundSeconds), measure.Median(heap), measure.Median(resident)
 	m.ReadyMillis, m.ReportedMillis = quantiles(ready), quantiles(reported)
+	m.NeighbourMillis = measure.Median(neighbour)
 	m.Calls, m.Writes, m.CPUSeconds = medians(byVerb), medians(byResource), medians(cpu)
 	return m
 }

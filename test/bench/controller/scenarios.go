@@ -56,14 +56,24 @@ func (t *trial) create(ctx context.Context, scenario string, n int) error {
 			createOne = t.createChildren
 		}
 		begins := newTimes()
-		if err := concurrently(t.options.Creators, names, func(_ int, name string) error {
+		var neighbour sync.WaitGroup
+		var millis float64
+		var failure error
+		err := concurrently(t.options.Creators, names, func(i int, name string) error {
+			if i == n/2 && scenario == flood && t.contender.hasController() {
+				neighbour.Go(func() { millis, failure = t.createNeighbour(ctx) })
+			}
 			begins.set(name, time.Now())
 			return createOne(ctx, name)
-		}); err != nil {
+		})
+		neighbour.Wait()
+		if err := errors.Join(err, failure); err != nil {
 			return err
 		}
 		s.changes = n
-		return t.awaitCreated(ctx, s, begins)
+		err = t.awaitCreated(ctx, s, begins)
+		s.neighbour = millis
+		return err
 	})
 	if err != nil {
 		return err

@@ -56,14 +56,18 @@ type sample struct {
 	cpu map[string]float64
 	// changes is the number of changes in the scenario.
 	changes int
+	// neighbour is the milliseconds until a Website of another namespace has its Deployment; 0 if none was created.
+	neighbour float64
 	// heap and resident are the bytes that each Website has added.
 	heap, resident float64
 }
 
 // run measures all scenarios and deletes what they have created.
 func (t *trial) run(ctx context.Context) (err error) {
-	if err := createNamespace(ctx, t.client, t.namespace); err != nil {
-		return err
+	for _, namespace := range []string{t.namespace, t.neighbours()} {
+		if err := createNamespace(ctx, t.client, namespace); err != nil {
+			return err
+		}
 	}
 	ctx, t.abort = context.WithCancelCause(ctx)
 	defer t.abort(nil)
@@ -101,7 +105,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return t.deleteNamespace(ctx)
+	return errors.Join(t.deleteNamespace(ctx, t.namespace), t.deleteNamespace(ctx, t.neighbours()))
 }
 
 // observe begins the watches.
