@@ -152,7 +152,7 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 		if err != nil {
 			return err
 		}
-		have, err := o.read(ctx, w.namespace)
+		have, err := o.read(ctx, w.namespace, cached)
 		if difference := have.diff(wanted); err == nil && difference != "" {
 			err = errors.New(difference)
 		}
@@ -199,7 +199,7 @@ func play(t *testing.T, o *observer, want state, points ...point) []outcome {
 			}
 		}
 		var read error
-		have.state, read = o.read(ctx, w.namespace)
+		have.state, read = o.read(ctx, w.namespace, "")
 		reported, events := o.reported(ctx, w.namespace)
 		have.reported = reported
 		have.err = errors.Join(have.err, read, events)
@@ -228,7 +228,7 @@ func (o *observer) latest(namespace string) func(context.Context) (state, error)
 		if last != nil && time.Since(read) < time.Second {
 			return last, nil
 		}
-		current, err := o.read(ctx, namespace)
+		current, err := o.read(ctx, namespace, cached)
 		if err != nil {
 			return nil, err
 		}

@@ -69,12 +69,15 @@ var (
 	replicaSetResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 )
 
-// read returns the state of a namespace.
-func (o *observer) read(ctx context.Context, namespace string) (state, error) {
+// cached is the resource version for states that may be some milliseconds old: no request reaches etcd.
+const cached = "0"
+
+// read returns the state of a namespace at a resource version; the latest one if that is empty.
+func (o *observer) read(ctx context.Context, namespace, version string) (state, error) {
 	seen := state{}
 	var objects []unstructured.Unstructured
 	for _, resource := range append([]schema.GroupVersionResource{websiteResource, replicaSetResource}, o.children...) {
-		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: version})
 		if err != nil {
 			return nil, err
 		}

@@ -1,13 +1,16 @@
 package install
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -128,14 +131,27 @@ func testDryRun(t *testing.T, program string) {
 			overlays[name+" with "+entry.Name()] = component(t, name, entry.Name())
 		}
 	}
-	for name, values := range chartValues {
-		dir := t.TempDir()
-		framework.WriteFile(t, filepath.Join(dir, "chart.yaml"), []byte(helm(t, program, "template", "website", framework.Path("artifacts", "chart"), "--no-hooks", "--set="+values)))
-		framework.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), []byte("resources: [chart.yaml]\n"))
-		overlays[name] = dir
-	}
+	manifests := map[string]string{}
 	for name, dir := range overlays {
-		_, stderr, err := framework.Cluster.Kubectl(t.Context(), "apply", "--dry-run=server", "-k", dir)
+		manifests[name] = framework.Kubectl(t, "kustomize", dir)
+	}
+	for name, values := range chartValues {
+		manifests[name] = helm(t, program, "template", "website", framework.Path("artifacts", "chart"), "--no-hooks", "--set="+values)
+	}
+	checked := sets.New[string]()
+	for _, name := range slices.Sorted(maps.Keys(manifests)) {
+		// Most objects are the same in many overlays.
+		var objects []string
+		for object := range strings.SplitSeq(manifests[name], "\n---\n") {
+			if object = strings.TrimSpace(object); object != "" && !checked.Has(object) {
+				objects = append(objects, object)
+			}
+		}
+		checked.Insert(objects...)
+		if len(objects) == 0 {
+			continue
+		}
+		_, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(strings.Join(objects, "\n---\n")), "apply", "--dry-run=server", "-f", "-")
 		if strings.HasSuffix(name, " host-network") {
 			// A dry run does not change what the namespace permits.
 			stderr = strings.ReplaceAll(stderr, hostNetworkWarning, "")

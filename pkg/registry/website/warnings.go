@@ -3,9 +3,12 @@ package website
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
@@ -15,17 +18,32 @@ import (
 
 // WarningsOnCreate returns warnings of valid but unwise values.
 func (Strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
-	return warnings(requestVersion(ctx), &obj.(*website.Website).Spec)
+	w := obj.(*website.Website)
+	return append(finalizerWarnings(w.Finalizers, nil), warnings(requestVersion(ctx), &w.Spec)...)
 }
 
-// WarningsOnUpdate is like WarningsOnCreate, but returns none if the spec is
-// unchanged.
+// WarningsOnUpdate is like WarningsOnCreate, but returns none for unchanged finalizers and an unchanged spec.
 func (Strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
+	found := finalizerWarnings(updated.Finalizers, previous.Finalizers)
 	if apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
-		return nil
+		return found
 	}
-	return append(annotationWarnings(ctx, &updated.Spec, &previous.Spec), warnings(requestVersion(ctx), &updated.Spec)...)
+	found = append(found, annotationWarnings(ctx, &updated.Spec, &previous.Spec)...)
+	return append(found, warnings(requestVersion(ctx), &updated.Spec)...)
+}
+
+// finalizerWarnings warns about new finalizers without a domain, as kube-apiserver does for custom resources.
+func finalizerWarnings(finalizers, former []string) []string {
+	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+	var found []string
+	for _, finalizer := range finalizers {
+		if !strings.Contains(finalizer, "/") && !slices.Contains(standard, finalizer) && !slices.Contains(former, finalizer) {
+			found = append(found, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name, such as example.com/%s, "+
+				"to avoid accidental conflicts with other finalizer writers", finalizer, finalizer))
+		}
+	}
+	return found
 }
 
 func warnings(version string, spec *website.WebsiteSpec) []string {

@@ -48,3 +48,22 @@ func TestWarnings(t *testing.T) {
 		})
 	}
 }
+
+// TestFinalizerWarnings: finalizers of Kubernetes and those with a domain need none, nor does one that is kept.
+func TestFinalizerWarnings(t *testing.T) {
+	finalized := func(finalizers ...string) *website.Website {
+		return newWebsite(func(w *website.Website) { w.Finalizers = finalizers })
+	}
+	strategy, ctx := newStrategy(t), requestContext("v1beta1", "")
+	const want = `metadata.finalizers: "x": prefer a domain-qualified finalizer name, such as example.com/x, to avoid accidental conflicts with other finalizer writers`
+	created := strategy.WarningsOnCreate(ctx, finalized("example.com/a", "orphan", "foregroundDeletion", "x"))
+	if !slices.Equal(created, []string{want}) {
+		t.Errorf("on creation: %q, want %q", created, want)
+	}
+	if got := strategy.WarningsOnUpdate(ctx, finalized("x"), finalized()); !slices.Equal(got, []string{want}) {
+		t.Errorf("on update: %q, want %q", got, want)
+	}
+	if got := strategy.WarningsOnUpdate(ctx, finalized("x"), finalized("x")); len(got) > 0 {
+		t.Errorf("when it stays: %q, want nothing", got)
+	}
+}

@@ -198,6 +198,9 @@ func ValidateAnnotation(value string) error {
 func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) error {
 	c := carried{}
 	if annotation != "" {
+		if strings.TrimSpace(annotation) == "null" {
+			return errors.New("must be an object: null would reset all fields to their defaults")
+		}
 		strictErrs, err := kjson.UnmarshalStrict([]byte(annotation), &c)
 		if err = errors.Join(append(strictErrs, err)...); err != nil {
 			return err

@@ -211,6 +211,7 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 // validation can report it.
 func TestUnreadableAnnotation(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
+		"null":                    {value: ` null`, want: "must be an object"},
 		"not JSON":                {value: `{"spec":`, want: "unexpected end of JSON input"},
 		"wrong type":              {value: `{"spec":{"suspend":"yes"}}`, want: "cannot unmarshal string"},
 		"unknown field":           {value: `{"spec":{"suspended":true}}`, want: `unknown field "spec.suspended"`},
