@@ -138,9 +138,15 @@ var suites = []suite{
 		},
 	},
 	{
-		// It compiles the previous release, which the suite "install" needs, too.
-		name: "upgrade", about: "the previous release to this one, and back, under load", budget: 8 * time.Minute, long: true,
-		steps: []step{{module: "test", packages: []string{"./upgrade"}, flags: []string{"-timeout=40m"}}},
+		// Both compile the previous release.
+		name: "upgrade", about: "the previous release to this one, and back, under load", budget: 15 * time.Minute, long: true, needs: node,
+		steps: []step{
+			{module: "test", packages: []string{"./upgrade"}, flags: []string{"-timeout=40m"}},
+			{
+				module: "test", packages: []string{"./install"}, tests: []string{"TestUpgradeOfDefault"},
+				flags: []string{"-timeout=40m"}, args: []string{"-upgrade"},
+			},
+		},
 	},
 	{
 		name: "gitsync-standin", about: "the stand-in for git-sync, and website-agent beside it", budget: 5 * time.Minute, long: true,

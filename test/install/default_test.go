@@ -65,7 +65,6 @@ func TestDefault(t *testing.T) {
 	framework.WaitReady(t, sites, "second")
 
 	t.Run("backup", func(t *testing.T) { testBackup(t, sites, "first", "second") })
-	t.Run("upgrade", func(t *testing.T) { testUpgrade(t, sites, "first", "second") })
 	t.Run("chart", func(t *testing.T) { testChart(t, program, sites, children(t, sites)) })
 	t.Run("host network", func(t *testing.T) { testHostNetwork(t, sites) })
 }

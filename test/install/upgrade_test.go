@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -18,11 +19,27 @@ import (
 // checkout.
 const formerTag = "former"
 
-// testUpgrade moves the installation to the previous release, and to this checkout again, as
+var withUpgrade = flag.Bool("upgrade", false, "run TestUpgradeOfDefault, which builds the images of the previous release")
+
+// TestUpgradeOfDefault moves an installation to the previous release, and to this checkout again, as
 // users do, while visitors request pages and owners write. The pods of all sites are replaced,
 // as the agent in them is another: no page request fails, no acknowledged write is lost, and
 // there is one leader at a time.
-func testUpgrade(t *testing.T, namespace string, sites ...string) {
+func TestUpgradeOfDefault(t *testing.T) {
+	if !*withUpgrade {
+		t.Skip("-upgrade is not set: the suite upgrade of \"make test-long\" sets it")
+	}
+	framework.RequireCluster(t)
+	keepSystem(t)
+	provideVolumes(t, 1)
+	namespace, sites := framework.NewNamespace(t), []string{"first", "second"}
+	apply(t, "default")
+	waitServed(t)
+	for _, name := range sites {
+		publish(t, namespace, name)
+		waitPage(t, namespace, name)
+		framework.WaitReady(t, namespace, name)
+	}
 	release := framework.PreviousRelease(t)
 	importImages(t, release, formerTag)
 	former := tagged(t, filepath.Join(release, "artifacts", "default"), formerTag)
