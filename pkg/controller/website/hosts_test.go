@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
 // TestOldestHasTheHost: over all namespaces, by age and then by name.
@@ -39,5 +41,33 @@ func TestOldestHasTheHost(t *testing.T) {
 		if got := oldestWithHost(index, test.website, host); got != test.want {
 			t.Errorf("%s: another one has the host: %v, want %v", test.website.Name, got, test.want)
 		}
+	}
+}
+
+// TestIsStarting: hosts are requested once a pod is available, and whenever one was routed before: requests show that
+// a site is down.
+func TestIsStarting(t *testing.T) {
+	available := func(n int32) *appsv1.Deployment {
+		return &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1, AvailableReplicas: n}}
+	}
+	for name, test := range map[string]struct {
+		deployment *appsv1.Deployment
+		routed     []bool
+		want       bool
+	}{
+		"no Deployment yet":                  {nil, nil, true},
+		"no pod is available":                {available(0), []bool{false, false}, true},
+		"a pod is available":                 {available(1), []bool{false}, false},
+		"the pods of a routed site are gone": {available(0), []bool{false, true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			website := newWebsite()
+			for _, routed := range test.routed {
+				website.Status.Hosts = append(website.Status.Hosts, v1beta1.WebsiteHostStatus{Routed: routed})
+			}
+			if got := isStarting(&status.Input{Website: website, Deployment: test.deployment}); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
 	}
 }

@@ -102,10 +102,23 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 		obstructed = slices.DeleteFunc(slices.Clone(held), func(host string) bool { return slices.Contains(secured, host) })
 	}
 	found.Routing.Obstacle = cmp.Or(insecure, obstacle)
-	key := cache.MetaObjectToName(website)
-	again := found.Website.Generation != found.Website.Status.ObservedGeneration
-	found.Routing.Results = r.routes.prober.Want(key, way.target(website, secured, written), again)
+	if isStarting(found) {
+		// A request now would fail, and the next one would be made after the back-off.
+		found.Routing.Obstacle = cmp.Or(found.Routing.Obstacle, &status.Obstacle{
+			Reason: v1beta1.WebsiteReasonRoutePending, Message: "waiting for a pod to become available", Pending: true,
+		})
+	} else {
+		key := cache.MetaObjectToName(website)
+		again := found.Website.Generation != found.Website.Status.ObservedGeneration
+		found.Routing.Results = r.routes.prober.Want(key, way.target(website, secured, written), again)
+	}
 	return r.deleteRoutes(ctx, website, desired, keptHosts{obstructed: obstructed, taken: found.Routing.Taken})
+}
+
+// isStarting reports whether no pod of a Website is available, and none of its hosts was routed before.
+func isStarting(found *status.Input) bool {
+	return (found.Deployment == nil || found.Deployment.Status.AvailableReplicas == 0) &&
+		!slices.ContainsFunc(found.Website.Status.Hosts, func(host v1beta1.WebsiteHostStatus) bool { return host.Routed })
 }
 
 // writtenRoutes are the children of a Website that route its hosts.

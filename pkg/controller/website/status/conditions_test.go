@@ -261,6 +261,10 @@ func TestConditions(t *testing.T) {
 		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
 			served + "False/PathNotFound", commitA, ""},
 		"pods differ": {func(in *Input) { in.Pods[1].Commit = commitB; in.Website.Status.Commit = commitA }, served + "False/CommitsDiffer", "", ""},
+		"pods differ, as one cannot follow": {func(in *Input) {
+			in.Pods[1].Commit, in.Pods[0].Failure = commitB, workload.FailureSubmodule
+			in.Website.Status.Commit = commitA
+		}, served + "False/SubmoduleFailing", "", ""},
 		"not probed yet keeps what was reported": {func(in *Input) {
 			in.Pods[1].Observed = false
 			in.Website.Status.Commit = commitB

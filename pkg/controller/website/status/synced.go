@@ -95,9 +95,13 @@ func commitPending(in *Input) *finding {
 	return observing()
 }
 
+// commitsDiffer finds that ready pods serve different commits, or what keeps one of them from the commit of the others.
 func commitsDiffer(in *Input) *finding {
 	if in.commitState() != commitDiffers {
 		return nil
+	}
+	if cause := fetchProblem(in); cause != nil {
+		return cause
 	}
 	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve different commits while a new one is fetched"}
 }
