@@ -14,31 +14,31 @@ const webhookTimeoutSeconds = 10
 func addDefaults(scheme *runtime.Scheme) {
 	addDefault(scheme, defaultValidatingPolicy)
 	addDefault(scheme, defaultMutatingPolicy)
-	addDefault(scheme, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	addDefault(scheme, func(b *validatingBinding) {
 		defaultMatchResources(b.Spec.MatchResources)
 	})
-	addDefault(scheme, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
+	addDefault(scheme, func(b *mutatingBinding) {
 		defaultMatchResources(b.Spec.MatchResources)
 	})
 	addDefault(scheme, defaultValidatingWebhooks)
 	addDefault(scheme, defaultMutatingWebhooks)
 
-	addDefault(scheme, func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) { each(l.Items, defaultValidatingPolicy) })
-	addDefault(scheme, func(l *admissionregistrationv1.MutatingAdmissionPolicyList) { each(l.Items, defaultMutatingPolicy) })
-	addDefault(scheme, func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) {
-		each(l.Items, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	addDefault(scheme, func(l *validatingPolicyList) { each(l.Items, defaultValidatingPolicy) })
+	addDefault(scheme, func(l *mutatingPolicyList) { each(l.Items, defaultMutatingPolicy) })
+	addDefault(scheme, func(l *validatingBindingList) {
+		each(l.Items, func(b *validatingBinding) {
 			defaultMatchResources(b.Spec.MatchResources)
 		})
 	})
-	addDefault(scheme, func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) {
-		each(l.Items, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
+	addDefault(scheme, func(l *mutatingBindingList) {
+		each(l.Items, func(b *mutatingBinding) {
 			defaultMatchResources(b.Spec.MatchResources)
 		})
 	})
-	addDefault(scheme, func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) {
+	addDefault(scheme, func(l *validatingWebhooksList) {
 		each(l.Items, defaultValidatingWebhooks)
 	})
-	addDefault(scheme, func(l *admissionregistrationv1.MutatingWebhookConfigurationList) {
+	addDefault(scheme, func(l *mutatingWebhooksList) {
 		each(l.Items, defaultMutatingWebhooks)
 	})
 }
@@ -61,12 +61,12 @@ func setDefault[T any](field **T, value T) {
 	}
 }
 
-func defaultValidatingPolicy(policy *admissionregistrationv1.ValidatingAdmissionPolicy) {
+func defaultValidatingPolicy(policy *validatingPolicy) {
 	setDefault(&policy.Spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultMatchResources(policy.Spec.MatchConstraints)
 }
 
-func defaultMutatingPolicy(policy *admissionregistrationv1.MutatingAdmissionPolicy) {
+func defaultMutatingPolicy(policy *mutatingPolicy) {
 	setDefault(&policy.Spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultMatchResources(policy.Spec.MatchConstraints)
 }
@@ -85,7 +85,7 @@ func defaultMatchResources(match *admissionregistrationv1.MatchResources) {
 	}
 }
 
-func defaultValidatingWebhooks(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+func defaultValidatingWebhooks(configuration *validatingWebhooks) {
 	each(configuration.Webhooks, func(w *admissionregistrationv1.ValidatingWebhook) {
 		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
 		setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)
@@ -96,7 +96,7 @@ func defaultValidatingWebhooks(configuration *admissionregistrationv1.Validating
 	})
 }
 
-func defaultMutatingWebhooks(configuration *admissionregistrationv1.MutatingWebhookConfiguration) {
+func defaultMutatingWebhooks(configuration *mutatingWebhooks) {
 	each(configuration.Webhooks, func(w *admissionregistrationv1.MutatingWebhook) {
 		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
 		setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)

@@ -18,6 +18,23 @@ import (
 	webhookloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 )
 
+// The kinds of manifests, and their lists.
+type (
+	validatingPolicyList   = admissionregistrationv1.ValidatingAdmissionPolicyList
+	validatingBindingList  = admissionregistrationv1.ValidatingAdmissionPolicyBindingList
+	mutatingPolicyList     = admissionregistrationv1.MutatingAdmissionPolicyList
+	mutatingBindingList    = admissionregistrationv1.MutatingAdmissionPolicyBindingList
+	validatingWebhooksList = admissionregistrationv1.ValidatingWebhookConfigurationList
+	mutatingWebhooksList   = admissionregistrationv1.MutatingWebhookConfigurationList
+
+	validatingPolicy   = admissionregistrationv1.ValidatingAdmissionPolicy
+	validatingBinding  = admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	mutatingPolicy     = admissionregistrationv1.MutatingAdmissionPolicy
+	mutatingBinding    = admissionregistrationv1.MutatingAdmissionPolicyBinding
+	validatingWebhooks = admissionregistrationv1.ValidatingWebhookConfiguration
+	mutatingWebhooks   = admissionregistrationv1.MutatingWebhookConfiguration
+)
+
 // Initializer gives the loaders to the admission plugins that take them.
 type Initializer struct {
 	scheme  *runtime.Scheme
@@ -45,41 +62,35 @@ func (i Initializer) Initialize(plugin admission.Interface) {
 		return
 	}
 	wants.SetManifestLoaders(&initializer.ManifestLoaders{
-		LoadValidatingPolicyManifests: func(dir string) ([]*admissionregistrationv1.ValidatingAdmissionPolicy, []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, string, error) {
-			return policyloader.LoadPolicyManifests(dir, i.decoder,
-				accept(i.scheme, func(l *admissionregistrationv1.ValidatingAdmissionPolicyList) []admissionregistrationv1.ValidatingAdmissionPolicy {
-					return l.Items
-				}),
-				accept(i.scheme, func(l *admissionregistrationv1.ValidatingAdmissionPolicyBindingList) []admissionregistrationv1.ValidatingAdmissionPolicyBinding {
-					return l.Items
-				}),
-				func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
-		},
-		LoadMutatingPolicyManifests: func(dir string) ([]*admissionregistrationv1.MutatingAdmissionPolicy, []*admissionregistrationv1.MutatingAdmissionPolicyBinding, string, error) {
-			return policyloader.LoadPolicyManifests(dir, i.decoder,
-				accept(i.scheme, func(l *admissionregistrationv1.MutatingAdmissionPolicyList) []admissionregistrationv1.MutatingAdmissionPolicy {
-					return l.Items
-				}),
-				accept(i.scheme, func(l *admissionregistrationv1.MutatingAdmissionPolicyBindingList) []admissionregistrationv1.MutatingAdmissionPolicyBinding {
-					return l.Items
-				}),
-				func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) string { return b.Spec.PolicyName })
-		},
-		LoadValidatingWebhookManifests: func(dir string) ([]*admissionregistrationv1.ValidatingWebhookConfiguration, string, error) {
-			return webhookloader.LoadManifests(dir, i.decoder,
-				webhookloader.AcceptObjectFunc[*admissionregistrationv1.ValidatingWebhookConfiguration](
-					accept(i.scheme, func(l *admissionregistrationv1.ValidatingWebhookConfigurationList) []admissionregistrationv1.ValidatingWebhookConfiguration {
-						return l.Items
-					})))
-		},
-		LoadMutatingWebhookManifests: func(dir string) ([]*admissionregistrationv1.MutatingWebhookConfiguration, string, error) {
-			return webhookloader.LoadManifests(dir, i.decoder,
-				webhookloader.AcceptObjectFunc[*admissionregistrationv1.MutatingWebhookConfiguration](
-					accept(i.scheme, func(l *admissionregistrationv1.MutatingWebhookConfigurationList) []admissionregistrationv1.MutatingWebhookConfiguration {
-						return l.Items
-					})))
-		},
+		LoadValidatingPolicyManifests:  i.validatingPolicies,
+		LoadMutatingPolicyManifests:    i.mutatingPolicies,
+		LoadValidatingWebhookManifests: i.validatingWebhooks,
+		LoadMutatingWebhookManifests:   i.mutatingWebhooks,
 	})
+}
+
+func (i Initializer) validatingPolicies(dir string) ([]*validatingPolicy, []*validatingBinding, string, error) {
+	return policyloader.LoadPolicyManifests(dir, i.decoder,
+		accept(i.scheme, func(l *validatingPolicyList) []validatingPolicy { return l.Items }),
+		accept(i.scheme, func(l *validatingBindingList) []validatingBinding { return l.Items }),
+		func(b *validatingBinding) string { return b.Spec.PolicyName })
+}
+
+func (i Initializer) mutatingPolicies(dir string) ([]*mutatingPolicy, []*mutatingBinding, string, error) {
+	return policyloader.LoadPolicyManifests(dir, i.decoder,
+		accept(i.scheme, func(l *mutatingPolicyList) []mutatingPolicy { return l.Items }),
+		accept(i.scheme, func(l *mutatingBindingList) []mutatingBinding { return l.Items }),
+		func(b *mutatingBinding) string { return b.Spec.PolicyName })
+}
+
+func (i Initializer) validatingWebhooks(dir string) ([]*validatingWebhooks, string, error) {
+	itemsOf := func(l *validatingWebhooksList) []validatingWebhooks { return l.Items }
+	return webhookloader.LoadManifests[*validatingWebhooks](dir, i.decoder, accept(i.scheme, itemsOf))
+}
+
+func (i Initializer) mutatingWebhooks(dir string) ([]*mutatingWebhooks, string, error) {
+	itemsOf := func(l *mutatingWebhooksList) []mutatingWebhooks { return l.Items }
+	return webhookloader.LoadManifests[*mutatingWebhooks](dir, i.decoder, accept(i.scheme, itemsOf))
 }
 
 // accept returns a function that takes an object of type T, or the items of its list, and sets defaults.

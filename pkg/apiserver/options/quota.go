@@ -3,7 +3,6 @@ package options
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
@@ -29,8 +28,9 @@ func addOwnerReferences(recommended *genericoptions.RecommendedOptions) {
 	ownerreferences.Register(recommended.Admission.Plugins)
 	order := recommended.Admission.RecommendedPluginOrder
 	// Before webhooks and policies, as in kube-apiserver.
-	recommended.Admission.RecommendedPluginOrder = slices.Insert(order, slices.Index(order, lifecycle.PluginName)+1, ownerreferences.PluginName)
-	recommended.Admission.DefaultOffPlugins = recommended.Admission.DefaultOffPlugins.Union(sets.New(ownerreferences.PluginName))
+	first := slices.Index(order, lifecycle.PluginName) + 1
+	recommended.Admission.RecommendedPluginOrder = slices.Insert(order, first, ownerreferences.PluginName)
+	recommended.Admission.DefaultOffPlugins.Insert(ownerreferences.PluginName)
 }
 
 // newQuotaInitializer returns an initializer without evaluators: the plugin makes

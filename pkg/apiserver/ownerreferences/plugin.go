@@ -44,10 +44,10 @@ var (
 	_ initializer.WantsRESTMapper              = &Plugin{}
 )
 
-// SetUnconditionalAuthorizer sets what decides about the requesting user.
+// SetUnconditionalAuthorizer sets the authorizer of requesting users.
 func (p *Plugin) SetUnconditionalAuthorizer(a authorizer.UnconditionalAuthorizer) { p.authorizer = a }
 
-// SetRESTMapper sets what finds the resource of an owner.
+// SetRESTMapper sets the mapper from kinds of owners to resources.
 func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.mapper = mapper }
 
 // ValidateInitialization returns an error unless all of it is set.
@@ -69,7 +69,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		resource := a.GetResource()
 		err := p.require(ctx, a, "delete", resource, a.GetSubresource(), a.GetNamespace(), a.GetName())
 		if err != nil {
-			return admission.NewForbidden(a, fmt.Errorf("cannot set metadata.ownerReferences of an object that the user cannot delete: %w", err))
+			err = fmt.Errorf("cannot set metadata.ownerReferences without permission to delete: %w", err)
+			return admission.NewForbidden(a, err)
 		}
 	}
 	for _, owner := range references {
@@ -79,7 +80,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			continue
 		}
 		if err := p.mayBlock(ctx, a, owner); err != nil {
-			return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion for %s %q: %w", owner.Kind, owner.Name, err))
+			err = fmt.Errorf("cannot set blockOwnerDeletion for %s %q: %w", owner.Kind, owner.Name, err)
+			return admission.NewForbidden(a, err)
 		}
 	}
 	return nil
@@ -108,10 +110,14 @@ func (p *Plugin) mayBlock(ctx context.Context, a admission.Attributes, owner met
 }
 
 // require returns an error unless the user has a verb.
-func (p *Plugin) require(ctx context.Context, a admission.Attributes, verb string, resource schema.GroupVersionResource, subresource, namespace, name string) error {
+func (p *Plugin) require(
+	ctx context.Context, a admission.Attributes, verb string,
+	resource schema.GroupVersionResource, subresource, namespace, name string,
+) error {
 	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: a.GetUserInfo(), Verb: verb, Namespace: namespace, Name: name, APIGroup: resource.Group, APIVersion: resource.Version,
-		Resource: resource.Resource, Subresource: subresource, ResourceRequest: true,
+		User: a.GetUserInfo(), Verb: verb, Namespace: namespace, Name: name,
+		APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Subresource: subresource,
+		ResourceRequest: true,
 	})
 	if decision == authorizer.DecisionAllow {
 		return nil

@@ -34,18 +34,23 @@ func publicConflict(err error) error {
 }
 
 // Delete deletes a Website.
-func (r *REST) Delete(ctx context.Context, name string, deleteValidation rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (r *REST) Delete(
+	ctx context.Context, name string, deleteValidation rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
 	obj, deleted, err := r.Store.Delete(ctx, name, deleteValidation, options)
 	return obj, deleted, publicConflict(err)
 }
 
 // DeleteCollection deletes the Websites that listOptions select.
-func (r *REST) DeleteCollection(ctx context.Context, deleteValidation rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions) (runtime.Object, error) {
+func (r *REST) DeleteCollection(
+	ctx context.Context, deleteValidation rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions,
+) (runtime.Object, error) {
 	list, err := r.Store.DeleteCollection(ctx, deleteValidation, options, listOptions)
 	return list, publicConflict(err)
 }
 
-// GetCorruptObjDeleter returns what deletes Websites that cannot be read.
+// GetCorruptObjDeleter returns the deleter of Websites that cannot be read.
 func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter {
 	deleter := r.Store.GetCorruptObjDeleter()
 	if deleter == nil {
@@ -58,7 +63,9 @@ func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter {
 type corruptDeleter struct{ rest.GracefulDeleter }
 
 // Delete deletes a Website that cannot be read, and returns a conflict for any other.
-func (d corruptDeleter) Delete(ctx context.Context, name string, deleteValidation rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (d corruptDeleter) Delete(
+	ctx context.Context, name string, deleteValidation rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
 	obj, deleted, err := d.GracefulDeleter.Delete(ctx, name, deleteValidation, options)
 	return obj, deleted, publicConflict(err)
 }

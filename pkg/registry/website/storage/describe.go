@@ -11,7 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// describer names Websites to users who may read them.
+// describer names Websites in messages, for users with permission to read them.
 type describer struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
