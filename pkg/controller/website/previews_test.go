@@ -162,7 +162,7 @@ func TestOthersAreNoPreviews(t *testing.T) {
 		w.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: testName, UID: "uid-of-kubia", Controller: ptr.To(true)}}
 		w.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: children.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(),
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`),
 		}}
 	})
 	f := newFixture(t, newWebsite(withPreviews), newWebsite(withName("kubia-feature-a")), owned)
