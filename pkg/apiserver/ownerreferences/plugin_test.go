@@ -18,7 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// grants are what the user may do: "verb resource/subresource namespace/name".
+// grants are the permissions of the user: "verb resource/subresource namespace/name".
 type grants map[string]bool
 
 func (g grants) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -83,7 +83,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestRegister: the plugin does not run unless it is given what it decides by.
+// TestRegister: the plugin does not run without an authorizer.
 func TestRegister(t *testing.T) {
 	plugins := admission.NewPlugins()
 	Register(plugins)

@@ -39,7 +39,7 @@ func ChangedIf(changed bool) Priority {
 // before it has its turn: a low priority is slow at busy times, but never starves.
 const maxSkipped = 10
 
-// turn is what a Website costs its namespace in a lane: each namespace has as many turns as the others.
+// turn is the cost of a Website in a lane: all namespaces get the same number of turns.
 const turn = 1
 
 // priorityQueue hands out Websites by priority. Within a priority namespaces take turns, and the
