@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,13 +45,7 @@ type fakeServer struct {
 
 // ServeHTTP answers as an API server does.
 func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var answer any
-	var err error
-	if r.Method == http.MethodGet {
-		answer, err = s.list(r.URL.Query())
-	} else {
-		answer, err = s.patch(r)
-	}
+	answer, err := s.answer(r)
 	code := http.StatusOK
 	if err != nil {
 		var status apierrors.APIStatus
@@ -63,6 +58,18 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// answering is held while a request is answered: after a broken connection, the next one is on another connection.
+var answering sync.Mutex
+
+func (s *fakeServer) answer(r *http.Request) (any, error) {
+	answering.Lock()
+	defer answering.Unlock()
+	if r.Method == http.MethodGet {
+		return s.list(r.URL.Query())
+	}
+	return s.patch(r)
 }
 
 func object(name, resourceVersion string) metav1.PartialObjectMetadata {
