@@ -45,15 +45,16 @@ func expectEvents(t *testing.T, watcher watch.Interface, want ...observation) {
 // one before the end, without none.
 func TestBookmarks(t *testing.T) {
 	t.Parallel()
-	namespace := framework.NewNamespace(t)
+	namespace, elsewhere := framework.NewNamespace(t), framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
 	started := mustList(t, websites, metav1.ListOptions{}).ResourceVersion
-	options := metav1.ListOptions{ResourceVersion: started, TimeoutSeconds: ptr.To[int64](4)}
+	// The last bookmark is sent two seconds before the end, when the other Website must have been created.
+	options := metav1.ListOptions{ResourceVersion: started, TimeoutSeconds: ptr.To[int64](10)}
 	without := framework.StartWatch(t, websites, options)
 	options.AllowWatchBookmarks = true
 	with := framework.StartWatch(t, websites, options)
 	// Of another namespace: a bookmark moves watchers on over what they do not see.
-	other := framework.MustCreate(t, framework.NewWebsite(framework.NewNamespace(t), "other", framework.Detailed))
+	other := framework.MustCreate(t, framework.NewWebsite(elsewhere, "other", framework.Detailed))
 
 	bookmarks := func(watcher watch.Interface) []*v1beta1.Website {
 		var seen []*v1beta1.Website
