@@ -86,7 +86,7 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "install", about: "installation, update and removal", budget: 15 * time.Minute, needs: node,
+		name: "install", about: "installation and removal", budget: 15 * time.Minute, needs: node,
 		steps: []step{{module: "test", packages: []string{"./install"}, flags: []string{"-timeout=40m", "-shuffle=off"}}},
 	},
 	{

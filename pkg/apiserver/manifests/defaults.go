@@ -22,25 +22,6 @@ func addDefaults(scheme *runtime.Scheme) {
 	})
 	addDefault(scheme, defaultValidatingWebhooks)
 	addDefault(scheme, defaultMutatingWebhooks)
-
-	addDefault(scheme, func(l *validatingPolicyList) { each(l.Items, defaultValidatingPolicy) })
-	addDefault(scheme, func(l *mutatingPolicyList) { each(l.Items, defaultMutatingPolicy) })
-	addDefault(scheme, func(l *validatingBindingList) {
-		each(l.Items, func(b *validatingBinding) {
-			defaultMatchResources(b.Spec.MatchResources)
-		})
-	})
-	addDefault(scheme, func(l *mutatingBindingList) {
-		each(l.Items, func(b *mutatingBinding) {
-			defaultMatchResources(b.Spec.MatchResources)
-		})
-	})
-	addDefault(scheme, func(l *validatingWebhooksList) {
-		each(l.Items, defaultValidatingWebhooks)
-	})
-	addDefault(scheme, func(l *mutatingWebhooksList) {
-		each(l.Items, defaultMutatingWebhooks)
-	})
 }
 
 func addDefault[T any](scheme *runtime.Scheme, set func(*T)) {
@@ -87,28 +68,27 @@ func defaultMatchResources(match *admissionregistrationv1.MatchResources) {
 
 func defaultValidatingWebhooks(configuration *validatingWebhooks) {
 	each(configuration.Webhooks, func(w *admissionregistrationv1.ValidatingWebhook) {
-		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
-		setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)
-		setDefault(&w.NamespaceSelector, metav1.LabelSelector{})
-		setDefault(&w.ObjectSelector, metav1.LabelSelector{})
-		setDefault(&w.TimeoutSeconds, webhookTimeoutSeconds)
-		defaultRules(w.Rules)
+		defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules)
 	})
 }
 
 func defaultMutatingWebhooks(configuration *mutatingWebhooks) {
 	each(configuration.Webhooks, func(w *admissionregistrationv1.MutatingWebhook) {
-		setDefault(&w.FailurePolicy, admissionregistrationv1.Fail)
-		setDefault(&w.MatchPolicy, admissionregistrationv1.Equivalent)
-		setDefault(&w.NamespaceSelector, metav1.LabelSelector{})
-		setDefault(&w.ObjectSelector, metav1.LabelSelector{})
-		setDefault(&w.TimeoutSeconds, webhookTimeoutSeconds)
+		defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules)
 		setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
-		defaultRules(w.Rules)
 	})
 }
 
-func defaultRules(rules []admissionregistrationv1.RuleWithOperations) {
+// defaultWebhook sets the fields that webhooks of both kinds have.
+func defaultWebhook(
+	failurePolicy **admissionregistrationv1.FailurePolicyType, matchPolicy **admissionregistrationv1.MatchPolicyType,
+	namespaces, objects **metav1.LabelSelector, timeoutSeconds **int32, rules []admissionregistrationv1.RuleWithOperations,
+) {
+	setDefault(failurePolicy, admissionregistrationv1.Fail)
+	setDefault(matchPolicy, admissionregistrationv1.Equivalent)
+	setDefault(namespaces, metav1.LabelSelector{})
+	setDefault(objects, metav1.LabelSelector{})
+	setDefault(timeoutSeconds, webhookTimeoutSeconds)
 	each(rules, func(rule *admissionregistrationv1.RuleWithOperations) {
 		setDefault(&rule.Scope, admissionregistrationv1.AllScopes)
 	})

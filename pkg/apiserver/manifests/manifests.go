@@ -96,19 +96,18 @@ func (i Initializer) mutatingWebhooks(dir string) ([]*mutatingWebhooks, string, 
 // accept returns a function that takes an object of type T, or the items of its list, and sets defaults.
 func accept[T, L any](scheme *runtime.Scheme, itemsOf func(*L) []T) func(runtime.Object) ([]*T, error) {
 	return func(obj runtime.Object) ([]*T, error) {
-		scheme.Default(obj)
+		var items []*T
 		switch obj := any(obj).(type) {
 		case *T:
-			return []*T{obj}, nil
+			items = []*T{obj}
 		case *L:
-			list := itemsOf(obj)
-			items := make([]*T, len(list))
-			for i := range list {
-				items[i] = &list[i]
-			}
-			return items, nil
+			each(itemsOf(obj), func(item *T) { items = append(items, item) })
 		default:
 			return nil, fmt.Errorf("%T: %w", obj, policyloader.ErrUnrecognizedType)
 		}
+		for _, item := range items {
+			scheme.Default(any(item).(runtime.Object))
+		}
+		return items, nil
 	}
 }

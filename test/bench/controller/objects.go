@@ -49,13 +49,17 @@ func websitesPath(apiVersion, namespace string) string {
 	return "/apis/" + apiVersion + "/namespaces/" + namespace + "/websites"
 }
 
-// createWebsite creates a Website.
+// createWebsite creates a Website in the namespace of the trial.
 func (t *trial) createWebsite(ctx context.Context, name string) error {
-	body, err := manifest(t.contender.apiVersion, newWebsite(t.namespace, name, t.options.Replicas))
+	return t.createWebsiteIn(ctx, t.namespace, name)
+}
+
+func (t *trial) createWebsiteIn(ctx context.Context, namespace, name string) error {
+	body, err := manifest(t.contender.apiVersion, newWebsite(namespace, name, t.options.Replicas))
 	if err != nil {
 		return fmt.Errorf("encoding a Website: %w", err)
 	}
-	_, err = t.client.do(ctx, http.MethodPost, t.websites, jsonType, body)
+	_, err = t.client.do(ctx, http.MethodPost, websitesPath(t.contender.apiVersion, namespace), jsonType, body)
 	return err
 }
 
@@ -125,21 +129,27 @@ func (t *trial) deleteNamespace(ctx context.Context, name string) error {
 		return err
 	}
 	return await(ctx, "the namespace is deleted", t.patience(), func() error {
-		list, err := t.client.do(ctx, http.MethodGet, "/api/v1/namespaces?fieldSelector=metadata.name%3D"+name, "", nil)
-		if err != nil {
-			return err
+		exists, err := t.exists(ctx, "/api/v1/namespaces", name)
+		if err == nil && exists {
+			err = fmt.Errorf("namespace %s is still there", name)
 		}
-		var found struct {
-			Items []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(list, &found); err != nil {
-			return fmt.Errorf("decoding namespaces: %w", err)
-		}
-		if len(found.Items) > 0 {
-			return fmt.Errorf("namespace %s is still there", name)
-		}
-		return nil
+		return err
 	})
+}
+
+// exists reports whether the list at a path has an object of a name. A GET of it would fail without one.
+func (t *trial) exists(ctx context.Context, path, name string) (bool, error) {
+	list, err := t.client.do(ctx, http.MethodGet, path+"?fieldSelector=metadata.name%3D"+name, "", nil)
+	if err != nil {
+		return false, err
+	}
+	var found struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(list, &found); err != nil {
+		return false, fmt.Errorf("decoding the list at %s: %w", path, err)
+	}
+	return len(found.Items) > 0, nil
 }
 
 // await polls until there is no error.
