@@ -18,6 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/responseheaders"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/trust"
 )
@@ -41,10 +42,10 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *largewrites.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
 		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler, c.Serializer))), c.Serializer), c.Serializer), c)
-		if trusted == nil {
-			return handler
+		if trusted != nil {
+			handler = trusted.WithKnownUsers(handler, c.Serializer)
 		}
-		return trusted.WithKnownUsers(handler, c.Serializer)
+		return responseheaders.WithoutRepeated(handler)
 	}
 }
 

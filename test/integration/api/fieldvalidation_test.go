@@ -40,15 +40,15 @@ func TestFieldValidation(t *testing.T) {
 				}
 				// What is not refused is done, so the next write finds the Website.
 				ignored := send("Ignore")
-				if ignored.code >= 300 || mentions(ignored.warnings, unknown) || mentions(ignored.warnings, duplicated) {
-					t.Errorf("%s, ignored: %d %s, warnings %q; want neither", write.name, ignored.code, ignored.body, ignored.warnings)
+				if ignored.code >= 300 || mentions(ignored.warnings(), unknown) || mentions(ignored.warnings(), duplicated) {
+					t.Errorf("%s, ignored: %d %s, warnings %q; want neither", write.name, ignored.code, ignored.body, ignored.warnings())
 				}
 				if write.method == http.MethodPost {
 					framework.Kubectl(t, "delete", "website", "kubia", "-n", namespace)
 				}
 				warned := send("Warn")
-				if warned.code >= 300 || !mentions(warned.warnings, unknown) || !mentions(warned.warnings, duplicated) {
-					t.Errorf("%s, warned: %d %s, warnings %q; want both fields in them", write.name, warned.code, warned.body, warned.warnings)
+				if warned.code >= 300 || !mentions(warned.warnings(), unknown) || !mentions(warned.warnings(), duplicated) {
+					t.Errorf("%s, warned: %d %s, warnings %q; want both fields in them", write.name, warned.code, warned.body, warned.warnings())
 				}
 			}
 			// Applying needs to know to whom each field belongs, so it takes none that it does not know.

@@ -51,6 +51,41 @@ func TestStreamingListsInEveryForm(t *testing.T) {
 	requests.Wait()
 }
 
+// TestResponseHeaders: what kube-apiserver sets in each response is there once.
+func TestResponseHeaders(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	framework.MustCreate(t, framework.NewWebsite(namespace, "one"))
+	invalid := `{"apiVersion": "mycontroller.nevermosby.io/v1beta1", "kind": "Website", "metadata": {"name": "two"}, "spec": {}}`
+	for name, test := range map[string]struct {
+		method, path, body string
+		want               int
+	}{
+		"list":      {http.MethodGet, websitesPath("v1beta1", namespace, ""), "", http.StatusOK},
+		"watch":     {http.MethodGet, websitesPath("v1alpha1", namespace, "?watch=true&timeoutSeconds=1"), "", http.StatusOK},
+		"idle":      {http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&timeoutSeconds=1&labelSelector=team"), "", http.StatusOK},
+		"not found": {http.MethodGet, websitesPath("v1beta1", namespace, "/two"), "", http.StatusNotFound},
+		"invalid":   {http.MethodPost, websitesPath("v1beta1", namespace, ""), invalid, http.StatusUnprocessableEntity},
+		"deleted":   {http.MethodDelete, websitesPath("v1beta1", namespace, "/one?dryRun=All"), "", http.StatusOK},
+		"discovery": {http.MethodGet, "/apis/mycontroller.nevermosby.io/v1beta1", "", http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := request(t, test.method, test.path, test.body, "Content-Type", "application/json")
+			if got.code != test.want {
+				t.Fatalf("status %d, want %d: %s", got.code, test.want, got.body)
+			}
+			for _, name := range []string{
+				"Audit-Id", "Cache-Control", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
+			} {
+				if values := got.header.Values(name); len(values) != 1 || values[0] == "" {
+					t.Errorf("%s is %q, want one value", name, values)
+				}
+			}
+		})
+	}
+}
+
 // TestSetSelectors selects by sets of values in lists, watches and deletions.
 func TestSetSelectors(t *testing.T) {
 	t.Parallel()

@@ -26,9 +26,11 @@ import (
 type response struct {
 	code        int
 	contentType string
-	warnings    []string
+	header      http.Header
 	body        []byte
 }
+
+func (r response) warnings() []string { return r.header.Values("Warning") }
 
 // request sends one to the cluster as a user who may do everything. Headers are
 // given as pairs.
@@ -58,7 +60,7 @@ func request(t *testing.T, method, path, body string, headers ...string) respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response{code: answer.StatusCode, contentType: answer.Header.Get("Content-Type"), warnings: answer.Header.Values("Warning"), body: data}
+	return response{code: answer.StatusCode, contentType: answer.Header.Get("Content-Type"), header: answer.Header, body: data}
 }
 
 func websitesPath(version, namespace, rest string) string {
