@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates everything that is derived from the API types: protobuf, deepcopy,
 # defaults, conversions, OpenAPI, clientset, listers, informers, apply
-# configurations and the reference of the API.
+# configurations, JSON Schemas and the reference of the API.
 set -o errexit -o nounset -o pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -64,6 +64,8 @@ kube::codegen::gen_client \
   --output-pkg "${MODULE}/pkg/generated" \
   --boilerplate "${BOILERPLATE}" \
   "${ROOT}/pkg/apis"
+
+go run "${ROOT}/hack/json-schema" "${ROOT}/artifacts/schemas"
 
 # To a file of its own first: a reference of which half is missing helps nobody.
 REFERENCE=$(mktemp)

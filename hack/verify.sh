@@ -71,8 +71,8 @@ same_versions() {
 
 # Names all that generation reads and writes.
 generated_key() {
-  { go version && files pkg/apis pkg/generated 'hack/*.sh' 'hack/*.txt' 'hack/*.list' hack/tools hack/models-schema hack/api-reference \
-    go.mod go.sum docs/api.md | LC_ALL=C sort | xargs sha256sum; } | sha256sum | cut -c1-16
+  { go version && files pkg/apis pkg/generated 'hack/*.sh' 'hack/*.txt' 'hack/*.list' hack/tools hack/models-schema hack/json-schema hack/api-reference \
+    pkg/apiserver/{openapi,scheme}.go go.mod go.sum docs/api.md artifacts/schemas artifacts/examples | LC_ALL=C sort | xargs sha256sum; } | sha256sum | cut -c1-16
 }
 
 # Generates into a copy, so that a check never changes what it checks. As go test does, it takes the result for the
@@ -88,7 +88,7 @@ generated() (
   trap 'rm -rf "${copy}" "${copy}.log"' EXIT
   files | tar --verbatim-files-from --files-from=- --create --file=- | tar --extract --file=- --directory="${copy}" || return 1
   if CODEGEN_BIN="${ROOT}/bin/codegen" "${copy}/hack/update-codegen.sh" >"${copy}.log" 2>&1; then
-    for path in pkg hack docs; do
+    for path in pkg hack docs artifacts/schemas; do
       diff --recursive --brief --exclude=.gitignore "${path}" "${copy}/${path}" || status=1
     done
     [[ ${status} -eq 0 ]] || echo "generated files are stale: run \"make generate\" and commit the result"
@@ -99,6 +99,18 @@ generated() (
   [[ ${status} -ne 0 ]] || { mkdir -p "$(dirname "${passed}")" && touch "${passed}"; }
   return ${status}
 )
+
+examples() {
+  local validate=(bin/kubeconform -strict -summary -skip HorizontalPodAutoscaler
+    -schema-location 'artifacts/schemas/{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json')
+  (cd hack/tools && go build -o "${ROOT}/bin/kubeconform" github.com/yannh/kubeconform/cmd/kubeconform) || return 1
+  "${validate[@]}" artifacts/examples/*.yaml || return 1
+  # Schemas that accept everything would pass this far.
+  if sed 's/periodSeconds/periodSecond/' artifacts/examples/site.yaml | "${validate[@]}"; then
+    echo "the JSON Schema accepts a misspelled field"
+    return 1
+  fi
+}
 
 # register-gen marks names as deprecated that client-gen's code still uses, as
 # everybody who registers a type has to; and generated code is not ours to mend. What is in the
@@ -138,6 +150,7 @@ check "shell scripts parse" shell_syntax
 check "modules are tidy" tidy
 check "modules agree on versions" same_versions
 check "generated code is current" generated
+check "examples match the JSON Schemas" examples
 check "go vet" in_modules go vet ./...
 check "staticcheck" staticcheck
 check "unit tests" unit_tests
