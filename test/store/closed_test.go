@@ -28,6 +28,7 @@ var closedRequests = []struct{ method, path, contentType, body string }{
 	{http.MethodGet, websitesPath, "", ""},
 	{http.MethodGet, websitesPath + "?resourceVersion=0", "", ""},
 	{http.MethodGet, websitesPath + "?watch=true&timeoutSeconds=5", "", ""},
+	{http.MethodGet, websitesPath + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "", ""},
 	{http.MethodGet, "/apis/mycontroller.nevermosby.io/v1beta1/websites", "", ""},
 	{http.MethodGet, websitesPath + "/w0", "", ""},
 	{http.MethodGet, websitesPath + "/w0?resourceVersion=0", "", ""},

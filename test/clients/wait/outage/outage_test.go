@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/hack/devcluster"
 	"github.com/kubesites/website-apiserver/test/framework"
@@ -136,6 +137,13 @@ func websitesAreUnavailable(t *testing.T, namespace string) {
 		"list": func(ctx context.Context) error { _, err := websites.List(ctx, metav1.ListOptions{}); return err },
 		"page": func(ctx context.Context) error {
 			_, err := websites.List(ctx, metav1.ListOptions{Limit: 1})
+			return err
+		},
+		// It would otherwise wait for the revision of etcd before it ends its initial events.
+		"streaming list": func(ctx context.Context) error {
+			_, err := websites.Watch(ctx, metav1.ListOptions{
+				SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
+			})
 			return err
 		},
 		"delete": func(ctx context.Context) error { return websites.Delete(ctx, "site", metav1.DeleteOptions{}) },

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/test/framework"
+)
+
+const (
+	// Of writeCount writes of writeSize a watch that is not read may hold two thirds. The windows of HTTP/2 take half.
+	writeCount, writeSize = 288, 64 << 10
+	maxHeld               = writeCount * writeSize / 3 * 2
+	// writeNumber is the annotation with the number of a write.
+	writeNumber = "write"
+)
+
+// TestWatcherThatNeverReads: a client that watches and does not read holds a few megabytes, and loses its watch. The
+// others get every event, in order.
+func TestWatcherThatNeverReads(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	website := framework.MustCreate(t, framework.NewWebsite(namespace, "busy", framework.WithReplicas(0)))
+	stalled := stalledWatch(t, namespace, website.ResourceVersion)
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	for i := range 9 {
+		reader := followWatch(t, namespace, website.ResourceVersion)
+		readers.Go(func() {
+			if err := readAll(reader); err != nil {
+				t.Errorf("reader %d: %v", i, err)
+			}
+		})
+	}
+	padding := strings.Repeat("x", writeSize)
+	for i := 1; i <= writeCount; i++ {
+		patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "%d", "padding": %q}}}`, writeNumber, i, padding)
+		if _, err := framework.Websites(t, namespace).Patch(t.Context(), website.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	readers.Wait()
+	held, last, err := readStalled(stalled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the watch that was not read held %d bytes, up to write %d", held, last)
+	if held > maxHeld {
+		t.Errorf("a watch that was not read held %d bytes of %d, want at most %d", held, writeCount*writeSize, maxHeld)
+	}
+}
+
+// stalledWatch starts a watch of which nothing is read yet.
+func stalledWatch(t *testing.T, namespace, resourceVersion string) io.Reader {
+	t.Helper()
+	config, err := framework.Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := websitesPath("v1beta1", namespace, "?watch=true&resourceVersion="+resourceVersion)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the watch is answered with %s", response.Status)
+	}
+	return response.Body
+}
+
+// followWatch starts a watch that goes on when the server ends it, as those of clients.
+func followWatch(t *testing.T, namespace, resourceVersion string) watch.Interface {
+	t.Helper()
+	follow := &watchClient{t, namespace}
+	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), resourceVersion, follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watcher.Stop)
+	return watcher
+}
+
+// watchClient watches the Websites of a namespace.
+type watchClient struct {
+	t         *testing.T
+	namespace string
+}
+
+// WatchWithContext starts a watch.
+func (c *watchClient) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return framework.Websites(c.t, c.namespace).Watch(ctx, options)
+}
+
+// readAll reads until the last write, and returns an error if one is missing or not in its place.
+func readAll(watcher watch.Interface) error {
+	last := 0
+	for event := range watcher.ResultChan() {
+		website, ok := event.Object.(*v1beta1.Website)
+		if !ok {
+			return fmt.Errorf("after write %d: event %s with %v", last, event.Type, event.Object)
+		}
+		next, err := following(last, website)
+		if err != nil {
+			return err
+		}
+		if last = next; last == writeCount {
+			return nil
+		}
+	}
+	return fmt.Errorf("the watch ended after write %d of %d", last, writeCount)
+}
+
+// following returns the number of the write that an event is about: the last one, if something else has changed, or
+// the next.
+func following(last int, website *v1beta1.Website) (int, error) {
+	number, _ := strconv.Atoi(website.Annotations[writeNumber])
+	if number != last && number != last+1 {
+		return 0, fmt.Errorf("write %d came after write %d", number, last)
+	}
+	return number, nil
+}
+
+// readStalled reads what a watch has held until its end. It returns the size, and the last write that arrived.
+func readStalled(stalled io.Reader) (held, last int, err error) {
+	lines := bufio.NewReader(stalled)
+	for {
+		line, err := lines.ReadBytes('\n')
+		held += len(line)
+		if errors.Is(err, io.EOF) {
+			return held, last, nil // An event may be cut off.
+		}
+		if err != nil {
+			return held, last, fmt.Errorf("reading the watch after write %d: %w", last, err)
+		}
+		var event struct{ Object v1beta1.Website }
+		if err := json.Unmarshal(line, &event); err != nil {
+			return held, last, fmt.Errorf("decoding the event after write %d: %w", last, err)
+		}
+		if last, err = following(last, &event.Object); err != nil {
+			return held, last, err
+		}
+		if last == writeCount {
+			return held, last, nil
+		}
+	}
+}
