@@ -27,7 +27,7 @@ import (
 )
 
 // waitTimeout bounds every wait. Most take seconds; the rest is for small machines under load.
-const waitTimeout = 2 * time.Minute
+const waitTimeout = 4 * time.Minute
 
 // Clients of a user who may do everything.
 var (

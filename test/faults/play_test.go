@@ -240,16 +240,19 @@ func (o *observer) latest(namespace string) func(context.Context) (state, error)
 // prepare makes the objects that scenarios start from.
 func prepare(t *testing.T, points []point, worlds []world) {
 	t.Helper()
-	before := func(i int, w world) error {
-		if points[i].scenario.before == nil {
-			return nil
-		}
-		return points[i].scenario.before(t.Context(), w)
-	}
 	if !slices.ContainsFunc(points, func(p point) bool { return p.scenario.before != nil }) {
 		return
 	}
 	preparing := start(t, newWire(worlds...), worlds...)
+	before := func(i int, w world) error {
+		if points[i].scenario.before == nil {
+			return nil
+		}
+		if err := points[i].scenario.before(t.Context(), w); err != nil {
+			return fmt.Errorf("%w\nthe calls of the controller: %v", err, preparing.made(w))
+		}
+		return nil
+	}
 	if err := errors.Join(each(worlds, before)...); err != nil {
 		t.Fatal(err)
 	}
