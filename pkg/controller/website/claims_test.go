@@ -24,9 +24,10 @@ func TestOldestClaimantComesFirst(t *testing.T) {
 		reconciled, winner *v1beta1.Website
 		wantError          string
 	}{
-		"no child has it":      {func(*fixture) {}, younger, nil, `the older Website "z-older"`},
-		"the older takes it":   {func(*fixture) {}, older, older, ""},
-		"the younger has it":   {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) }, older, younger, `belongs to Website "a-younger"`},
+		"no child has it":    {func(*fixture) {}, younger, nil, `the older Website "z-older"`},
+		"the older takes it": {func(*fixture) {}, older, older, ""},
+		"the younger has it": {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) },
+			older, younger, `belong to Website "a-younger"`},
 		"the younger keeps it": {func(f *fixture) { f.uncacheWebsite(older); f.converge(younger); f.cacheWebsite(older) }, younger, younger, ""},
 		"it loses only a part": {func(f *fixture) {
 			f.uncacheWebsite(older)

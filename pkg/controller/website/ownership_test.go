@@ -113,6 +113,80 @@ func TestChildrenOfADeletedWebsite(t *testing.T) {
 	}
 }
 
+// TestAllTakenChildrenAreNamed: a user who frees one name after the other would learn of the next a minute later.
+func TestAllTakenChildrenAreNamed(t *testing.T) {
+	// restored is what a backup without owner references and managed fields makes of a child.
+	restored := func(f *fixture) {
+		for _, child := range []object{f.deployment(), f.configMap(), f.agentConfigMap(), f.service()} {
+			f.remove(child)
+			child.SetOwnerReferences(nil)
+			child.SetManagedFields(nil)
+			f.store(child)
+		}
+	}
+	const (
+		adopt     = `run "website-controller adopt" if a backup was restored, `
+		unowned   = " exist already and have no owner, so they are left alone; "
+		otherwise = ", or create this Website again with another deploymentName"
+	)
+	deployment, service := `Deployment "kubia-website"`, `Service "kubia-website-npsvc"`
+	config, agentConfig := `ConfigMap "`+testConfigMap+`"`, `ConfigMap "kubia-website-agent"`
+	for name, test := range map[string]struct {
+		given func(f *fixture)
+		want  string
+	}{
+		"restored": {restored,
+			deployment + ", " + config + ", " + agentConfig + ", " + service + unowned + adopt + "delete them" + otherwise},
+		"the Deployment is its own": {func(f *fixture) {
+			for _, child := range []object{f.agentConfigMap(), f.service()} {
+				f.remove(child)
+				child.SetOwnerReferences(nil)
+				child.SetManagedFields(nil)
+				f.store(child)
+			}
+		}, agentConfig + ", " + service + unowned + adopt + "delete them" + otherwise},
+		"of other clients": {func(f *fixture) {
+			for _, child := range []object{f.deployment(), f.service()} {
+				f.remove(child)
+			}
+			f.store(foreignDeployment())
+			f.store(foreignService())
+		}, deployment + ", " + service + unowned + "delete them" + otherwise},
+		"of different owners": {func(f *fixture) {
+			restored(f)
+			edit(f, testDeployment, func(d *appsv1.Deployment) { d.OwnerReferences = ofShop() })
+			edit(f, testConfigMap, func(c *corev1.ConfigMap) { c.OwnerReferences = ofShop() })
+			gone := metav1.NewControllerRef(newWebsite(withName("gone")), v1beta1.SchemeGroupVersion.WithKind("Website"))
+			edit(f, testAgentConfigMap, func(c *corev1.ConfigMap) { c.OwnerReferences = []metav1.OwnerReference{*gone} })
+		}, deployment + ", " + config +
+			` exist already and belong to Shop "corner", so they are left alone; delete them` + otherwise + "; " +
+			agentConfig + ` still belongs to a deleted Website "gone"; ` +
+			"it is created as soon as garbage collection has removed the old one; " +
+			service + " exists already and has no owner, so it is left alone; " + adopt + "delete it" + otherwise},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newWebsite())
+			f.converge(newWebsite())
+			test.given(f)
+			f.syncCaches()
+			for range 2 {
+				problems := f.reconcile(testKey)
+				if len(problems) != 1 || problems[0].Reason != v1beta1.WebsiteReasonNameTaken || problems[0].Message != test.want {
+					t.Errorf("problems\n%v, want NameTaken once:\n%s", problems, test.want)
+				}
+			}
+			if got := f.events(); len(got) != 1 || got[0] != "Warning NameTaken "+test.want {
+				t.Errorf("events\n%q, want one with that message", got)
+			}
+			f.refreshWebsites()
+			ready := meta.FindStatusCondition(f.website(testName).Status.Conditions, v1beta1.WebsiteReady)
+			if ready == nil || ready.Message != test.want {
+				t.Errorf("reported %+v, want that message", ready)
+			}
+		})
+	}
+}
+
 // TestTakenServiceIsNoAddress: what is not ours serves something else.
 func TestTakenServiceIsNoAddress(t *testing.T) {
 	f := newFixture(t, newWebsite())
@@ -224,7 +298,7 @@ func TestTwoWebsitesOneDeploymentName(t *testing.T) {
 	if got := f.childWrites(); len(got) > 0 {
 		t.Errorf("the second Website wrote: %q", got)
 	}
-	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `belongs to Website "first"`) {
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], `belong to Website "first"`) {
 		t.Errorf("events: %q", got)
 	}
 	if !metav1.IsControlledBy(f.deployment(), first) {

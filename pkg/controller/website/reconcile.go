@@ -2,6 +2,7 @@ package website
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +80,7 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	writing, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	found, desired, problems := r.reconcileChildren(writing, website)
+	problems = r.joinTaken(writing, website, problems)
 	routing := r.reconcileRoutes(writing, found)
 	previewing := r.reconcilePreviews(writing, found)
 	r.prepareDeploys(found, problems)
@@ -136,6 +138,26 @@ func (r *reconciler) reconcileChildren(ctx context.Context, website *v1beta1.Web
 		problems = append(problems, p)
 	}
 	return found, desired, problems
+}
+
+// joinTaken has one problem name all children whose names are taken. The first of them keeps the others from being
+// written, so that a user would learn of the next only after having freed a name.
+func (r *reconciler) joinTaken(
+	ctx context.Context, website *v1beta1.Website, problems []*problem.Problem,
+) []*problem.Problem {
+	if !slices.ContainsFunc(problems, (*problem.Problem).IsChildTaken) {
+		return problems
+	}
+	nginxConfig, err := resources.NginxConfig(website)
+	if err != nil {
+		return problems // It is one of the problems.
+	}
+	taken := r.children.Taken(ctx, website, resources.ConfigMapName(website, nginxConfig))
+	if len(taken) == 0 {
+		return problems // A name became free, so the Website is reconciled again.
+	}
+	others := slices.DeleteFunc(problems, (*problem.Problem).IsChildTaken)
+	return slices.Insert(others, 0, problem.JoinTaken(taken))
 }
 
 func (r *reconciler) ensureService(ctx context.Context, found *status.Input, desired desiredChildren) (service *corev1.Service, p *problem.Problem) {

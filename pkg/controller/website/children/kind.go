@@ -124,7 +124,7 @@ func (k *Kind[T, A]) Find(ctx context.Context, website *v1beta1.Website, name st
 		}
 		return child, nil
 	default:
-		return none, k.taken(website, name, metav1.GetControllerOf(child))
+		return none, k.taken(website, child)
 	}
 }
 

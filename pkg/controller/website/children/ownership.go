@@ -3,6 +3,7 @@ package children
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,10 +42,14 @@ func OwnerOf(child metav1.Object) (cache.ObjectName, types.UID, bool) {
 // The label of a preview cannot be copied, and is there also after a restore.
 func isOrphanOf(website *v1beta1.Website, child metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(child) == nil &&
-		child.GetDeletionTimestamp().IsZero() &&
-		child.GetLabels()[resources.LabelManagedBy] == resources.ManagedBy &&
-		child.GetLabels()[resources.LabelController] == website.Name &&
+		child.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, child) &&
 		(WasApplied(child) || isPreviewOf(website, child))
+}
+
+// HasLabelsOf reports whether an object has the labels by which the children of a Website are found.
+func HasLabelsOf(website *v1beta1.Website, child metav1.Object) bool {
+	labels := child.GetLabels()
+	return labels[resources.LabelManagedBy] == resources.ManagedBy && labels[resources.LabelController] == website.Name
 }
 
 // isPreviewOf reports whether an object is a Website with the label of a preview, which website-apiserver accepts from
@@ -75,21 +80,32 @@ func (k *Kind[T, A]) mayOwn(ctx context.Context, website *v1beta1.Website, name 
 		fmt.Errorf("it is being deleted or gone, so no %s is created for it", k.name)))
 }
 
-// taken returns the problem that an object of this name belongs to something else. The
+// taken returns the problem that an object with the name of a child belongs to something else. The
 // same object with another owner is another problem.
-func (k *Kind[T, A]) taken(website *v1beta1.Website, name string, owner *metav1.OwnerReference) *problem.Problem {
-	id := k.name + "/" + name + "/"
+func (k *Kind[T, A]) taken(website *v1beta1.Website, object T) *problem.Problem {
+	child := fmt.Sprintf("%s %q", k.name, object.GetName())
+	id, owner := k.name+"/"+object.GetName()+"/", metav1.GetControllerOf(object)
 	if owner == nil {
-		return problem.NameTaken(id, false, "%s %q exists already and has no owner, so it is left alone; delete it, or %s", k.name, name, k.otherwise)
+		adopt := ""
+		if object.GetDeletionTimestamp().IsZero() && HasLabelsOf(website, object) {
+			// Backups keep labels, but not all of them keep managed fields.
+			adopt = `run "website-controller adopt" if a backup was restored, `
+		}
+		return problem.ChildTaken(id, false, child,
+			"exists already and has no owner, so it is left alone; "+adopt+"delete it, or "+k.otherwise,
+			"exist already and have no owner, so they are left alone; "+adopt+"delete them, or "+k.otherwise)
 	}
 	id += string(owner.UID)
+	by := fmt.Sprintf("%s %q", owner.Kind, owner.Name)
 	if k.isGone(website.Namespace, owner) {
 		// Garbage collection is about to remove the object.
-		return problem.NameTaken(id, true, "%s %q still belongs to a deleted %s %q; it is created as soon as garbage collection has removed the old one",
-			k.name, name, owner.Kind, owner.Name)
+		return problem.ChildTaken(id, true, child,
+			"still belongs to a deleted "+by+"; it is created as soon as garbage collection has removed the old one",
+			"still belong to a deleted "+by+"; they are created as soon as garbage collection has removed the old ones")
 	}
-	return problem.NameTaken(id, false, "%s %q exists already and belongs to %s %q, so it is left alone; delete it, or %s",
-		k.name, name, owner.Kind, owner.Name, k.otherwise)
+	return problem.ChildTaken(id, false, child,
+		"exists already and belongs to "+by+", so it is left alone; delete it, or "+k.otherwise,
+		"exist already and belong to "+by+", so they are left alone; delete them, or "+k.otherwise)
 }
 
 // isGone reports whether an owner is a Website that does not exist any more, or is being deleted,
@@ -103,6 +119,21 @@ func (k *Kind[T, A]) isGone(namespace string, owner *metav1.OwnerReference) bool
 		return apierrors.IsNotFound(err)
 	}
 	return website.UID != owner.UID || !website.DeletionTimestamp.IsZero()
+}
+
+// Taken returns the problems of the children of a Website whose names belong to something else. Routes, which have a
+// condition of their own, are not among them. Children that cannot be read are left out.
+func (c *Children) Taken(ctx context.Context, website *v1beta1.Website, configMap string) []*problem.Problem {
+	_, deployment := c.Deployments.Find(ctx, website, resources.DeploymentName(website))
+	_, config := c.ConfigMaps.Find(ctx, website, configMap)
+	_, agentConfig := c.AgentConfigMaps.Find(ctx, website, resources.AgentConfigMapName(website))
+	_, service := c.Services.Find(ctx, website, resources.ServiceName(website))
+	found := []*problem.Problem{deployment, config, agentConfig, service}
+	if resources.WantsPodDisruptionBudget(website) {
+		_, budget := c.PodDisruptionBudgets.Find(ctx, website, resources.PodDisruptionBudgetName(website))
+		found = append(found, budget)
+	}
+	return slices.DeleteFunc(found, func(p *problem.Problem) bool { return p == nil || !p.IsChildTaken() })
 }
 
 // Claimed returns the problem that a name which no child has yet is claimed by an

@@ -35,6 +35,9 @@ type Problem struct {
 	// on prolonged by it, nor the other way round.
 	Apart bool
 
+	// child and several are those of ChildTaken.
+	child, several string
+
 	err error
 }
 
@@ -99,6 +102,43 @@ func NameTaken(id string, passing bool, format string, args ...any) *Problem {
 		Reason: v1beta1.WebsiteReasonNameTaken, Message: Shorten(err.Error()), Retry: Periodically, Result: Taken,
 		ID: v1beta1.WebsiteReasonNameTaken + "/" + id, Passing: passing, err: err,
 	}
+}
+
+// ChildTaken is NameTaken about an object with the name of a child, such as `Service "kubia-npsvc"`. The message is
+// that and the first clause; the second is for several objects.
+func ChildTaken(id string, passing bool, child, one, several string) *Problem {
+	p := NameTaken(id, passing, "%s %s", child, one)
+	p.child, p.several = child, several
+	return p
+}
+
+// IsChildTaken reports whether a problem is one of ChildTaken.
+func (p *Problem) IsChildTaken() bool { return p.child != "" }
+
+// JoinTaken returns one problem for several of ChildTaken, of different children. Its ID is that of the first: that the
+// others go one after the other is not worth an event each.
+func JoinTaken(taken []*Problem) *Problem {
+	if len(taken) == 1 {
+		return taken[0]
+	}
+	children := map[string][]string{}
+	for _, p := range taken {
+		children[p.several] = append(children[p.several], p.child)
+	}
+	var messages []string
+	passing := true
+	for _, p := range taken {
+		passing = passing && p.Passing
+		switch same := children[p.several]; {
+		case len(same) == 1:
+			messages = append(messages, p.Error())
+		case same[0] == p.child:
+			messages = append(messages, strings.Join(same, ", ")+" "+p.several)
+		}
+	}
+	joined := NameTaken("", passing, "%s", strings.Join(messages, "; "))
+	joined.ID = taken[0].ID
+	return joined
 }
 
 // ConflictingManager returns the problem that another controller writes a child, which the

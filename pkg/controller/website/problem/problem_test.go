@@ -45,6 +45,32 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+func TestJoinTaken(t *testing.T) {
+	taken := func(name string, passing bool) *Problem {
+		return ChildTaken(name, passing, name, "is there", "are there")
+	}
+	for name, test := range map[string]struct {
+		taken       []*Problem
+		wantMessage string
+		wantID      string
+		wantPassing bool
+	}{
+		"one":               {[]*Problem{taken("a", true)}, "a is there", "NameTaken/a", true},
+		"several":           {[]*Problem{taken("a", true), taken("b", true)}, "a, b are there", "NameTaken/a", true},
+		"one does not pass": {[]*Problem{taken("a", true), taken("b", false)}, "a, b are there", "NameTaken/a", false},
+		"one is there again": {[]*Problem{taken("a", false), ChildTaken("b", false, "b", "is back", "are back")},
+			"a is there; b is back", "NameTaken/a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := JoinTaken(test.taken)
+			isWanted := got.Message == test.wantMessage && got.ID == test.wantID && got.Passing == test.wantPassing
+			if !isWanted || got.Result != Taken {
+				t.Errorf("JoinTaken() = %+v, want %q with ID %q, passing: %t", got, test.wantMessage, test.wantID, test.wantPassing)
+			}
+		})
+	}
+}
+
 func TestShorten(t *testing.T) {
 	if got := Shorten("short"); got != "short" {
 		t.Errorf("Shorten() = %q", got)
