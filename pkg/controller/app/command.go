@@ -31,7 +31,10 @@ for each of them a Deployment whose pods fetch the git repository and serve its
 files, a Service, and a ConfigMap with the nginx configuration. It reports
 progress and problems in the status of the Website.
 
-Any number of replicas may run; leader election selects the active one.`,
+Any number of replicas may run; leader election selects the active one.
+
+"website-controller adopt" makes Websites the owners of children that a backup has
+restored; see its --help.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,5 +65,7 @@ Any number of replicas may run; leader election selects the active one.`,
 		columns = 0 // Not a terminal: lines are not wrapped.
 	}
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.AddCommand(newAdoptCommand())
 	return cmd, nil
 }

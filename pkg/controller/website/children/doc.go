@@ -1,5 +1,5 @@
-// Package children is the only code that writes a child of a Website. It keeps
-// these rules:
+// Package children is the only code of the controller that writes a child of a Website. It
+// keeps these rules:
 //
 //   - A child is written only when what is wanted differs from what was applied
 //     before, and only when its controller reference carries the UID of the
