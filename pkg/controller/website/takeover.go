@@ -53,7 +53,11 @@ func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *p
 	if !children.IsFormer(found.Deployment) || len(found.ReadyPods()) > 0 {
 		return nil // The Service follows those that are ready.
 	}
-	pods, p := r.children.Takeover.ServingPods(ctx, found.Deployment, workload.IsReady)
+	// By owner: the original controller gives the Deployments of a Website the same selector, and leaves one
+	// behind when deploymentName changes.
+	pods, p := r.children.Takeover.ServingPods(ctx, found.Deployment, func(pod *corev1.Pod) bool {
+		return workload.IsReady(pod) && workload.BelongsTo(pod, found.Deployment.Name)
+	})
 	if p != nil || len(pods) == 0 {
 		return p
 	}

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"strconv"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,23 +15,39 @@ import (
 )
 
 // TestFormerPodsOfTwoRevisions: a Deployment that another client is rolling out is taken over afterwards, and until then
-// the status says what is waited for, as that can be for ever.
+// the status says what is waited for, as that can be for ever. Pods of another Deployment with the same selector do not
+// count.
 func TestFormerPodsOfTwoRevisions(t *testing.T) {
-	f := newFixture(t, newWebsite())
-	for _, revision := range []string{"1234", "5678"} {
-		f.store(newPod(func(pod *corev1.Pod) {
-			pod.Name, pod.UID, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = revision, types.UID(revision), revision
-		}))
-	}
-	former := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"controller": testName}},
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: resources.GitSyncContainer}}}},
-		},
-	}
-	p := f.controller.reconciler.keepFormerPods(t.Context(), &status.Input{Website: newWebsite(), Deployment: former})
-	if p == nil || p.Reason == "" || !p.Passing || p.Retry != problem.WithBackoff {
-		t.Errorf("the problem is %+v, want one that is reported, passes and is tried again", p)
+	for name, test := range map[string]struct {
+		deployments []string
+		blocked     bool
+	}{
+		"of the Deployment": {[]string{testDeployment, testDeployment}, true},
+		"of the Deployment, and of one left behind under another name": {[]string{testDeployment, "former"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, newWebsite())
+			for i, deployment := range test.deployments {
+				revision := strconv.Itoa(1000 + i)
+				f.store(newPod(func(pod *corev1.Pod) {
+					pod.Name, pod.UID, pod.OwnerReferences[0].Name = revision, types.UID(revision), deployment+"-"+revision
+					pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = revision
+				}))
+			}
+			former := &appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testDeployment},
+				Spec: appsv1.DeploymentSpec{
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"controller": testName}},
+				},
+			}
+			former.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.GitSyncContainer}}
+			p := f.controller.reconciler.keepFormerPods(t.Context(), &status.Input{Website: newWebsite(), Deployment: former})
+			switch {
+			case !test.blocked && p != nil:
+				t.Errorf("the problem is %+v, want none", p)
+			case test.blocked && (p == nil || p.Reason == "" || !p.Passing || p.Retry != problem.WithBackoff):
+				t.Errorf("the problem is %+v, want one that is reported, passes and is tried again", p)
+			}
+		})
 	}
 }
