@@ -134,6 +134,7 @@ func New(config Config) (*Controller, error) {
 	c.reconciler = &reconciler{
 		websites: written, websiteIndex: index,
 		children:             ofWebsites,
+		unlabelled:           config.UnlabelledChildren,
 		rollouts:             rollout.NewLimit(config.MaxConcurrentRollouts, config.Clock, c.queue.Enqueue),
 		pods:                 c.pods,
 		installation:         config.Installation,

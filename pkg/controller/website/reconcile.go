@@ -18,6 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/unlabelled"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -28,10 +29,12 @@ type reconciler struct {
 	websiteIndex cache.Indexer
 
 	children *children.Children
-	rollouts *rollout.Limit
-	pods     *websitePods
-	deploys  *deployMemory
-	keys     *agentkeys.Keys
+	// unlabelled are the children that other clients have made. It may be nil.
+	unlabelled *unlabelled.Watch
+	rollouts   *rollout.Limit
+	pods       *websitePods
+	deploys    *deployMemory
+	keys       *agentkeys.Keys
 
 	// routes is nil where hosts are not routed.
 	routes *routes
@@ -84,7 +87,14 @@ func (r *reconciler) reconcile(ctx context.Context, key cache.ObjectName) []*pro
 	routing := r.reconcileRoutes(writing, found)
 	previewing := r.reconcilePreviews(writing, found)
 	r.prepareDeploys(found, problems)
-	r.events.Report(website, problems)
+	reported := problems
+	if left := r.leftBehind(website); left != nil {
+		reported = append(slices.Clone(problems), left)
+		if found != nil {
+			found.LeftBehind = left.Message
+		}
+	}
+	r.events.Report(website, reported)
 	if p := r.statuses.report(ctx, found, problems); p != nil {
 		problems = append(problems, p)
 	}

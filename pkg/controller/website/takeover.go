@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/metrics"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -87,6 +88,29 @@ func (r *reconciler) prepareTakeover(ctx context.Context, found *status.Input) *
 	}
 	found.Deployment = deployment
 	return nil
+}
+
+// leftBehind returns the problem that the controller before this one has made children of a Website under a former
+// deploymentName, or nil. Its Services send requests to the pods of this controller as well, at the wrong port.
+func (r *reconciler) leftBehind(website *v1beta1.Website) *problem.Problem {
+	if r.unlabelled == nil {
+		return nil
+	}
+	var objects []string
+	for _, name := range r.unlabelled.Of(appsv1.SchemeGroupVersion.WithResource("deployments"), website) {
+		if name != resources.DeploymentName(website) {
+			objects = append(objects, "deployment/"+name)
+		}
+	}
+	for _, name := range r.unlabelled.Of(corev1.SchemeGroupVersion.WithResource("services"), website) {
+		if _, ok := resources.DeploymentNameOfService(name); ok && name != resources.ServiceName(website) {
+			objects = append(objects, "service/"+name)
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return problem.LeftBehind(website, objects)
 }
 
 // keepTakeover reports whether a Deployment still has pods of the controller before this

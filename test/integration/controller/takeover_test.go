@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/retry"
@@ -29,9 +30,17 @@ import (
 // Service sends requests to a port by its number.
 func originalChildren(t *testing.T, namespace, name string) (*appsv1.Deployment, *corev1.Service) {
 	t.Helper()
+	return originalChildrenAs(t, namespace, name, name+"-website", "git-sync")
+}
+
+// originalChildrenAs is originalChildren for a deploymentName. Another gitRepo has another pod template.
+func originalChildrenAs(
+	t *testing.T, namespace, name, deploymentName, gitSync string,
+) (*appsv1.Deployment, *corev1.Service) {
+	t.Helper()
 	client, podLabels := framework.Admin(t).Kubernetes, map[string]string{"app": "website-nginx", "controller": name}
 	deployment, err := client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name + "-website", Labels: podLabels},
+		ObjectMeta: metav1.ObjectMeta{Name: deploymentName, Labels: podLabels},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](1),
 			Selector: &metav1.LabelSelector{MatchLabels: podLabels},
@@ -39,7 +48,7 @@ func originalChildren(t *testing.T, namespace, name string) (*appsv1.Deployment,
 				ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{
 					{Name: "nginx", Image: "nginx", Ports: []corev1.ContainerPort{{ContainerPort: 80}}},
-					{Name: "git-sync", Image: "git-sync"},
+					{Name: "git-sync", Image: gitSync},
 				}},
 			},
 		},
@@ -48,7 +57,9 @@ func originalChildren(t *testing.T, namespace, name string) (*appsv1.Deployment,
 		t.Fatal(err)
 	}
 	service, err := client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name + "-website-npsvc", Labels: map[string]string{"app": "website", "controller": name}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: deploymentName + "-npsvc", Labels: map[string]string{"app": "website", "controller": name},
+		},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeNodePort, Selector: podLabels,
 			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)}},
@@ -225,4 +236,61 @@ func TestTakeoverWrittenBack(t *testing.T) {
 		_, err = readyEndpoints(ctx, t, namespace, service.Name)
 		return err
 	})
+}
+
+// TestTakeoverAfterRename takes over from an original controller under which deploymentName has changed: it has left
+// the children of the former name, and their pods match the selectors of the current ones.
+func TestTakeoverAfterRename(t *testing.T) {
+	t.Parallel()
+	for name, formerGitSync := range map[string]string{
+		"the name alone":        "git-sync",
+		"the name and the repo": "git-sync-of-another-repository",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace, client := framework.NewNamespace(t), framework.Admin(t).Kubernetes
+			websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace)
+			originalChildrenAs(t, namespace, "kubia", "former", formerGitSync)
+			originalChildren(t, namespace, "kubia")
+			w := takeOver(t, namespace, "kubia")
+			own(t, w, "service", "former-npsvc")
+			own(t, w, "deployment", "former")
+			framework.WaitFor(t, "the Deployment is taken over", func(ctx context.Context) error {
+				deployment, err := client.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
+				if err == nil && len(deployment.Spec.Template.Spec.InitContainers) == 0 {
+					err = errors.New("not yet")
+				}
+				return err
+			})
+			former, err := client.AppsV1().Deployments(namespace).Get(t.Context(), "former", metav1.GetOptions{})
+			if err != nil || len(former.Spec.Template.Spec.InitContainers) != 0 {
+				t.Errorf("the former Deployment is not as it was: %v: %+v", err, former)
+			}
+
+			remove := []string{"delete", "-n", namespace, "deployment/former", "service/former-npsvc"}
+			command := "kubectl " + strings.Join(remove, " ")
+			named := func(want bool) {
+				t.Helper()
+				framework.WaitFor(t, fmt.Sprintf("Ready names what is left behind: %t", want), func(ctx context.Context) error {
+					site, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
+					if err != nil {
+						return err
+					}
+					ready := meta.FindStatusCondition(site.Status.Conditions, v1beta1.WebsiteReady)
+					if strings.Contains(ready.Message, command) != want {
+						return fmt.Errorf("the message is %q", ready.Message)
+					}
+					return nil
+				})
+			}
+			named(true)
+			// The first event may be from before the Website owned the former Deployment.
+			note := waitEvent(t, w, v1beta1.WebsiteReasonLeftBehind)
+			if !strings.Contains(note, "kubectl delete -n "+namespace) || !strings.Contains(note, "service/former-npsvc") {
+				t.Errorf("the event is %q, want it to have the command", note)
+			}
+			framework.Kubectl(t, remove...)
+			named(false)
+		})
+	}
 }

@@ -38,6 +38,9 @@ const (
 	// WebsiteReasonConflictingManager means that another controller writes the
 	// Deployment as well.
 	WebsiteReasonConflictingManager = "ConflictingManager"
+	// WebsiteReasonLeftBehind means that another controller has left a Deployment or
+	// a Service of the Website under a former deploymentName.
+	WebsiteReasonLeftBehind = "LeftBehind"
 	// WebsiteReasonNodePortTaken means that another Service has the nodePort.
 	WebsiteReasonNodePortTaken = "NodePortTaken"
 	// WebsiteReasonNodePortsExhausted means that no node port is free in the

@@ -25,14 +25,14 @@ func IndexByOwner() cache.Indexers {
 			return nil, nil
 		}
 		if _, uid, ok := OwnerOf(child); ok {
-			return []string{ownerKey(child.GetNamespace(), uid)}, nil
+			return []string{OwnerKey(child.GetNamespace(), uid)}, nil
 		}
 		return nil, nil
 	}}
 }
 
-// ownerKey is the key of ByOwner.
-func ownerKey(namespace string, uid types.UID) string {
+// OwnerKey is the key of ByOwner.
+func OwnerKey(namespace string, uid types.UID) string {
 	return cache.NewObjectName(namespace, string(uid)).String()
 }
 
@@ -48,7 +48,7 @@ func newSeveral[T Object, A ApplyConfiguration[A]](kind *Kind[T, A], indexer cac
 
 // Of returns the children of a Website by the cache, in the order of their names.
 func (s *Several[T, A]) Of(website *v1beta1.Website) []T {
-	indexed, err := s.indexer.ByIndex(ByOwner, ownerKey(website.Namespace, website.UID))
+	indexed, err := s.indexer.ByIndex(ByOwner, OwnerKey(website.Namespace, website.UID))
 	if err != nil {
 		return nil // Only an index that does not exist is an error.
 	}

@@ -4,6 +4,7 @@ package events
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -198,6 +199,10 @@ func (r *Reporter) unreported(website *v1beta1.Website, problems []*problem.Prob
 // isInStatus reports whether the status of a Website has the problem already:
 // the controller that wrote it there has reported it.
 func isInStatus(website *v1beta1.Website, p *problem.Problem) bool {
+	if p.Reason == v1beta1.WebsiteReasonLeftBehind {
+		ready := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteReady)
+		return ready != nil && strings.HasSuffix(ready.Message, p.Message)
+	}
 	before := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteProgressing)
 	if before == nil {
 		return false

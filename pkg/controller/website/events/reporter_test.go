@@ -1,6 +1,8 @@
 package events
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
@@ -97,5 +100,39 @@ func TestPublishEventsAreBounded(t *testing.T) {
 				t.Error("Websites that are gone are still remembered")
 			}
 		})
+	}
+}
+
+// TestLeftBehind: what another controller has left behind is reported once, also across a restart.
+func TestLeftBehind(t *testing.T) {
+	left := problem.LeftBehind(newWebsite(), []string{"deployment/former", "service/former-npsvc"})
+	const want = `"kubectl delete -n default deployment/former service/former-npsvc"`
+	if !strings.Contains(left.Message, want) {
+		t.Errorf("the message is %q, want it to have %s", left.Message, want)
+	}
+	recorder := clientevents.NewFakeRecorder(10)
+	for _, website := range []*v1beta1.Website{newWebsite(), newWebsite(func(website *v1beta1.Website) {
+		website.Status.Conditions = []metav1.Condition{
+			{Type: v1beta1.WebsiteReady, Message: "the website is served; " + left.Message},
+		}
+	})} {
+		reporter := NewReporter(recorder)
+		reporter.Report(website, []*problem.Problem{left})
+		reporter.Report(website, []*problem.Problem{left})
+	}
+	if got := len(recorder.Events); got != 1 {
+		t.Errorf("there are %d events, want 1", got)
+	}
+}
+
+// TestLeftBehindIsBounded: the command does not end within a name, which could be that of something else.
+func TestLeftBehindIsBounded(t *testing.T) {
+	objects := slices.Repeat([]string{"deployment/" + strings.Repeat("x", 200)}, 20)
+	message := problem.LeftBehind(newWebsite(), objects).Message
+	command := message[strings.Index(message, "kubectl delete -n default ")+len("kubectl delete -n default "):]
+	for _, object := range strings.Fields(strings.TrimSuffix(command, `"`)) {
+		if object != objects[0] {
+			t.Errorf("the command names %q", object)
+		}
 	}
 }

@@ -160,6 +160,24 @@ func BeingReplaced(deployment string) *Problem {
 	}
 }
 
+// LeftBehind returns the problem that another controller has left objects, as kubectl names them, that the Website owns
+// and does not use. It is worth an event, and keeps nothing from working.
+func LeftBehind(website *v1beta1.Website, objects []string) *Problem {
+	command := "kubectl delete -n " + website.Namespace
+	for _, object := range objects {
+		// Half a name could be that of something else. The others are reported when these are gone.
+		if len(command)+len(object) > maxLength/2 {
+			break
+		}
+		command += " " + object
+	}
+	err := fmt.Errorf("objects of a former deploymentName are left behind: run %q", command)
+	return &Problem{
+		Reason: v1beta1.WebsiteReasonLeftBehind, Message: Shorten(err.Error()), Retry: OnChange, Result: Success,
+		ID: v1beta1.WebsiteReasonLeftBehind + "/" + command, err: err,
+	}
+}
+
 // Lasting returns a problem as it is reported once it has come several times in a
 // row: what the next retry resolves is nothing that users need to know.
 func (p *Problem) Lasting() *Problem {

@@ -41,6 +41,8 @@ type Input struct {
 	// Template is the label pod-template-hash of those with the current pod template. It is empty when there
 	// are none.
 	Template string
+	// LeftBehind says what that controller has left under a former deploymentName. It is empty if there is nothing.
+	LeftBehind string
 	// Probing is false when commit observation is disabled.
 	Probing bool
 	// Routing is what was found of the hosts; nil without hosts.

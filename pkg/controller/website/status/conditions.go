@@ -46,7 +46,7 @@ type finding struct {
 var conditions = []declaration{
 	{v1beta1.WebsiteReady, []rule{
 		{metav1.ConditionFalse, childProblem},
-		{metav1.ConditionTrue, scaledToZero},
+		{metav1.ConditionTrue, withLeftBehind(scaledToZero)},
 		{metav1.ConditionFalse, noEndpoints},
 		{metav1.ConditionTrue, notObservedYet},
 		{metav1.ConditionFalse, paused},
@@ -54,8 +54,8 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, unlessServing(overdue)},
 		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
-		{metav1.ConditionFalse, unlessServing(rolloutInProgress)},
-		{metav1.ConditionTrue, serving},
+		{metav1.ConditionFalse, unlessServing(withLeftBehind(rolloutInProgress))},
+		{metav1.ConditionTrue, withLeftBehind(serving)},
 	}},
 	{v1beta1.WebsiteAvailable, []rule{
 		{metav1.ConditionFalse, onlyWithoutDeployment(childProblem)},
@@ -148,6 +148,17 @@ func unlessServing(find func(*Input) *finding) func(*Input) *finding {
 			return nil
 		}
 		return find(in)
+	}
+}
+
+// withLeftBehind adds to what was found what another controller has left behind.
+func withLeftBehind(find func(*Input) *finding) func(*Input) *finding {
+	return func(in *Input) *finding {
+		found := find(in)
+		if found != nil && in.LeftBehind != "" {
+			found.message += "; " + in.LeftBehind
+		}
+		return found
 	}
 }
 

@@ -418,6 +418,32 @@ func TestSyncedOfFormerPods(t *testing.T) {
 	}
 }
 
+// TestLeftBehind: what another controller has left behind is named, and keeps nothing from working.
+func TestLeftBehind(t *testing.T) {
+	const left = `remove them with "kubectl delete"`
+	for name, test := range map[string]struct {
+		tweak func(*Input)
+		ready metav1.ConditionStatus
+	}{
+		"served":       {func(*Input) {}, metav1.ConditionTrue},
+		"being rolled": {func(in *Input) { in.Deployment.Status.UpdatedReplicas = 1 }, metav1.ConditionFalse},
+		"offline": {func(in *Input) {
+			in.Website.Spec.Replicas, in.Deployment.Status, in.Pods = ptr.To[int32](0), appsv1.DeploymentStatus{}, nil
+		}, metav1.ConditionTrue},
+	} {
+		before := Compute(newInput(test.tweak))
+		after := Compute(newInput(test.tweak, func(in *Input) { in.LeftBehind = left }))
+		ready := meta.FindStatusCondition(after.Conditions, v1beta1.WebsiteReady)
+		if ready.Status != test.ready || !strings.HasSuffix(ready.Message, "; "+left) {
+			t.Errorf("%s: Ready is %s: %q, want %s, and the command", name, ready.Status, ready.Message, test.ready)
+		}
+		ready.Message = meta.FindStatusCondition(before.Conditions, v1beta1.WebsiteReady).Message
+		if !equalStatus(before, after) {
+			t.Errorf("%s: something else changes as well: %+v, was %+v", name, after, before)
+		}
+	}
+}
+
 // TestChangedMessagesOfErrorsAreNotWritten: an error that comes with another message each time
 // would be written each time, and each write has the Website reconciled again. Another error is written.
 func TestChangedMessagesOfErrorsAreNotWritten(t *testing.T) {

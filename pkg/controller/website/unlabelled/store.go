@@ -1,9 +1,11 @@
 package unlabelled
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
@@ -13,15 +15,15 @@ import (
 // children of Websites only: those that a watch has missed the deletion of.
 type store struct {
 	handler cache.ResourceEventHandler
-	// children is used by the goroutine of the reflector alone.
-	children map[cache.ObjectName]*metav1.PartialObjectMetadata
+	// children is written by the goroutine of the reflector alone.
+	children cache.Indexer
 	synced   atomic.Bool
 }
 
 var _ cache.TransformingStore = &store{}
 
 func newStore(handler cache.ResourceEventHandler) *store {
-	return &store{handler: handler, children: map[cache.ObjectName]*metav1.PartialObjectMetadata{}}
+	return &store{handler: handler, children: cache.NewIndexer(cache.MetaNamespaceKeyFunc, children.IndexByOwner())}
 }
 
 // Add takes an object that is new to the watch, or has lost the label.
@@ -33,20 +35,27 @@ func (s *store) Update(obj any) error {
 	if !ok {
 		return nil
 	}
-	key := cache.MetaObjectToName(object)
-	before, known := s.children[key]
+	before, known, err := s.children.Get(object)
+	if err != nil {
+		return fmt.Errorf("reading the metadata of %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	trimmed := trim(object)
 	if !isChild(object) {
-		delete(s.children, key)
+		if err := s.children.Delete(object); err != nil {
+			return fmt.Errorf("removing the metadata of %s/%s: %w", object.Namespace, object.Name, err)
+		}
 		if known {
-			s.handler.OnUpdate(before, trim(object))
+			s.handler.OnUpdate(before, trimmed)
 		}
 		return nil
 	}
-	s.children[key] = trim(object)
+	if err := s.children.Update(trimmed); err != nil {
+		return fmt.Errorf("keeping the metadata of %s/%s: %w", object.Namespace, object.Name, err)
+	}
 	if known {
-		s.handler.OnUpdate(before, s.children[key])
+		s.handler.OnUpdate(before, trimmed)
 	} else {
-		s.handler.OnAdd(s.children[key], !s.synced.Load())
+		s.handler.OnAdd(trimmed, !s.synced.Load())
 	}
 	return nil
 }
@@ -57,30 +66,33 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return nil
 	}
-	delete(s.children, cache.MetaObjectToName(object))
+	if err := s.children.Delete(object); err != nil {
+		return fmt.Errorf("removing the metadata of %s/%s: %w", object.Namespace, object.Name, err)
+	}
 	s.handler.OnDelete(trim(object))
 	return nil
 }
 
 // Replace takes all objects, at the start and after events were missed.
 func (s *store) Replace(list []any, _ string) error {
-	missing := s.children
-	s.children = map[cache.ObjectName]*metav1.PartialObjectMetadata{}
+	missing := sets.New(s.children.ListKeys()...)
 	for _, obj := range list {
 		if object, ok := obj.(*metav1.PartialObjectMetadata); ok {
-			key := cache.MetaObjectToName(object)
-			if before := missing[key]; before != nil {
-				s.children[key] = before
-				delete(missing, key)
-			}
+			missing.Delete(cache.MetaObjectToName(object).String())
 			if err := s.Update(object); err != nil {
 				return err
 			}
 		}
 	}
 	s.synced.Store(true)
-	for _, object := range missing {
-		s.handler.OnDelete(object)
+	for key := range missing {
+		object, _, err := s.children.GetByKey(key)
+		if err != nil {
+			return fmt.Errorf("reading the metadata of %s: %w", key, err)
+		}
+		if err := s.Delete(object); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
@@ -56,12 +59,41 @@ func TestStore(t *testing.T) {
 		if !slices.Equal(events, step.want) {
 			t.Errorf("%s: events %q, want %q", step.name, events, step.want)
 		}
-		if len(s.children) != step.kept {
-			t.Errorf("%s: %d objects are kept, want %d", step.name, len(s.children), step.kept)
+		if kept := len(s.children.List()); kept != step.kept {
+			t.Errorf("%s: %d objects are kept, want %d", step.name, kept, step.kept)
 		}
 	}
 	if !s.synced.Load() {
 		t.Error("not synced after the initial list")
+	}
+}
+
+// TestOf: a child is found by the UID of its owner, in the namespace of that.
+func TestOf(t *testing.T) {
+	deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
+	services := corev1.SchemeGroupVersion.WithResource("services")
+	w := New(nil, metav1.NamespaceAll)
+	w.Add(deployments, cache.ResourceEventHandlerFuncs{})
+	w.Add(services, cache.ResourceEventHandlerFuncs{})
+	elsewhere := newObject("elsewhere", "Website")
+	elsewhere.Namespace = "other"
+	list := []any{newObject("b", "Website"), newObject("a", "Website"), newObject("c", "Shop"), elsewhere}
+	if err := w.kinds[0].store.Replace(list, "1"); err != nil {
+		t.Fatal(err)
+	}
+	website := func(uid string) metav1.Object {
+		object := newObject("kubia", "")
+		object.UID = types.UID(uid)
+		return object
+	}
+	if got := w.Of(deployments, website("uid-of-kubia")); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the Deployments are %q, want a and b", got)
+	}
+	if got := w.Of(services, website("uid-of-kubia")); len(got) > 0 {
+		t.Errorf("the Services are %q, want none", got)
+	}
+	if got := w.Of(deployments, website("uid-of-another")); len(got) > 0 {
+		t.Errorf("the Deployments of another Website are %q, want none", got)
 	}
 }
 

@@ -5,6 +5,7 @@ package unlabelled
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -43,6 +45,28 @@ func New(client metadata.Interface, namespace string) *Watch {
 // object that is no child it sees only the deletion.
 func (w *Watch) Add(resource schema.GroupVersionResource, handler cache.ResourceEventHandler) {
 	w.kinds = append(w.kinds, &kind{resource: resource, store: newStore(handler)})
+}
+
+// Of returns the names of the children of a Website of one resource, in their order.
+func (w *Watch) Of(resource schema.GroupVersionResource, website metav1.Object) []string {
+	var names []string
+	for _, kind := range w.kinds {
+		if kind.resource != resource {
+			continue
+		}
+		key := children.OwnerKey(website.GetNamespace(), website.GetUID())
+		owned, err := kind.store.children.ByIndex(children.ByOwner, key)
+		if err != nil {
+			return nil // Only an index that does not exist is an error, and newStore made it.
+		}
+		for _, obj := range owned {
+			if child, ok := obj.(*metav1.PartialObjectMetadata); ok {
+				names = append(names, child.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // HasSynced reports whether the children that existed at the start are known.
