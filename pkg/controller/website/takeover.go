@@ -62,6 +62,7 @@ func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *p
 	if p != nil || len(pods) == 0 {
 		return p
 	}
+	found.FormerPods = pods
 	revisions := workload.FormerRevisions(pods)
 	if len(revisions) > 1 {
 		return problem.BeingReplaced(found.Deployment.Name)

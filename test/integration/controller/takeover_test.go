@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
@@ -108,6 +109,25 @@ func requireReadySince(t *testing.T, namespace, name string, least time.Duration
 	}
 }
 
+// requireNodePortURL fails the test unless each status with a node port has a URL with it, until the Website is Ready.
+func requireNodePortURL(t *testing.T, statuses watch.Interface, port int32) {
+	t.Helper()
+	for event := range statuses.ResultChan() {
+		site, ok := event.Object.(*v1beta1.Website)
+		if !ok || site.Status.NodePort == 0 {
+			continue
+		}
+		hasPort := func(url string) bool { return strings.HasSuffix(url, fmt.Sprintf(":%d", port)) }
+		if !slices.ContainsFunc(site.Status.Urls, hasPort) {
+			t.Errorf("the URLs are %q, want one with port %d: %+v", site.Status.Urls, port, site.Status.Conditions)
+		}
+		if meta.IsStatusConditionTrue(site.Status.Conditions, v1beta1.WebsiteReady) {
+			return
+		}
+	}
+	t.Error("the watch has ended")
+}
+
 // TestTakeover has a Website own the children of the original controller: its pods are
 // replaced once, and at every moment the Service reaches a ready pod at a port on which it
 // listens.
@@ -121,15 +141,21 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	ofService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name}
-	watch, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, ofService)
+	slicesWatch, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(ctx, ofService)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watch.Stop()
+	defer slicesWatch.Stop()
+	websites := framework.Admin(t).Websites.WebsiteV1beta1().Websites(namespace)
+	statuses, err := websites.Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer statuses.Stop()
 	takeOver(t, namespace, "kubia")
 
 	for done := false; !done; {
-		event, ok := <-watch.ResultChan()
+		event, ok := <-slicesWatch.ResultChan()
 		if !ok {
 			t.Fatal("the watch has ended")
 		}
@@ -161,6 +187,7 @@ func TestTakeover(t *testing.T) {
 		return err
 	})
 	framework.WaitSettled(t, namespace, "kubia")
+	requireNodePortURL(t, statuses, service.Spec.Ports[0].NodePort)
 	deployment, err := client.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,8 @@ type Input struct {
 	// Template is the label pod-template-hash of those with the current pod template. It is empty when there
 	// are none.
 	Template string
+	// FormerPods are the ready pods of the controller before this one, while the Service is to lead to them.
+	FormerPods []corev1.Pod
 	// LeftBehind says what that controller has left under a former deploymentName. It is empty if there is nothing.
 	LeftBehind string
 	// Probing is false when commit observation is disabled.
@@ -103,9 +105,11 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 		status.NodePort = 0
 	}
 	if port := httpPort(in.Service); port != nil {
+		if !in.keepsURLs(port) {
+			status.Urls = append(in.hostURLs(), urlsOf(in.Service, in.nodes())...)
+			status.Urls = status.Urls[:min(len(status.Urls), maxURLs)]
+		}
 		status.NodePort = port.NodePort
-		status.Urls = append(in.hostURLs(), urlsOf(in.Service, in.Pods)...)
-		status.Urls = status.Urls[:min(len(status.Urls), maxURLs)]
 	}
 	status.Hosts = in.hosts()
 	status.Previews = in.previews()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -19,11 +20,8 @@ const maxHosts = 3
 const maxURLs = 16
 
 // urlsOf returns under which addresses a website can be reached, best first: what a
-// load balancer was given, then nodes, then the name within the cluster. The
-// nodes are those that ready pods run on, whose addresses are in the status of
-// the pods: so no right to read nodes is needed, and the list changes only with
-// the pods.
-func urlsOf(service *corev1.Service, pods []Pod) []string {
+// load balancer was given, then nodes, then the name within the cluster.
+func urlsOf(service *corev1.Service, nodes []string) []string {
 	port := httpPort(service)
 	if port == nil {
 		return nil
@@ -40,19 +38,36 @@ func urlsOf(service *corev1.Service, pods []Pod) []string {
 		}
 	}
 	if port.NodePort != 0 {
-		var hosts []string
-		for _, pod := range pods {
-			if pod.Ready && pod.Status.HostIP != "" {
-				hosts = append(hosts, pod.Status.HostIP)
-			}
-		}
-		slices.Sort(hosts)
-		hosts = slices.Compact(hosts)
-		for _, host := range hosts[:min(len(hosts), maxHosts)] {
+		for _, host := range nodes[:min(len(nodes), maxHosts)] {
 			urls = append(urls, url(host, port.NodePort))
 		}
 	}
 	return append(urls, url(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace), port.Port))
+}
+
+// nodes returns the addresses of those that ready pods run on. They are in the status of the
+// pods: so no right to read nodes is needed, and the list changes only with the pods.
+func (in *Input) nodes() []string {
+	var nodes []string
+	for _, pod := range in.Pods {
+		if pod.Ready && pod.Status.HostIP != "" {
+			nodes = append(nodes, pod.Status.HostIP)
+		}
+	}
+	for i := range in.FormerPods {
+		if ip := in.FormerPods[i].Status.HostIP; ip != "" {
+			nodes = append(nodes, ip)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// keepsURLs reports whether the addresses stay as they were reported: the Service still leads to pods of the controller
+// before this one, which are not read any more as soon as they are being replaced.
+func (in *Input) keepsURLs(port *corev1.ServicePort) bool {
+	return in.Service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != "" && len(in.nodes()) == 0 &&
+		len(in.Website.Status.Urls) > 0 && in.Website.Status.NodePort == port.NodePort
 }
 
 // httpPort returns the port of a Service that is the Website's. Others may have added
