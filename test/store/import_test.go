@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -107,6 +108,24 @@ func (o *original) startUntil(t *testing.T, prefix string) (*exec.Cmd, io.Reader
 	}
 }
 
+// interruptFinish interrupts "import run" in its last step, when there is no way back.
+func (o *original) interruptFinish(t *testing.T) {
+	t.Helper()
+	cmd, output := o.startUntil(t, "finish: register")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	printed := string(rest)
+	if err == nil || strings.Contains(printed, "import back") || !strings.Contains(printed, "there is no way back") {
+		t.Errorf("an interrupted command ends with %v: %s", err, printed)
+	}
+}
+
 // writer writes to a Website all the time.
 type writer struct {
 	// acknowledged is the last number that was, refused how many writes were.
@@ -184,8 +203,12 @@ func TestImport(t *testing.T) {
 		if err := client.Delete(ctx, "invalid", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if out := o.mustImport(t, "plan"); !strings.Contains(out, "has 5 Websites") {
-			t.Errorf("plan printed %s", out)
+		o.leaveBehind(t, 0)
+		out := o.mustImport(t, "plan")
+		for _, want := range []string{"has 5 Websites", `run "kubectl delete -n default deployment/former"`} {
+			if !strings.Contains(out, want) {
+				t.Errorf("plan printed %s, want %q", out, want)
+			}
 		}
 	})
 
@@ -226,6 +249,10 @@ func TestImport(t *testing.T) {
 	} {
 		o.runUntil(t, line)
 		switch line {
+		case "freeze: done":
+			if out := o.mustImport(t, "plan"); !strings.Contains(out, "freeze     done") {
+				t.Errorf("plan printed %s after the freeze", out)
+			}
 		// Not between the handover and the removal: the garbage collector is to watch the storage
 		// of the definition from here on.
 		case "copy: done":
@@ -234,6 +261,7 @@ func TestImport(t *testing.T) {
 			o.requireWritten(t, writes, websiteName(0))
 		}
 	}
+	o.interruptFinish(t)
 	o.mustImport(t, "run")
 	before := writes.acknowledged.Load()
 	framework.WaitFor(t, "writes are permitted", func(context.Context) error {

@@ -153,6 +153,27 @@ func (o *original) publish(t *testing.T, i int) {
 	})
 }
 
+// leaveBehind makes a Deployment without pods, as the original controller leaves one when deploymentName changes,
+// until the test ends.
+func (o *original) leaveBehind(t *testing.T, i int) {
+	t.Helper()
+	client := o.kube.AppsV1().Deployments(namespace)
+	former, err := client.Get(t.Context(), websiteName(i), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	former.ObjectMeta = metav1.ObjectMeta{Name: "former", OwnerReferences: former.OwnerReferences}
+	former.Spec.Replicas = ptr.To[int32](0)
+	if _, err := client.Create(t.Context(), former, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Delete(context.WithoutCancel(t.Context()), "former", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // delete deletes a Website, and waits until the garbage collector has deleted its children.
 func (o *original) delete(t *testing.T, i int) {
 	t.Helper()

@@ -44,6 +44,47 @@ func next(steps []step, s state) int {
 	return len(steps)
 }
 
+// progress returns a line for each step. The last one that is done is where Run continues.
+func progress(steps []step, s state) []string {
+	var lines []string
+	first := next(steps, s)
+	for n, step := range steps {
+		reached, note := "to do", ""
+		if step.done(s) {
+			reached = "done"
+			if n == first {
+				note = "; run waits again until that is observed"
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%-10s %-6s %s%s", step.name, reached, step.does, note))
+	}
+	return lines
+}
+
+// adviceTimeout bounds the read for the message of an interrupted command.
+const adviceTimeout = 5 * time.Second
+
+// advice says what can be done after an error. The context may have ended.
+func (i *Importer) advice(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adviceTimeout)
+	defer cancel()
+	s, err := i.read(ctx)
+	return adviceAt(s, err)
+}
+
+// adviceAt is advice for a state, or for one that could not be read.
+func adviceAt(s state, unknown error) string {
+	const advice = "run the command again to continue, or \"website-apiserver import back\" to go back"
+	switch {
+	case unknown != nil:
+		return advice + ", until the definition is being removed"
+	case s.removed():
+		return "run the command again to continue: the definition is removed, and there is no way back"
+	default:
+		return advice
+	}
+}
+
 // Plan prints what Run would do, and changes nothing. It returns an error if Run would.
 func (i *Importer) Plan(ctx context.Context) error {
 	s, err := i.read(ctx)
@@ -59,14 +100,16 @@ func (i *Importer) Plan(ctx context.Context) error {
 			return err
 		}
 		i.printf("the CustomResourceDefinition %s has %d Websites, all of which can be imported", DefinitionName, len(all))
-	}
-	steps := i.steps()
-	for n, step := range steps {
-		progress := "to do"
-		if n < next(steps, s) {
-			progress = "done"
+		owned, err := i.config.Store.Owned(ctx)
+		if err != nil {
+			return err
 		}
-		i.printf("%-10s %-6s %s", step.name, progress, step.does)
+		for _, command := range leftBehind(all, owned) {
+			i.printf("objects of a former deploymentName are left behind, and are not taken over: run %q", command)
+		}
+	}
+	for _, line := range progress(i.steps(), s) {
+		i.printf("%s", line)
 	}
 	if s.removed() {
 		i.printf("the definition is removed: there is no way back")
@@ -106,7 +149,7 @@ func (i *Importer) Run(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w; run the command again to continue, or \"website-apiserver import back\" to go back", step.name, err)
+			return fmt.Errorf("%s: %w; %s", step.name, err, i.advice(ctx))
 		}
 		i.printf("%s: done in %s", step.name, time.Since(start).Round(100*time.Millisecond))
 	}

@@ -1,14 +1,20 @@
 package crdimport
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
 func newDefinition(tweak func(definition *unstructured.Unstructured, version map[string]any)) *unstructured.Unstructured {
@@ -19,15 +25,18 @@ func newDefinition(tweak func(definition *unstructured.Unstructured, version map
 	return definition
 }
 
-// TestNext continues with the last step that is known to have begun.
-func TestNext(t *testing.T) {
-	plain := newDefinition(func(*unstructured.Unstructured, map[string]any) {})
-	detached := newDefinition(func(_ *unstructured.Unstructured, version map[string]any) {
-		version["deprecationWarning"] = deprecation
-	})
-	deleted := newDefinition(func(definition *unstructured.Unstructured, _ map[string]any) {
+func newDeletedDefinition() *unstructured.Unstructured {
+	return newDefinition(func(definition *unstructured.Unstructured, _ map[string]any) {
 		now := metav1.Now()
 		definition.SetDeletionTimestamp(&now)
+	})
+}
+
+// TestNext continues with the last step that is known to have begun.
+func TestNext(t *testing.T) {
+	plain, deleted := newDefinition(func(*unstructured.Unstructured, map[string]any) {}), newDeletedDefinition()
+	detached := newDefinition(func(_ *unstructured.Unstructured, version map[string]any) {
+		version["deprecationWarning"] = deprecation
 	})
 	local := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kube-aggregator.kubernetes.io/automanaged": "true"}}}
 	handedOver := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{registration.AnnotationImport: "InProgress"}}}
@@ -57,6 +66,82 @@ func TestNext(t *testing.T) {
 				t.Errorf("continues with %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestProgress: a step that has had its effect is done, although Run repeats it for what it waits for.
+func TestProgress(t *testing.T) {
+	plain := newDefinition(func(*unstructured.Unstructured, map[string]any) {})
+	local, handedOver := &apiregistrationv1.APIService{}, &apiregistrationv1.APIService{}
+	local.Labels = map[string]string{"kube-aggregator.kubernetes.io/automanaged": "true"}
+	handedOver.Annotations = map[string]string{registration.AnnotationImport: "InProgress"}
+	all := []string{"freeze", "copy", "hand over", "detach", "remove"}
+	for name, test := range map[string]struct {
+		state state
+		done  []string
+		again string
+	}{
+		"at first":      {state{plain, local, ""}, nil, ""},
+		"frozen":        {state{plain, local, "policy"}, all[:1], "freeze"},
+		"handed over":   {state{plain, handedOver, "policy"}, all[:3], "hand over"},
+		"being removed": {state{newDeletedDefinition(), handedOver, "policy"}, all[:4], "detach"},
+		"removed":       {state{nil, handedOver, "policy"}, all, "remove"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var done []string
+			again := ""
+			for _, line := range progress((&Importer{}).steps(), test.state) {
+				name, rest := strings.TrimSpace(line[:11]), line[11:]
+				if strings.HasPrefix(rest, "done") {
+					done = append(done, name)
+				}
+				if strings.Contains(rest, "run waits again") {
+					again = name
+				}
+			}
+			if !slices.Equal(done, test.done) || again != test.again {
+				t.Errorf("done are %q, run waits for %q again, want %q and %q", done, again, test.done, test.again)
+			}
+		})
+	}
+}
+
+// TestAdvice: a command that cannot work is not advised.
+func TestAdvice(t *testing.T) {
+	plain := newDefinition(func(*unstructured.Unstructured, map[string]any) {})
+	for name, test := range map[string]struct {
+		state state
+		err   error
+		back  bool
+	}{
+		"not removed":   {state{plain, nil, "policy"}, nil, true},
+		"being removed": {state{newDeletedDefinition(), nil, "policy"}, nil, false},
+		"removed":       {state{nil, nil, "policy"}, nil, false},
+		"not known":     {state{}, errors.New("connection refused"), true},
+	} {
+		if got := adviceAt(test.state, test.err); strings.Contains(got, "import back") != test.back {
+			t.Errorf("%s: %q, want it to advise to go back: %t", name, got, test.back)
+		}
+	}
+}
+
+// TestLeftBehind: what a Website controls under another name than that of its deploymentName is left behind.
+func TestLeftBehind(t *testing.T) {
+	w := &website.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "uid"}}
+	w.Spec.DeploymentName = "current"
+	object := func(resource, name string, uid types.UID, controlled bool) store.OwnedObject {
+		return store.OwnedObject{
+			Resource: resource, Namespace: "a", Name: name, Website: "w", UID: uid, Controlled: controlled,
+		}
+	}
+	got := leftBehind([]*website.Website{w}, []store.OwnedObject{
+		object("services", "former-npsvc", "uid", true), object("deployments", "former", "uid", true),
+		object("services", "current-npsvc", "uid", true), object("deployments", "current", "uid", true),
+		object("services", "of-the-user", "uid", true), object("configmaps", "former", "uid", true),
+		object("deployments", "of-the-user", "uid", false), object("deployments", "of-another", "other", true),
+	})
+	if want := []string{"kubectl delete -n a deployment/former service/former-npsvc"}; !slices.Equal(got, want) {
+		t.Errorf("the commands are %q, want %q", got, want)
 	}
 }
 

@@ -237,7 +237,7 @@ func TestHostThatDoesNotAnswer(t *testing.T) {
 
 // TestAdoption starts servers on stores that no record names.
 func TestAdoption(t *testing.T) {
-	ofA := OwnedObject{"deployments", "default", "a", "a", "uid-a"}
+	ofA := OwnedObject{"deployments", "default", "a", "a", "uid-a", true}
 	tests := map[string]struct {
 		tweaks []func(*Config)
 		want   string

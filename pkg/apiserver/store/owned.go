@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -51,6 +52,8 @@ type OwnedObject struct {
 	Website string
 	// UID is its owner's. The garbage collector goes by it, not by the name.
 	UID types.UID
+	// Controlled is true if that is its controller.
+	Controlled bool
 }
 
 // OwnedObjects returns all objects of the host cluster of the kinds that
@@ -69,7 +72,9 @@ func OwnedObjects(ctx context.Context, client metadata.Interface) ([]OwnedObject
 				if err != nil || group.Group != website.GroupName || owner.Kind != "Website" {
 					continue
 				}
-				owned = append(owned, OwnedObject{resource.Resource, object.Namespace, object.Name, owner.Name, owner.UID})
+				controlled := ptr.Deref(owner.Controller, false)
+				owned = append(owned,
+					OwnedObject{resource.Resource, object.Namespace, object.Name, owner.Name, owner.UID, controlled})
 			}
 			return nil
 		})

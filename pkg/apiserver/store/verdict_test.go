@@ -44,7 +44,8 @@ func TestCompare(t *testing.T) {
 }
 
 func TestAdoptable(t *testing.T) {
-	ofA, ofB := OwnedObject{"deployments", "default", "a", "a", "uid-a"}, OwnedObject{"services", "default", "b", "b", "uid-b"}
+	ofA := OwnedObject{"deployments", "default", "a", "a", "uid-a", true}
+	ofB := OwnedObject{"services", "default", "b", "b", "uid-b", true}
 	recorded := content{record: &Record{Identity: "ours", Nonce: "last"}}
 	tests := map[string]struct {
 		content  content
