@@ -222,6 +222,21 @@ func TestImport(t *testing.T) {
 		o.publish(t, 5)
 	})
 
+	t.Run("a server that has waited has logged it once", func(t *testing.T) {
+		log, err := os.ReadFile(o.server.LogFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, noise := range []string{"createTransport failed", "compact_rev_key"} {
+			if n := strings.Count(string(log), noise); n > 0 {
+				t.Errorf("the log has %q %d times", noise, n)
+			}
+		}
+		if n := strings.Count(string(log), "The server is closed"); n != 1 {
+			t.Errorf("the log says %d times that the server is closed", n)
+		}
+	})
+
 	t.Run("back, while a command goes on", func(t *testing.T) {
 		children := o.mustHaveChildren(t)
 		resume := o.pauseAt(t, "hand over: done")
