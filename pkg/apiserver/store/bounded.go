@@ -14,9 +14,6 @@ type unavailableError struct{ message string }
 
 func (e *unavailableError) Error() string { return e.message }
 
-// compactRevKey is what the compactor of k8s.io/apiserver reads, in the background.
-const compactRevKey = "compact_rev_key"
-
 // boundedKV ends requests that etcd does not answer. Those for one object have a
 // timeout. Reading many may take longer, and ends when etcd does not answer anything.
 // Watches have neither, so that the watch cache stays filled.
@@ -86,7 +83,7 @@ func timeoutOf(op clientv3.Op) time.Duration {
 }
 
 func (k boundedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	if key == compactRevKey {
+	if key == compactRevisionKey {
 		// The compactor logs each failure, and tries again after a second.
 		if err := k.guard.waitOpen(ctx); err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ func TestCompactorWaits(t *testing.T) {
 		}
 		answers := make(chan error, 1)
 		go func() {
-			_, err := boundedKV{answeringKV{}, g}.Get(t.Context(), compactRevKey)
+			_, err := boundedKV{answeringKV{}, g}.Get(t.Context(), compactRevisionKey)
 			answers <- err
 		}()
 		select {
