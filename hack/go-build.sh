@@ -36,7 +36,8 @@ trap 'exit 143' TERM
 
 begin=$(date +%s)
 top=$(pwd)
-(cd "$module" && CGO_ENABLED=0 "${GO:-go}" build -v -trimpath -buildvcs=false "$@" -o "$top/$out" "$package") 2>"$log"
+# GOGC: see goEnv in hack/devcluster/toolchain.go.
+(cd "$module" && CGO_ENABLED=0 GOGC=400 "${GO:-go}" build -v -trimpath -buildvcs=false "$@" -o "$top/$out" "$package") 2>"$log"
 status=$?
 kill "$reporter"
 wait "$reporter" 2>/dev/null
