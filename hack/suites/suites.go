@@ -162,11 +162,17 @@ var suites = []suite{
 	},
 	{
 		name: "scale", about: "1,000 Websites and a restart of website-controller", budget: 40 * time.Minute, long: true,
-		steps: []step{{
-			module: "test", packages: []string{"./integration/controller"},
-			tests: []string{"TestRestartedControllerWritesNothing", "TestReadyDuringAFlood"},
-			flags: []string{"-timeout=60m"}, args: []string{"-settled-websites=1000", "-flood-websites=1000"},
-		}},
+		steps: []step{
+			{
+				module: "test", packages: []string{"./integration/controller"},
+				tests: []string{"TestRestartedControllerWritesNothing", "TestReadyDuringAFlood"},
+				flags: []string{"-timeout=60m"}, args: []string{"-settled-websites=1000", "-flood-websites=1000"},
+			},
+			{
+				module: "test", packages: []string{"./integration/api"}, tests: []string{"TestStorageVersionMigration"},
+				flags: []string{"-timeout=20m"}, args: []string{"-migrated-websites=200"},
+			},
+		},
 	},
 	{
 		name: "original", about: "20 sites of the original controller", budget: 30 * time.Minute, long: true, needs: node,

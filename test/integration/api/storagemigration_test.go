@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,16 +19,18 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
+var migratedWebsites = flag.Int("migrated-websites", 20, "how many Websites TestStorageVersionMigration creates")
+
 // TestStorageVersionMigration: the migration of the cluster rewrites Websites, also one that very many
 // managers have written.
 func TestStorageVersionMigration(t *testing.T) {
-	const count, managers = 200, 250
+	const managers = 250
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	var creating sync.WaitGroup
 	for worker := range 8 {
 		creating.Go(func() {
-			for i := worker; i < count; i += 8 {
+			for i := worker; i < *migratedWebsites; i += 8 {
 				_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, fmt.Sprintf("w%03d", i), framework.WithReplicas(0)), metav1.CreateOptions{})
 				if err != nil {
 					t.Error(err)
