@@ -50,32 +50,19 @@ type candidate struct {
 
 // Plan prints what Run would do.
 func (a *Adopter) Plan(ctx context.Context) error {
-	candidates, err := a.candidates(ctx)
-	if err != nil {
-		return err
-	}
-	outcomes, refused := make([]string, len(candidates)), 0
-	for i, c := range candidates {
-		outcomes[i] = "to adopt"
-		if c.refusal != "" {
-			outcomes[i] = "refused: " + c.refusal
-			refused++
-		}
-	}
-	if err := a.print(candidates, outcomes); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "%d to adopt, %d refused\n", len(candidates)-refused, refused)
-	return err
+	return a.process(ctx, "to adopt", func(context.Context, candidate) error { return nil })
 }
 
 // Run adopts what Plan prints. It continues after an error, and can be repeated.
-func (a *Adopter) Run(ctx context.Context) error {
+func (a *Adopter) Run(ctx context.Context) error { return a.process(ctx, "adopted", a.adopt) }
+
+// process calls do for each candidate that is not refused, and prints the outcomes.
+func (a *Adopter) process(ctx context.Context, outcome string, do func(context.Context, candidate) error) error {
 	candidates, err := a.candidates(ctx)
 	if err != nil {
 		return err
 	}
-	outcomes, adopted, refused := make([]string, len(candidates)), 0, 0
+	outcomes, done, refused := make([]string, len(candidates)), 0, 0
 	var failures []error
 	for i, c := range candidates {
 		if c.refusal != "" {
@@ -83,19 +70,19 @@ func (a *Adopter) Run(ctx context.Context) error {
 			refused++
 			continue
 		}
-		if err := a.adopt(ctx, c); err != nil {
+		if err := do(ctx, c); err != nil {
 			outcomes[i] = "failed"
 			err = fmt.Errorf("adopting %s %q in namespace %q: %w", c.kind.name, c.object.Name, c.object.Namespace, err)
 			failures = append(failures, err)
 			continue
 		}
-		outcomes[i] = "adopted"
-		adopted++
+		outcomes[i] = outcome
+		done++
 	}
 	if err := a.print(candidates, outcomes); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(a.Out, "%d adopted, %d refused\n", adopted, refused); err != nil {
+	if _, err := fmt.Fprintf(a.Out, "%d %s, %d refused\n", done, outcome, refused); err != nil {
 		return err
 	}
 	if len(failures) > 0 {
