@@ -36,10 +36,18 @@ func (r response) warnings() []string { return r.header.Values("Warning") }
 // given as pairs.
 func request(t *testing.T, method, path, body string, headers ...string) response {
 	t.Helper()
-	config, err := framework.Cluster.AdminConfig()
+	answer := send(t, method, path, body, headers...)
+	data, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return response{code: answer.StatusCode, contentType: answer.Header.Get("Content-Type"), header: answer.Header, body: data}
+}
+
+// send is request without reading the body, which is closed when the test ends.
+func send(t *testing.T, method, path, body string, headers ...string) *http.Response {
+	t.Helper()
+	config := framework.AdminConfig(t)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +63,8 @@ func request(t *testing.T, method, path, body string, headers ...string) respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	data, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response{code: answer.StatusCode, contentType: answer.Header.Get("Content-Type"), header: answer.Header, body: data}
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
 }
 
 func websitesPath(version, namespace, rest string) string {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -69,24 +68,7 @@ func TestWatcherThatNeverReads(t *testing.T) {
 // stalledWatch starts a watch of which nothing is read yet.
 func stalledWatch(t *testing.T, namespace, resourceVersion string) io.Reader {
 	t.Helper()
-	config, err := framework.Cluster.AdminConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := websitesPath("v1beta1", namespace, "?watch=true&resourceVersion="+resourceVersion)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = response.Body.Close() })
+	response := send(t, http.MethodGet, websitesPath("v1beta1", namespace, "?watch=true&resourceVersion="+resourceVersion), "")
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("the watch is answered with %s", response.Status)
 	}
@@ -96,24 +78,13 @@ func stalledWatch(t *testing.T, namespace, resourceVersion string) io.Reader {
 // followWatch starts a watch that goes on when the server ends it, as those of clients.
 func followWatch(t *testing.T, namespace, resourceVersion string) watch.Interface {
 	t.Helper()
-	follow := &watchClient{t, namespace}
-	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), resourceVersion, follow)
+	websites := &cache.ListWatch{WatchFuncWithContext: framework.Websites(t, namespace).Watch}
+	watcher, err := watchtools.NewRetryWatcherWithContext(t.Context(), resourceVersion, websites)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(watcher.Stop)
 	return watcher
-}
-
-// watchClient watches the Websites of a namespace.
-type watchClient struct {
-	t         *testing.T
-	namespace string
-}
-
-// WatchWithContext starts a watch.
-func (c *watchClient) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return framework.Websites(c.t, c.namespace).Watch(ctx, options)
 }
 
 // readAll reads until the last write, and returns an error if one is missing or not in its place.

@@ -2,15 +2,13 @@ package api
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
 
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -27,18 +25,9 @@ func TestStorageVersionMigration(t *testing.T) {
 	const managers = 250
 	t.Parallel()
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
-	var creating sync.WaitGroup
-	for worker := range 8 {
-		creating.Go(func() {
-			for i := worker; i < *migratedWebsites; i += 8 {
-				_, err := framework.Websites(t, namespace).Create(ctx, framework.NewWebsite(namespace, fmt.Sprintf("w%03d", i), framework.WithReplicas(0)), metav1.CreateOptions{})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
+	for i := range *migratedWebsites {
+		framework.MustCreate(t, framework.NewWebsite(namespace, fmt.Sprintf("w%03d", i), framework.WithReplicas(0)))
 	}
-	creating.Wait()
 	giveManagers(t, namespace, "w000", managers)
 	migrations := framework.Admin(t).Kubernetes.StoragemigrationV1().StorageVersionMigrations()
 	migration := &storagemigrationv1.StorageVersionMigration{
@@ -58,15 +47,15 @@ func TestStorageVersionMigration(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, condition := range current.Status.Conditions {
-			if condition.Type == string(storagemigrationv1.MigrationFailed) && condition.Status == metav1.ConditionTrue {
-				t.Fatalf("the migration failed: %s: %s", condition.Reason, condition.Message)
-			}
-			if condition.Type == string(storagemigrationv1.MigrationSucceeded) && condition.Status == metav1.ConditionTrue {
-				return nil
-			}
+		conditions := current.Status.Conditions
+		failed := meta.FindStatusCondition(conditions, string(storagemigrationv1.MigrationFailed))
+		if failed != nil && failed.Status == metav1.ConditionTrue {
+			t.Fatalf("the migration failed: %s: %s", failed.Reason, failed.Message)
 		}
-		return errors.New("no condition is true: " + strings.TrimSpace(fmt.Sprint(current.Status)))
+		if !meta.IsStatusConditionTrue(conditions, string(storagemigrationv1.MigrationSucceeded)) {
+			return fmt.Errorf("it has not succeeded: %+v", conditions)
+		}
+		return nil
 	})
 }
 
