@@ -19,8 +19,8 @@ const (
 )
 
 // WithoutRepeated leaves out of responses to requests that kube-apiserver proxies what it has set
-// itself. These requests carry an audit ID. The handler must be the outermost one: the filter of
-// timeouts copies the headers that those around it have set.
+// itself. These requests carry an audit ID. The handler must be outside of the filter of timeouts,
+// which copies the headers that those around it have set.
 func WithoutRepeated(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get(auditinternal.HeaderAuditID) != "" {
