@@ -72,3 +72,5 @@ REFERENCE=$(mktemp)
 trap 'rm -f "${SCHEMA}" "${REFERENCE}"' EXIT
 go run "${ROOT}/hack/api-reference" >"${REFERENCE}"
 cat "${REFERENCE}" >"${ROOT}/docs/api.md"
+
+"${ROOT}/hack/update-chart.sh"

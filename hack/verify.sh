@@ -103,6 +103,16 @@ generated() (
   return ${status}
 )
 
+# The chart has copies of the manifests: an archive of it has no links.
+chart() {
+  local copy status=0
+  copy=$(mktemp -d) || return 1
+  hack/update-chart.sh "${copy}/files" && diff --recursive --brief "${copy}/files" artifacts/chart/files || status=1
+  rm -rf "${copy}"
+  [[ ${status} -eq 0 ]] || echo "the chart's copies of the manifests are stale: run hack/update-chart.sh and commit the result"
+  return ${status}
+}
+
 examples() {
   local validate=(bin/kubeconform -strict -summary -skip HorizontalPodAutoscaler
     -schema-location 'artifacts/schemas/{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json')
@@ -153,6 +163,7 @@ check "shell scripts parse" shell_syntax
 check "modules are tidy" tidy
 check "modules agree on versions" same_versions
 check "generated code is current" generated
+check "the chart has the manifests" chart
 check "examples match the JSON Schemas" examples
 check "go vet" in_modules env GOGC="${COMPILER_GOGC}" go vet ./...
 check "staticcheck" staticcheck

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,22 +12,37 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"sigs.k8s.io/yaml"
 )
 
-// ignored are the files of the manifests that the chart does not use, as its .helmignore says.
-const ignored = "kustomization.yaml"
+const (
+	// chartName is the name of the chart, in Chart.yaml and in a registry.
+	chartName = "website"
 
-// writeChart writes the Helm chart of a version as an archive, with the product's images by
-// digest. The links of the chart to the manifests become files; equal files make equal bytes.
+	// What Helm expects of a chart in a registry.
+	chartConfigType  = types.MediaType("application/vnd.cncf.helm.config.v1+json")
+	chartContentType = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
+)
+
+// writeChart writes the Helm chart of a version, with the product's images by digest: as an archive, and as an OCI
+// layout to push to a registry. Equal files make equal bytes.
 func writeChart(dir, outDir, version string, names []string) error {
-	files := map[string][]byte{}
-	if err := readChart(dir, "website", files); err != nil {
+	files, err := readChart(dir)
+	if err != nil {
 		return fmt.Errorf("reading the chart: %w", err)
 	}
 	number := strings.TrimPrefix(version, "v")
 	for name, content := range files {
 		content = withDigests(content, names)
-		if name == "website/Chart.yaml" {
+		if name == chartName+"/Chart.yaml" {
 			content = bytes.Replace(content, []byte("\nversion: "+strings.TrimPrefix(Tag, "v")+"\n"), []byte("\nversion: "+number+"\n"), 1)
 			content = bytes.Replace(content, []byte("\nappVersion: "+Tag+"\n"), []byte("\nappVersion: "+version+"\n"), 1)
 		}
@@ -50,32 +66,98 @@ func writeChart(dir, outDir, version string, names []string) error {
 	if err := compressed.Close(); err != nil {
 		return fmt.Errorf("packing the chart: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(outDir, "website-"+number+".tgz"), archive.Bytes(), 0o644); err != nil {
+	name := filepath.Join(outDir, chartName+"-"+number)
+	if err := os.WriteFile(name+".tgz", archive.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("writing the chart: %w", err)
+	}
+	metadata, err := yaml.YAMLToJSON(files[chartName+"/Chart.yaml"])
+	if err != nil {
+		return fmt.Errorf("reading Chart.yaml: %w", err)
+	}
+	return writeOCIChart(name+".oci.tar", number, metadata, archive.Bytes())
+}
+
+// writeOCIChart writes the chart as an OCI archive, as "helm push" would push it.
+func writeOCIChart(path, number string, metadata, archive []byte) error {
+	made := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), chartConfigType)
+	made, err := mutate.Append(made, mutate.Addendum{Layer: static.NewLayer(archive, chartContentType)})
+	if err != nil {
+		return fmt.Errorf("making the chart's artifact: %w", err)
+	}
+	directory, err := os.MkdirTemp("", "chart-")
+	if err != nil {
+		return fmt.Errorf("creating a directory for the chart: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }()
+	to, err := layout.Write(directory, empty.Index)
+	if err == nil {
+		err = to.AppendImage(ociChart{made, metadata}, layout.WithAnnotations(map[string]string{annotationReference: number}))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the chart's artifact: %w", err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("writing the chart's artifact: %w", err)
+	}
+	if err := errors.Join(pack(file, directory), file.Close()); err != nil {
+		return fmt.Errorf("writing the chart's artifact: %w", err)
 	}
 	return nil
 }
 
-// readChart reads the files in a directory and in those that it has links to.
-func readChart(dir, name string, files map[string][]byte) error {
-	entries, err := os.ReadDir(dir)
+// ociChart is an artifact whose configuration is the metadata of a chart, and not that of an image.
+type ociChart struct {
+	v1.Image
+	metadata []byte
+}
+
+// RawConfigFile returns the metadata of the chart.
+func (c ociChart) RawConfigFile() ([]byte, error) { return c.metadata, nil }
+
+// ConfigName returns the digest of the metadata.
+func (c ociChart) ConfigName() (v1.Hash, error) {
+	hash, _, err := v1.SHA256(bytes.NewReader(c.metadata))
+	return hash, err
+}
+
+// Manifest returns the manifest, with the metadata as its configuration.
+func (c ociChart) Manifest() (*v1.Manifest, error) {
+	manifest, err := c.Image.Manifest()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, entry := range entries {
-		path, inChart := filepath.Join(dir, entry.Name()), name+"/"+entry.Name()
-		info, err := os.Stat(path) // Follows links.
-		switch {
-		case err != nil:
+	manifest = manifest.DeepCopy()
+	manifest.Config.Size = int64(len(c.metadata))
+	manifest.Config.Digest, err = c.ConfigName()
+	return manifest, err
+}
+
+// RawManifest returns the manifest as JSON.
+func (c ociChart) RawManifest() ([]byte, error) { return partial.RawManifest(c) }
+
+// Digest returns the digest of the manifest.
+func (c ociChart) Digest() (v1.Hash, error) { return partial.Digest(c) }
+
+// Size returns the size of the manifest.
+func (c ociChart) Size() (int64, error) { return partial.Size(c) }
+
+// readChart reads the files of the chart, by their names in its archive.
+func readChart(dir string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
 			return err
-		case info.IsDir():
-			err = readChart(path, inChart, files)
-		case info.Mode()&fs.ModeType == 0 && entry.Name() != ignored:
-			files[inChart], err = os.ReadFile(path)
 		}
+		if !entry.Type().IsRegular() {
+			return fmt.Errorf("%s is no file", path)
+		}
+		name, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		files[chartName+"/"+filepath.ToSlash(name)], err = os.ReadFile(path)
+		return err
+	})
+	return files, err
 }

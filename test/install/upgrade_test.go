@@ -92,6 +92,8 @@ func tagged(t *testing.T, base, tag string) string {
 // moveTo applies an overlay, and waits until its programs run and all sites have its agent.
 func moveTo(t *testing.T, overlay, namespace, agent string) {
 	t.Helper()
+	// The releases differ in podManagementPolicy, which is immutable.
+	framework.Kubectl(t, "delete", "statefulset", "website-apiserver", "--cascade=orphan", "--namespace="+systemNamespace)
 	framework.Kubectl(t, "apply", "-k", overlay)
 	for _, program := range []string{"statefulset/website-apiserver", "deployment/website-controller"} {
 		framework.Kubectl(t, "rollout", "status", "--namespace="+systemNamespace, kubectlTimeout, program)

@@ -139,7 +139,7 @@ func (d *etcdOfADrill) runCronJob(t *testing.T) {
 			t.Errorf("kubectl apply of the pod that restores member %s: %v: %s", member, err, stderr)
 		}
 	}
-	manifest := framework.Path("artifacts", "examples", "backup", "cronjob.yaml")
+	manifest := framework.Path("artifacts", "components", "snapshots-etcd", "cronjob.yaml")
 	if _, stderr, err := d.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", manifest); err != nil || stderr != "" {
 		t.Errorf("kubectl apply: %v: %s", err, stderr)
 	}

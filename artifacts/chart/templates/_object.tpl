@@ -10,42 +10,38 @@
 {{- range $v.imagePullSecrets }}{{ $secrets = append $secrets (dict "name" .) }}{{ end }}
 {{- $_ := set $o "imagePullSecrets" $secrets }}
 {{- end }}
-{{- if has $o.kind (list "Deployment" "StatefulSet") }}
-{{- $part := trimPrefix "website-" $o.metadata.name }}
-{{- $values := default dict (index $v $part) }}
-{{- $container := first $o.spec.template.spec.containers }}
-{{- with index $v.images ($part | replace "etcd-certificates" "apiserver") }}{{ $_ := set $container "image" . }}{{ end }}
-{{- with $values.resources }}{{ $_ := set $container "resources" . }}{{ end }}
-{{- with $values.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end }}
-{{- if and $v.certManager (eq $o.metadata.name "website-apiserver") }}
-{{- range fromYamlArray (.root.Files.Get "files/components/cert-manager/flags.yaml") }}
-{{- $_ := set $container "args" (append $container.args .value) }}
+{{- if and $v.staticRegistration (eq $o.kind "ClusterRole") (eq $o.metadata.name "website-apiserver-registration") }}
+{{- /* As components/static-registration/permissions.yaml does: the first rule permits to create. */}}
+{{- $_ := set $o "rules" (rest $o.rules) }}
 {{- end }}
-{{- $patch := (fromYaml (.root.Files.Get "files/components/cert-manager/volume.yaml")).spec.template.spec }}
-{{- $_ := set $container "volumeMounts" (concat (first $patch.containers).volumeMounts $container.volumeMounts) }}
-{{- $_ := set $o.spec.template.spec "volumes" (concat $patch.volumes (default list $o.spec.template.spec.volumes)) }}
+{{- if has $o.kind (list "Deployment" "StatefulSet" "CronJob" "Job") }}
+{{- include "website.workload" (dict "root" .root "object" $o) }}
 {{- end }}
-{{- $variables := dict "AGENT_IMAGE" $v.images.agent "GIT_SYNC_IMAGE" $v.images.gitSync "NGINX_IMAGE" $v.images.nginx
-  "ETCD_SERVERS" (join "," $v.etcd.servers) "GOMEMLIMIT" $values.goMemoryLimit }}
-{{- range $container.env }}
-{{- $env := . }}
-{{- with index $variables .name }}{{ $_ := set $env "value" . }}{{ end }}
+{{- if eq $o.kind "PersistentVolumeClaim" }}
+{{- $_ := set $o.spec.resources.requests "storage" $v.snapshots.size }}
+{{- with $v.snapshots.storageClassName }}{{ $_ := set $o.spec "storageClassName" . }}{{ end }}
 {{- end }}
-{{- range $o.spec.template.spec.volumes }}
-{{- if eq .name "etcd-client" }}{{ $_ := set .secret "secretName" $v.etcd.secretName }}{{ end }}
+{{- if has $o.kind (list "ServiceMonitor" "PodMonitor" "PrometheusRule") }}
+{{- $_ := set $o.metadata "labels" (mergeOverwrite $o.metadata.labels $v.monitorLabels) }}
 {{- end }}
-{{- range $claim := $o.spec.volumeClaimTemplates }}
-{{- $_ := set $claim.spec.resources.requests "storage" $v.storage.size }}
-{{- with $v.storage.storageClassName }}{{ $_ := set $claim.spec "storageClassName" . }}{{ end }}
-{{- end }}
-{{- end }}
+{{- include "website.metadata" (dict "root" .root "metadata" $o.metadata) }}
 {{- toYaml $o }}
+{{- end }}
+
+{{- /* The labels of the chart, and those that all objects are given. */ -}}
+{{- define "website.metadata" }}
+{{- $chart := .root.Chart }}
+{{- $labels := dict "app.kubernetes.io/instance" .root.Release.Name "app.kubernetes.io/version" $chart.AppVersion
+  "app.kubernetes.io/managed-by" .root.Release.Service "helm.sh/chart" (printf "%s-%s" $chart.Name $chart.Version) }}
+{{- $_ := set .metadata "labels" (merge (default dict .metadata.labels) $labels .root.Values.commonLabels) }}
+{{- with .root.Values.commonAnnotations }}{{ $_ := set $.metadata "annotations" (merge (default dict $.metadata.annotations) .) }}{{ end }}
 {{- end }}
 
 {{- /* A ConfigMap with a file of the component monitoring. */ -}}
 {{- define "website.file" }}
 {{- $data := dict .file (.root.Files.Get (printf "files/components/monitoring/%s" .file)) }}
-{{- $meta := dict "name" .name "namespace" "website-system" }}
-{{- with .labels }}{{ $_ := set $meta "labels" . }}{{ end }}
+{{- $labels := dict "app.kubernetes.io/name" "website-apiserver" "app.kubernetes.io/part-of" "website" }}
+{{- $meta := dict "name" .name "namespace" "website-system" "labels" (merge $labels .labels) }}
+{{- include "website.metadata" (dict "root" .root "metadata" $meta) }}
 {{- toYaml (dict "apiVersion" "v1" "kind" "ConfigMap" "metadata" $meta "data" $data) }}
 {{- end }}

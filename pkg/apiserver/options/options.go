@@ -68,6 +68,8 @@ type Options struct {
 	// Service is the Service by which the host cluster reaches the server, as
 	// NAMESPACE/NAME:PORT. Empty: the server does not register itself.
 	Service string
+	// CreateAPIServices has the server create the APIServices that do not exist.
+	CreateAPIServices bool
 	// ServiceCAFile is a file with the CAs that have signed the certificate of
 	// --tls-cert-file.
 	ServiceCAFile string
@@ -142,6 +144,7 @@ func NewOptions() (*Options, error) {
 
 		StoreRecordNamespace: store.DefaultRecordNamespace,
 
+		CreateAPIServices:          true,
 		ServingCertificateDuration: defaultServingCertificateDuration,
 	}, nil
 }

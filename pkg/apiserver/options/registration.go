@@ -32,6 +32,8 @@ const (
 func (o *Options) addRegistrationFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Service, "service", o.Service,
 		"The Service through which the host cluster reaches this server, as NAMESPACE/NAME:PORT. If set, the server registers its APIServices once the Service leads to a ready server and, unless --tls-cert-file is set, generates a CA and a serving certificate, keeps them in the Secret NAME"+servingSecretSuffix+" of that namespace and rotates them.")
+	flags.BoolVar(&o.CreateAPIServices, "create-api-services", o.CreateAPIServices,
+		"Create the APIServices that do not exist, with --service. If false, the server updates those that exist: their manifests are applied by another client, which also deletes them.")
 	flags.StringVar(&o.ServiceCAFile, "service-ca-file", o.ServiceCAFile,
 		"A file with the CA certificates for the caBundle of the APIServices, if --service and --tls-cert-file are set. It is reloaded when it changes.")
 	flags.DurationVar(&o.ServingCertificateDuration, "serving-certificate-duration", o.ServingCertificateDuration,
@@ -83,7 +85,7 @@ func (o CompletedOptions) applyRegistration(ctx context.Context, config *generic
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	apiServices := aggregation.ApiregistrationV1().APIServices()
-	registrar := registration.Config{Service: service, Client: client, APIServices: apiServices}
+	registrar := registration.Config{Service: service, Client: client, APIServices: apiServices, Existing: !o.CreateAPIServices}
 	if !o.generatesServingCertificate() {
 		bundle, err := dynamiccertificates.NewDynamicCAContentFromFile("service-ca", o.ServiceCAFile)
 		if err != nil {

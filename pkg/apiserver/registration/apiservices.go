@@ -80,7 +80,7 @@ func (r *Registrar) apply(ctx context.Context, bundle []byte) error {
 	}
 	for _, version := range versions {
 		name, current := apiServiceName(version.name), found[version.name]
-		if current == nil && importing || current != nil && r.describes(current, version.priority, bundle) {
+		if current == nil && (importing || r.config.Existing) || current != nil && r.describes(current, version.priority, bundle) {
 			continue
 		}
 		apiService := apiregistrationv1ac.APIService(name).WithSpec(apiregistrationv1ac.APIServiceSpec().

@@ -40,6 +40,8 @@ type Config struct {
 	Client kubernetes.Interface
 	// APIServices is the client of what is registered.
 	APIServices aggregator.APIServiceInterface
+	// Existing has only APIServices updated that exist already.
+	Existing bool
 	// CABundle returns the CAs of the serving certificate, PEM.
 	CABundle func() []byte
 }

@@ -158,6 +158,19 @@ func TestApplyDuringAnImport(t *testing.T) {
 	}
 }
 
+// TestExisting: a server that may not create APIServices brings those up to date that exist.
+func TestExisting(t *testing.T) {
+	client := fake.NewClientset(newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.CABundle = nil }))
+	apiServices := client.ApiregistrationV1().APIServices()
+	if err := New(Config{Service: testService, APIServices: apiServices, Existing: true}).apply(t.Context(), []byte("ca")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := apiServices.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 || string(list.Items[0].Spec.CABundle) != "ca" {
+		t.Errorf("the APIServices are %+v, %v, want one with the CA bundle", list.Items, err)
+	}
+}
+
 func TestUninstallSparesOthers(t *testing.T) {
 	other := newAPIService(func(s *apiregistrationv1.APIService) { s.Spec.Service.Name = "other" })
 	client := fake.NewClientset(other)

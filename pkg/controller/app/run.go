@@ -110,7 +110,8 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 		Recorder: recorder,
 		Installation: resources.Installation{
 			Nginx: o.NginxImage, GitSync: o.GitSyncImage, Agent: o.AgentImage, PullSecrets: o.ImagePullSecrets,
-			Proxy: resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
+			PlatformUserIDs: o.PlatformUserIDs,
+			Proxy:           resources.Proxy{HTTPS: o.GitHTTPSProxy, HTTP: o.GitHTTPProxy, None: o.GitNoProxy},
 		},
 		Keys:           agentkeys.New(agentkeys.Config{Secrets: clients.kube.CoreV1().Secrets(o.LeaderElection.ResourceNamespace), Name: o.AgentKeysSecret, Period: instruments.AgentKeysPeriod}),
 		TracerProvider: instruments.TracerProvider,

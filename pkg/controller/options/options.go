@@ -66,6 +66,8 @@ type Options struct {
 	NginxImage, GitSyncImage, AgentImage string
 	// ImagePullSecrets are the Secrets of each namespace with which the images are pulled.
 	ImagePullSecrets []string
+	// PlatformUserIDs leaves the user and group IDs of the containers to the platform.
+	PlatformUserIDs bool
 	// GitHTTPSProxy, GitHTTPProxy and GitNoProxy are the proxy of git in the pods.
 	GitHTTPSProxy, GitHTTPProxy, GitNoProxy string
 	// DefaultGateway is the Gateway for hosts of Websites that name nothing else, as
@@ -169,6 +171,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The image of website-agent, of the same version as website-controller. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringSliceVar(&o.ImagePullSecrets, "image-pull-secrets", o.ImagePullSecrets,
 		"The names of the Secrets with which the images of pods are pulled, separated by commas. Each namespace with Websites must have them. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+	fs.BoolVar(&o.PlatformUserIDs, "platform-assigns-user-ids", o.PlatformUserIDs,
+		"Leave user and group IDs out of the pods, for platforms that assign them, such as OpenShift with restricted-v2. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitHTTPSProxy, "git-https-proxy", o.GitHTTPSProxy,
 		"The URL of the HTTP proxy through which pods reach https:// repositories. ssh does not use it. If empty, there is none. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitHTTPProxy, "git-http-proxy", o.GitHTTPProxy,

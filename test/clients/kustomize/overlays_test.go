@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -87,7 +88,7 @@ func buildDirectory(t *testing.T, dir string) []byte {
 
 // foreign are the groups of others that components use. kube-apiserver checks these objects in
 // test/install, with the definitions of test/crds.
-var foreign = []string{"cert-manager.io", "monitoring.coreos.com"}
+var foreign = []string{"cert-manager.io", "monitoring.coreos.com", "apiregistration.k8s.io"}
 
 // decode decodes manifests strictly: an unknown field is an error.
 func decode(t *testing.T, manifests []byte) []runtime.Object {
@@ -121,21 +122,62 @@ func TestOverlays(t *testing.T) {
 					t.Errorf("the manifests have %s", forbidden)
 				}
 			}
+			checkLabels(t, manifests)
 			for _, object := range decode(t, manifests) {
 				switch o := object.(type) {
 				case *appsv1.Deployment:
 					checkPod(t, o.Name, o.Spec.Template, strings.HasSuffix(name, " host-network"))
 				case *appsv1.StatefulSet:
 					checkPod(t, o.Name, o.Spec.Template, strings.HasSuffix(name, " host-network"))
+					if o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
+						t.Errorf("%s waits for a pod that never gets ready", o.Name)
+					}
+				case *batchv1.CronJob:
+					checkRestricted(t, o.Name, o.Spec.JobTemplate.Spec.Template)
+				case *batchv1.Job:
+					checkRestricted(t, o.Name, o.Spec.Template)
 				case *rbacv1.ClusterRole:
 					checkRules(t, o.Name, o.Rules)
 				case *rbacv1.Role:
 					checkRules(t, o.Name, o.Rules)
 				case *corev1.Secret:
-					t.Errorf("Secret %s is in the manifests", o.Name)
+					// That of a token is filled by kube-controller-manager.
+					if o.Type != corev1.SecretTypeServiceAccountToken || len(o.Data)+len(o.StringData) > 0 {
+						t.Errorf("Secret %s is in the manifests", o.Name)
+					}
 				}
 			}
 		})
+	}
+}
+
+// checkLabels checks that every object says what it belongs to. The policies of artifacts/network-policies are those of
+// users.
+func checkLabels(t *testing.T, manifests []byte) {
+	t.Helper()
+	for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+		var object metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Name != "websites" && (object.Labels["app.kubernetes.io/name"] == "" || object.Labels["app.kubernetes.io/part-of"] != "website") {
+			t.Errorf("%s %s has the labels %v", object.Kind, object.Name, object.Labels)
+		}
+	}
+}
+
+// checkRestricted checks that Pod Security "restricted" permits a pod.
+func checkRestricted(t *testing.T, name string, template corev1.PodTemplateSpec) {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	for _, result := range evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec) {
+		if !result.Allowed {
+			t.Errorf("%s: restricted: %s: %s", name, result.ForbiddenReason, result.ForbiddenDetail)
+		}
 	}
 }
 
@@ -149,16 +191,7 @@ func checkPod(t *testing.T, name string, template corev1.PodTemplateSpec, hostNe
 		}
 		template.Spec.HostNetwork = false
 	}
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
-	for _, result := range evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec) {
-		if !result.Allowed {
-			t.Errorf("%s: restricted: %s: %s", name, result.ForbiddenReason, result.ForbiddenDetail)
-		}
-	}
+	checkRestricted(t, name, template)
 	spec := template.Spec
 	if spec.ServiceAccountName != name || spec.PriorityClassName != "website-system" || spec.TerminationGracePeriodSeconds == nil {
 		t.Errorf("%s: ServiceAccount %q, priority class %q, grace period %v", name, spec.ServiceAccountName, spec.PriorityClassName, spec.TerminationGracePeriodSeconds)
@@ -208,6 +241,52 @@ func checkRules(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 		if slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 && !slices.Equal(rule.Verbs, []string{"create"}) {
 			t.Errorf("role %s permits %v of all Secrets", name, rule.Verbs)
 		}
+	}
+}
+
+// TestOpenShift: the platform assigns user and group IDs, and refuses pods that ask for others.
+func TestOpenShift(t *testing.T) {
+	for _, overlay := range []string{"default", "ha"} {
+		for _, object := range decode(t, buildWith(t, overlay, "openshift")) {
+			var spec corev1.PodSpec
+			switch o := object.(type) {
+			case *appsv1.Deployment:
+				spec = o.Spec.Template.Spec
+			case *appsv1.StatefulSet:
+				spec = o.Spec.Template.Spec
+			default:
+				continue
+			}
+			if c := spec.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
+				t.Errorf("%s: the pods of %s have %+v", overlay, spec.ServiceAccountName, c)
+			}
+			assigned := slices.Contains(spec.Containers[0].Args, "--platform-assigns-user-ids")
+			if assigned != (spec.ServiceAccountName == "website-controller") {
+				t.Errorf("%s: the arguments of %s are %q", overlay, spec.ServiceAccountName, spec.Containers[0].Args)
+			}
+		}
+	}
+}
+
+// TestStaticRegistration: the server updates the APIServices, and may not create any.
+func TestStaticRegistration(t *testing.T) {
+	manifests := buildWith(t, "default", "static-registration")
+	for _, object := range decode(t, manifests) {
+		switch o := object.(type) {
+		case *appsv1.StatefulSet:
+			if !slices.Contains(o.Spec.Template.Spec.Containers[0].Args, "--create-api-services=false") {
+				t.Errorf("the arguments are %q", o.Spec.Template.Spec.Containers[0].Args)
+			}
+		case *rbacv1.ClusterRole:
+			for _, rule := range o.Rules {
+				if slices.Contains(rule.Resources, "apiservices") && slices.Contains(rule.Verbs, "create") {
+					t.Errorf("role %s permits %+v", o.Name, rule)
+				}
+			}
+		}
+	}
+	if n := bytes.Count(manifests, []byte("\nkind: APIService\n")); n != 2 {
+		t.Errorf("there are %d APIServices, want one for each version", n)
 	}
 }
 

@@ -40,21 +40,17 @@ const (
 	gitSyncPort = 8084
 )
 
-// agentDefaults are for a copy of a file.
-var agentDefaults = corev1.ResourceRequirements{
-	Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
-	Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("64Mi")},
-}
-
-// agentContainer copies the agent into the pod, where it runs in the image of git-sync.
-func agentContainer(image string) *corev1ac.ContainerApplyConfiguration {
+// agentContainer copies the agent into the pod, where it runs in the image of git-sync. It has the resources of
+// git-sync, which a LimitRange accepts if it accepts the pod. They add nothing to those of the pod, since it ends
+// before git-sync starts.
+func agentContainer(website *v1beta1.Website, installation Installation) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(AgentContainer).
-		WithImage(image).
+		WithImage(installation.Agent).
 		WithCommand(agentImageProgram).
 		WithArgs("install", agentProgram).
-		WithResources(requirements(corev1.ResourceRequirements{}, agentDefaults)).
-		WithSecurityContext(restricted(gitSyncUser)).
+		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
+		WithSecurityContext(restricted(installation, gitSyncUser)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(agentVolume).WithMountPath(agentMountPath))
 }
 

@@ -200,7 +200,7 @@ func TestDeployment(t *testing.T) {
 						Command: []string{"/website-agent"},
 						Args:    []string{"install", "/agent/website-agent"},
 						Resources: corev1.ResourceRequirements{
-							Requests: resourceList("10m", "16Mi"), Limits: resourceList("1", "64Mi"),
+							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: resourceList("1", "256Mi"),
 						},
 						SecurityContext: securityContext(65533),
 						VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: "/agent"}},

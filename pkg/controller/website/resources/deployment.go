@@ -37,6 +37,10 @@ const (
 	agentConfigPath = "/etc/website-agent"
 	nginxConfigPath = "/etc/website"
 
+	// safeToEvict lets the cluster autoscaler remove a node with pods of Websites: their emptyDir volumes are filled
+	// again from the repository.
+	safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
 	// nginxUser is the user of the nginx-unprivileged image.
 	nginxUser = 101
 	// gitSyncUser is the user of the git-sync image.
@@ -76,6 +80,8 @@ type Installation struct {
 	PullSecrets []string
 	// Proxy is the one of git.
 	Proxy Proxy
+	// PlatformUserIDs leaves the user and group IDs of containers to the platform.
+	PlatformUserIDs bool
 }
 
 // Deployment builds the Deployment of a Website, whose pods roll whenever the
@@ -97,14 +103,11 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 		WithAutomountServiceAccountToken(false).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(terminationGraceSeconds).
-		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsNonRoot(true).
-			WithFSGroup(gitSyncUser).
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithSecurityContext(podSecurityContext(installation)).
 		// git-sync is a sidecar: it starts before nginx, and it ends when nginx has
 		// answered the requests in flight.
-		WithInitContainers(agentContainer(installation.Agent), gitSync).
-		WithContainers(nginxContainer(website, installation.Nginx)).
+		WithInitContainers(agentContainer(website, installation), gitSync).
+		WithContainers(nginxContainer(website, installation)).
 		WithNodeSelector(website.Spec.Scheduling.NodeSelector).
 		WithTolerations(tolerations(website.Spec.Scheduling.Tolerations)...).
 		WithTopologySpreadConstraints(
@@ -136,6 +139,7 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(PodSelector(website))).
 			WithTemplate(corev1ac.PodTemplateSpec().
 				WithLabels(podLabels(website)).
+				WithAnnotations(map[string]string{safeToEvict: "true"}).
 				WithSpec(pod))), nil
 }
 
@@ -163,10 +167,10 @@ func spread(website *v1beta1.Website, topologyKey string) *corev1ac.TopologySpre
 // nginxContainer has no liveness probe: nginx replaces a worker that dies, a
 // master that dies ends the container, and a failing probe on a busy node
 // would stop a pod that serves.
-func nginxContainer(website *v1beta1.Website, image string) *corev1ac.ContainerApplyConfiguration {
+func nginxContainer(website *v1beta1.Website, installation Installation) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(NginxContainer).
-		WithImage(image).
+		WithImage(installation.Nginx).
 		// Not the image's entry point, which edits the configuration that this
 		// command does not read, on a file system that it cannot write to.
 		WithCommand("nginx").
@@ -191,7 +195,7 @@ func nginxContainer(website *v1beta1.Website, image string) *corev1ac.ContainerA
 			WithPreStop(corev1ac.LifecycleHandler().
 				WithSleep(corev1ac.SleepAction().WithSeconds(drainSeconds)))).
 		WithResources(requirements(website.Spec.Resources.Server, serverDefaults)).
-		WithSecurityContext(restricted(nginxUser)).
+		WithSecurityContext(restricted(installation, nginxUser)).
 		WithVolumeMounts(
 			// The releases only: neither what git has, nor the worktrees.
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(siteMountPath).WithSubPath(siteDir).WithReadOnly(true),
@@ -249,13 +253,25 @@ func tolerations(wanted []corev1.Toleration) []*corev1ac.TolerationApplyConfigur
 	return applied
 }
 
+func podSecurityContext(installation Installation) *corev1ac.PodSecurityContextApplyConfiguration {
+	context := corev1ac.PodSecurityContext()
+	if !installation.PlatformUserIDs {
+		context.WithFSGroup(gitSyncUser)
+	}
+	return context.
+		WithRunAsNonRoot(true).
+		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
+}
+
 // restricted returns a security context that satisfies the restricted profile of
 // Pod Security, with a read-only root file system.
-func restricted(user int64) *corev1ac.SecurityContextApplyConfiguration {
-	return corev1ac.SecurityContext().
+func restricted(installation Installation, user int64) *corev1ac.SecurityContextApplyConfiguration {
+	context := corev1ac.SecurityContext()
+	if !installation.PlatformUserIDs {
+		context.WithRunAsUser(user).WithRunAsGroup(user)
+	}
+	return context.
 		WithRunAsNonRoot(true).
-		WithRunAsUser(user).
-		WithRunAsGroup(user).
 		WithAllowPrivilegeEscalation(false).
 		WithReadOnlyRootFilesystem(true).
 		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")).
@@ -287,7 +303,7 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation) (*cor
 		WithEnv(installation.Proxy.variables()...).
 		WithPorts(containerPort(metricsPortName, syncMetricsPort)).
 		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
-		WithSecurityContext(restricted(gitSyncUser)).
+		WithSecurityContext(restricted(installation, gitSyncUser)).
 		WithVolumeMounts(
 			corev1ac.VolumeMount().WithName(gitVolume).WithMountPath(gitMountPath),
 			corev1ac.VolumeMount().WithName(gitSyncTempVolume).WithMountPath(tempDir),

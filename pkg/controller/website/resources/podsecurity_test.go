@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	podsecurityapi "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 )
@@ -42,5 +43,25 @@ func TestPodSecurityRestricted(t *testing.T) {
 	}
 	if token := template.Spec.AutomountServiceAccountToken; token == nil || *token {
 		t.Error("the pod gets a token for the API server")
+	}
+}
+
+// TestPlatformUserIDs: a platform that assigns IDs refuses pods that ask for others.
+func TestPlatformUserIDs(t *testing.T) {
+	installation := testInstallation
+	installation.PlatformUserIDs = true
+	website := newWebsite()
+	desired, err := Deployment(website, installation, mustNginxConfig(t, website))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := typed[appsv1.Deployment](t, desired).Spec.Template.Spec
+	if c := pod.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
+		t.Errorf("the pod has %+v", c)
+	}
+	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if c := container.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.RunAsNonRoot == nil || !*c.RunAsNonRoot {
+			t.Errorf("container %s has %+v", container.Name, c)
+		}
 	}
 }

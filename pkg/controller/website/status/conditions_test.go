@@ -243,6 +243,8 @@ func TestConditions(t *testing.T) {
 			each("QuotaExceeded") + "Unknown/NoReadyPods", "", `quota "few" is exceeded, limited: pods=2`},
 		"pod security": {replicaFailure(`pods "kubia-website-1234-abcd" is forbidden: violates PodSecurity "restricted:latest": x`),
 			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: violates PodSecurity"},
+		"a LimitRange of containers": {replicaFailure(`pods "kubia-1" is forbidden: maximum memory usage per Container is 200Mi, but limit is 256Mi`),
+			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: container agent (spec.resources.sync), git-sync (spec.resources.sync): maximum memory usage per Container is 200Mi"},
 		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureAuthentication }),
 			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.secretRef"},
 		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureRefNotFound }),

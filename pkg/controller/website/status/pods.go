@@ -27,7 +27,7 @@ func podProblem(in *Input) *finding {
 	if in.Deployment == nil || in.rolledOut() {
 		return nil
 	}
-	if found := podsRefused(in.Deployment); found != nil {
+	if found := podsRefused(in.Website, in.Deployment); found != nil {
 		return found
 	}
 	if found := in.podsNotServing(); found != nil {

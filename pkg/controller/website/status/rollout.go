@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -170,7 +171,7 @@ var quotaLimit = regexp.MustCompile(`exceeded quota: ([^,]+),.*(limited: .*)$`)
 var forbiddenObject = regexp.MustCompile(`^.*?pods "[^"]*" is forbidden: `)
 
 // podsRefused reads from the conditions of a Deployment why it has no pods.
-func podsRefused(deployment *appsv1.Deployment) *finding {
+func podsRefused(website *v1beta1.Website, deployment *appsv1.Deployment) *finding {
 	failure := workload.DeploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
 	if failure == nil || failure.Status != corev1.ConditionTrue {
 		return nil
@@ -181,6 +182,9 @@ func podsRefused(deployment *appsv1.Deployment) *finding {
 	}
 	if limit := quotaLimit.FindStringSubmatch(message); limit != nil {
 		message = fmt.Sprintf("quota %q is exceeded, %s", limit[1], limit[2])
+	}
+	if containers := resources.LimitedContainers(website, message); len(containers) > 0 {
+		message = "container " + strings.Join(containers, ", ") + ": " + message
 	}
 	return &finding{reason: problem.RefusalReason(failure.Message), message: "pods are rejected: " + problem.Shorten(message)}
 }

@@ -2,7 +2,10 @@
 package chart
 
 import (
-	"log/slog"
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,29 +16,45 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
 
-func TestMain(m *testing.M) {
-	// Helm logs each link: the chart has links to the manifests.
-	slog.SetLogLoggerLevel(slog.LevelWarn)
-	os.Exit(m.Run())
-}
-
 var artifacts = filepath.Join("..", "..", "..", "..", "artifacts")
 
-// render returns the objects of the chart by kind and name, and those of its test hook.
-func render(t *testing.T, namespace, values string) (objects, hooks map[string]any, err error) {
+// host is a cluster that the chart looks objects up in.
+type host struct{ objects []runtime.Object }
+
+// GetClientFor returns a client of the kind.
+func (h host) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	group, err := schema.ParseGroupVersion(apiVersion)
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), h.objects...)
+	return client.Resource(group.WithResource(strings.ToLower(kind) + "s")), true, err
+}
+
+// render returns the objects of the chart by kind and name, and its hooks.
+func render(t *testing.T, namespace, values string, existing ...runtime.Object) (objects, hooks map[string]any, err error) {
 	t.Helper()
-	chart, err := loader.LoadDir(filepath.Join(artifacts, "chart"))
+	loaded, err := loader.LoadDir(filepath.Join(artifacts, "chart"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return renderChart(t, loaded, namespace, values, existing...)
+}
+
+func renderChart(t *testing.T, chart *chart.Chart, namespace, values string, existing ...runtime.Object) (objects, hooks map[string]any, err error) {
+	t.Helper()
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
 		t.Fatal(err)
@@ -45,14 +64,14 @@ func render(t *testing.T, namespace, values string) (objects, hooks map[string]a
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := engine.Render(chart, all)
+	files, err := engine.RenderWithClientProvider(chart, all, host{existing})
 	if err != nil {
 		return nil, nil, err
 	}
 	objects, hooks = map[string]any{}, map[string]any{}
 	for name, content := range files {
 		switch {
-		case strings.Contains(name, "/templates/tests/"):
+		case strings.Contains(name, "/templates/tests/"), strings.HasSuffix(name, "/uninstall.yaml"):
 			add(t, hooks, content)
 		case strings.HasSuffix(name, ".yaml"):
 			add(t, objects, content)
@@ -116,13 +135,35 @@ func add(t *testing.T, objects map[string]any, manifests string) {
 const registry = `
 imagePullSecrets: [registry-credentials]
 images:
-  apiserver: registry.example.com/kubesites/website-apiserver:v0.1.0
-  controller: registry.example.com/kubesites/website-controller:v0.1.0
-  agent: registry.example.com/kubesites/website-agent:v0.1.0
-  etcd: registry.example.com/kubesites/etcd:v3.6.8
-  gitSync: registry.example.com/kubesites/git-sync:v4.7.1
-  nginx: registry.example.com/kubesites/nginx-unprivileged:1.30.5-alpine
+  apiserver: {repository: registry.example.com/kubesites/website-apiserver}
+  controller: {repository: registry.example.com/kubesites/website-controller}
+  agent: {repository: registry.example.com/kubesites/website-agent}
+  etcd: {repository: registry.example.com/kubesites/etcd, tag: v3.6.8}
+  gitSync: {repository: registry.example.com/kubesites/git-sync}
+  nginx: {repository: registry.example.com/kubesites/nginx-unprivileged}
 `
+
+// ownLabels are the labels of objects of the chart that the manifests do not have.
+var ownLabels = map[string]string{
+	"app.kubernetes.io/instance": "website", "app.kubernetes.io/version": "v0.1.0",
+	"app.kubernetes.io/managed-by": "Helm", "helm.sh/chart": "website-0.1.0",
+}
+
+// removeOwnLabels removes them, and fails the test if an object lacks one.
+func removeOwnLabels(t *testing.T, objects map[string]any) {
+	t.Helper()
+	for key, content := range objects {
+		object := unstructured.Unstructured{Object: content.(map[string]any)}
+		labels := object.GetLabels()
+		for name, want := range ownLabels {
+			if labels[name] != want {
+				t.Errorf("%s has the label %s=%q, want %q", key, name, labels[name], want)
+			}
+			delete(labels, name)
+		}
+		object.SetLabels(labels)
+	}
+}
 
 // TestChart compares the chart with the kustomize manifests object by object. Helm creates the
 // namespace itself.
@@ -137,6 +178,15 @@ func TestChart(t *testing.T) {
 		"network-policies": {values: "networkPolicies: true", overlay: "default", components: []string{"network-policies"}},
 		"monitoring":       {values: "monitoring: true", overlay: "default", components: []string{"monitoring"}},
 		"cert-manager":     {values: "certManager: true", overlay: "default", components: []string{"cert-manager"}},
+		"snapshots":        {values: "snapshots: {enabled: true}", overlay: "default", components: []string{"snapshots"}},
+		"snapshots of ha":  {values: "{ha: true, snapshots: {enabled: true}}", overlay: "ha", components: []string{"snapshots-etcd"}},
+		"default-deny":     {values: "defaultDeny: true", overlay: "default", components: []string{"default-deny"}},
+		"static":           {values: "staticRegistration: true", overlay: "default", components: []string{"static-registration"}},
+		"openshift":        {values: "openshift: true", overlay: "default", components: []string{"openshift"}},
+		"openshift and ha": {
+			values: "{ha: true, openshift: true, snapshots: {enabled: true}, staticRegistration: true}", overlay: "ha",
+			components: []string{"snapshots-etcd", "static-registration", "openshift"},
+		},
 		"all":              {values: "{ha: true, certManager: true, monitoring: true, networkPolicies: true}", overlay: "ha", components: []string{"cert-manager", "monitoring", "network-policies"}},
 		"registry":         {values: registry, overlay: "default", components: []string{"registry"}},
 		"registry with ha": {values: "ha: true\n" + registry, overlay: "ha", components: []string{"registry"}},
@@ -146,6 +196,8 @@ func TestChart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			removeOwnLabels(t, got)
+			removeOwnLabels(t, hooks)
 			want := build(t, test.overlay, test.components...)
 			delete(want, "Namespace /website-system")
 			for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -157,28 +209,58 @@ func TestChart(t *testing.T) {
 			if len(got) > 0 {
 				t.Errorf("only the chart has %v", slices.Sorted(maps.Keys(got)))
 			}
-			if len(hooks) != 1 || hooks["Pod website-system/website-check"] == nil {
-				t.Errorf("test hooks are %v", hooks)
+			if len(hooks) != 2 || hooks["Pod website-system/website-check"] == nil || hooks["Job website-system/website-uninstall"] == nil {
+				t.Errorf("hooks are %v", hooks)
 			}
 		})
 	}
 }
 
-// TestValues sets values that kustomize has no component for, and rejects others.
+// TestValues sets values that kustomize has no component for.
 func TestValues(t *testing.T) {
+	const server, controller, etcd = "StatefulSet website-system/website-apiserver", "Deployment website-system/website-controller", "StatefulSet website-system/website-etcd"
 	for name, test := range map[string]struct{ values, object, want string }{
-		"volume":     {"storage: {size: 20Gi, storageClassName: fast}", "StatefulSet website-system/website-apiserver", "storage: 20Gi storageClassName: fast"},
-		"flags":      {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", "Deployment website-system/website-controller", "- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
-		"resources":  {"apiserver: {resources: {limits: {memory: 3Gi}}}", "StatefulSet website-system/website-apiserver", "resources: limits: memory: 3Gi securityContext:"},
-		"GOMEMLIMIT": {"controller: {goMemoryLimit: 3200MiB}", "Deployment website-system/website-controller", "name: GOMEMLIMIT value: 3200MiB"},
-		"etcd":       {"{ha: true, etcd: {servers: [\"https://a:2379\", \"https://b:2379\"], secretName: mine}}", "Deployment website-system/website-apiserver", "name: ETCD_SERVERS value: https://a:2379,https://b:2379"},
-		"secret":     {"{ha: true, etcd: {secretName: mine}}", "Deployment website-system/website-apiserver", "secretName: mine"},
+		"volume":                 {"storage: {size: 20Gi, storageClassName: fast}", server, "storage: 20Gi storageClassName: fast"},
+		"flags":                  {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", controller, "- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
+		"resources":              {"apiserver: {resources: {limits: {memory: 3Gi, cpu: 2}}}", server, "resources: limits: cpu: 2 memory: 3Gi securityContext:"},
+		"resources of etcd":      {"{ha: true, etcd: {resources: {limits: {memory: 4Gi}}, goMemoryLimit: 3200MiB}}", etcd, "resources: limits: memory: 4Gi securityContext:"},
+		"GOMEMLIMIT":             {"controller: {goMemoryLimit: 3200MiB}", controller, "name: GOMEMLIMIT value: 3200MiB"},
+		"GOMEMLIMIT of etcd":     {"{ha: true, etcd: {goMemoryLimit: 3200MiB}}", etcd, "name: GOMEMLIMIT value: 3200MiB"},
+		"etcd":                   {"{ha: true, etcd: {servers: [\"https://a:2379\", \"https://b:2379\"], secretName: mine}}", "Deployment website-system/website-apiserver", "name: ETCD_SERVERS value: https://a:2379,https://b:2379"},
+		"etcd of snapshots":      {"{ha: true, snapshots: {enabled: true}, etcd: {servers: [\"https://a:2379\"], secretName: mine}}", "CronJob website-system/website-store-snapshot", "name: ETCD_SERVERS value: https://a:2379"},
+		"secret":                 {"{ha: true, etcd: {secretName: mine}}", "Deployment website-system/website-apiserver", "secretName: mine"},
+		"volume of snapshots":    {"snapshots: {enabled: true, size: 30Gi, storageClassName: slow}", "PersistentVolumeClaim website-system/website-store-backup", "storage: 30Gi storageClassName: slow"},
+		"environment":            {"apiserver: {env: [{name: HTTPS_PROXY, value: \"http://proxy:3128\"}]}", server, "value: 800MiB - name: HTTPS_PROXY value: http://proxy:3128"},
+		"nodes":                  {"controller: {nodeSelector: {kubernetes.io/os: linux}}", controller, "nodeSelector: kubernetes.io/os: linux"},
+		"tolerations":            {"apiserver: {tolerations: [{key: infra, operator: Exists}]}", server, "tolerations: - key: infra operator: Exists"},
+		"affinity":               {"{ha: true, etcd: {affinity: {nodeAffinity: {}}}}", etcd, "spec: affinity: nodeAffinity: {} automountServiceAccountToken"},
+		"spread":                 {"controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}", controller, "topologySpreadConstraints: - maxSkew: 1"},
+		"priority":               {"apiserver: {priorityClassName: system-cluster-critical}", server, "priorityClassName: system-cluster-critical"},
+		"labels of pods":         {"apiserver: {podLabels: {team: web, app.kubernetes.io/name: other}}", server, "labels: app.kubernetes.io/name: website-apiserver team: web spec:"},
+		"annotations of pods":    {"controller: {podAnnotations: {example.com/a: b}}", controller, "annotations: example.com/a: b labels:"},
+		"labels":                 {"commonLabels: {team: web}", "Service website-system/website-apiserver", "helm.sh/chart: website-0.1.0 team: web"},
+		"annotations":            {"commonAnnotations: {example.com/a: b}", "ServiceAccount website-system/website-controller", "annotations: example.com/a: b"},
+		"labels of the hook":     {"commonLabels: {team: web}", "Job website-system/website-uninstall", "team: web"},
+		"labels of monitors":     {"{monitoring: true, monitorLabels: {release: prometheus}}", "ServiceMonitor website-system/website-controller", "release: prometheus name:"},
+		"labels of rules":        {"{monitoring: true, monitorLabels: {release: prometheus}}", "PrometheusRule website-system/website-system", "release: prometheus name:"},
+		"repository":             {"images: {apiserver: {repository: \"registry.example.com:5000/server\"}}", server, "image: registry.example.com:5000/server:v0.1.0"},
+		"tag":                    {"images: {controller: {tag: v0.2.0}}", controller, "image: ghcr.io/kubesites/website-controller:v0.2.0"},
+		"digest":                 {"images: {agent: {digest: \"sha256:" + digest + "\"}}", controller, "value: ghcr.io/kubesites/website-agent@sha256:" + digest},
+		"tag and digest":         {"images: {nginx: {tag: \"1.31\", digest: \"sha256:" + digest + "\"}}", controller, "value: docker.io/nginxinc/nginx-unprivileged:1.31@sha256:" + digest},
+		"image of the hook":      {"images: {apiserver: {tag: v0.2.0}}", "Job website-system/website-uninstall", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
+		"image of the test":      {"images: {apiserver: {tag: v0.2.0}}", "Pod website-system/website-check", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
+		"image of etcd":          {"{ha: true, images: {etcd: {tag: v3.6.9}}}", etcd, "image: gcr.io/etcd-development/etcd:v3.6.9"},
+		"image of certificates":  {"{ha: true, images: {apiserver: {tag: v0.2.0}}}", "Deployment website-system/website-etcd-certificates", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
+		"a hook before deletion": {"", "Job website-system/website-uninstall", "helm.sh/hook: pre-delete"},
+		"a hook of Argo CD":      {"", "Job website-system/website-uninstall", "argocd.argoproj.io/hook: PreDelete"},
+		"a kept volume":          {"snapshots: {enabled: true}", "PersistentVolumeClaim website-system/website-store-backup", "helm.sh/resource-policy: keep"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, _, err := render(t, "website-system", test.values)
+			objects, hooks, err := render(t, "website-system", test.values)
 			if err != nil {
 				t.Fatal(err)
 			}
+			maps.Copy(objects, hooks)
 			content, err := yaml.Marshal(objects[test.object])
 			if err != nil {
 				t.Fatal(err)
@@ -188,6 +270,11 @@ func TestValues(t *testing.T) {
 			}
 		})
 	}
+}
+
+var digest = strings.Repeat("0a", 32)
+
+func TestRejectedValues(t *testing.T) {
 	for name, test := range map[string]struct{ namespace, values, want string }{
 		"another namespace":        {"default", "", "the namespace must be website-system"},
 		"unknown value":            {"website-system", "replicas: 3", "additional properties 'replicas' not allowed"},
@@ -195,13 +282,109 @@ func TestValues(t *testing.T) {
 		"external etcd without ha": {"website-system", "etcd: {external: true}", "need ha"},
 		"servers without ha":       {"website-system", "etcd: {servers: [\"https://a:2379\"]}", "need ha"},
 		"etcd without TLS":         {"website-system", "etcd: {servers: [\"http://a:2379\"]}", "does not match pattern"},
-		"image without a tag":      {"website-system", "images: {agent: agent}", "does not match pattern"},
+		"a tag in the repository":  {"website-system", "images: {agent: {repository: \"agent:v1\"}}", "does not match pattern"},
+		"a digest without a hash":  {"website-system", "images: {agent: {digest: \"0a\"}}", "does not match pattern"},
 		"size that is no number":   {"website-system", "storage: {size: large}", "does not match pattern"},
+		"memory that is no number": {"website-system", "apiserver: {resources: {limits: {memory: 4 Gi}}}", "does not match pattern"},
+		"negative cpu":             {"website-system", "controller: {resources: {requests: {cpu: -1}}}", "minimum"},
+		"no images":                {"website-system", "images: null", "missing property 'images'"},
+		"no image":                 {"website-system", "images: {nginx: null}", "missing property 'nginx'"},
+		"no storage":               {"website-system", "storage: null", "missing property 'storage'"},
+		"no size":                  {"website-system", "storage: {size: null}", "missing property 'size'"},
+		"no apiserver":             {"website-system", "apiserver: null", "missing property 'apiserver'"},
+		"a label that is a number": {"website-system", "commonLabels: {team: 1}", "got number, want string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := render(t, test.namespace, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("render = %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestStorageSize: the claims of a StatefulSet are immutable, and kube-apiserver does not say how to go on.
+func TestStorageSize(t *testing.T) {
+	existing := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: website-apiserver, namespace: website-system}
+spec:
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 8Gi}}}}]
+`), &existing.Object); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[string]string{"8Gi": "", "8192Mi": "", "20Gi": "storage.size is 20Gi, and the claims of StatefulSet website-apiserver are made with 8Gi"} {
+		_, _, err := render(t, "website-system", "storage: {size: "+size+"}", existing)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("with %s, render = %v, want %q", size, err, want)
+		}
+	}
+}
+
+// TestLint has Helm check the chart with values of each kind.
+func TestLint(t *testing.T) {
+	for _, values := range []string{"", "ha: true", "{ha: true, certManager: true, monitoring: true, defaultDeny: true, snapshots: {enabled: true}, staticRegistration: true, openshift: true}"} {
+		var given map[string]any
+		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+			t.Fatal(err)
+		}
+		result := lint.RunAll(filepath.Join(artifacts, "chart"), given, "website-system")
+		for _, message := range result.Messages {
+			if message.Severity > support.InfoSev {
+				t.Errorf("with %q: %s", values, message)
+			}
+		}
+	}
+}
+
+// TestArchive packs the chart as Flux does, which leaves out links, and renders it.
+func TestArchive(t *testing.T) {
+	var archive bytes.Buffer
+	compressed := gzip.NewWriter(&archive)
+	files := tar.NewWriter(compressed)
+	root := filepath.Join(artifacts, "chart")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if err := files.WriteHeader(&tar.Header{Name: "website/" + filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content))}); err != nil {
+			return err
+		}
+		_, err = files.Write(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := loader.LoadArchive(&archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const values = "{ha: true, certManager: true, monitoring: true, networkPolicies: true}"
+	got, _, err := renderChart(t, loaded, "website-system", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := render(t, "website-system", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the archive renders %v, the directory %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 	}
 }
