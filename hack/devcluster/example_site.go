@@ -43,7 +43,7 @@ func (c *Cluster) ownExample(ctx context.Context) (*unstructured.Unstructured, e
 			"metadata":   map[string]any{"name": exampleName},
 			"spec": map[string]any{
 				"deploymentName": exampleDeployment,
-				"source":         map[string]any{"repository": repository},
+				"source":         map[string]any{"git": map[string]any{"repository": repository}},
 				"hosts":          []any{exampleHost},
 			},
 		}}, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func write(directory string) error {
 	if err != nil {
 		return err
 	}
-	config := genericapiserver.DefaultOpenAPIV3Config(apiserver.OpenAPIDefinitions, openapinamer.NewDefinitionNamer(scheme))
+	config := genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(scheme))
 	for name, version := range map[string]schema.GroupVersion{
 		v1alpha1.Website{}.OpenAPIModelName(): v1alpha1.SchemeGroupVersion,
 		v1beta1.Website{}.OpenAPIModelName():  v1beta1.SchemeGroupVersion,

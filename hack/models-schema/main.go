@@ -12,7 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
 // The generator looks for our types under names made from their Go package,
@@ -36,7 +36,7 @@ func write() error {
 		Definitions: spec.Definitions{},
 	}}
 	reference := func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) }
-	for name, definition := range apiserver.OpenAPIDefinitions(reference) {
+	for name, definition := range openapi.GetOpenAPIDefinitions(reference) {
 		schema := definition.Schema
 		// A type whose v3 schema cannot be said in v2 carries its v2 schema as an extension.
 		if v2, ok := schema.Extensions[common.ExtensionV2Schema].(spec.Schema); ok {

@@ -19,7 +19,7 @@ import (
 func testWebsite() *v1beta1.Website {
 	w := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", UID: "1", Generation: 1},
-		Spec:       v1beta1.WebsiteSpec{DeploymentName: "site", Source: v1beta1.WebsiteSource{Repository: "https://git.example.com/site.git"}},
+		Spec:       v1beta1.WebsiteSpec{DeploymentName: "site", Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/site.git"}}},
 	}
 	v1beta1.SetObjectDefaults_Website(w)
 	return w

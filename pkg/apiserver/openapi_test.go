@@ -1,17 +1,20 @@
 package apiserver
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
 const modelPrefix = "io.nevermosby.mycontroller."
 
 func definitions() map[string]common.OpenAPIDefinition {
-	return OpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
+	return openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
 }
 
 // TestOpenAPINames guards the whole cluster: a definition whose name contains a
@@ -69,7 +72,14 @@ func TestOpenAPIMarkers(t *testing.T) {
 	if got := properties("v1beta1.WebsiteSync")["periodSeconds"].Default; got != 60 {
 		t.Errorf("default period = %v (%T), want 60", got, got)
 	}
-	if got := definitions()[modelPrefix+"v1beta1.WebsiteSource"].Schema.Required; len(got) != 1 || got[0] != "repository" {
-		t.Errorf("required in the source = %v, want repository", got)
+	for model, want := range map[string][]string{
+		"v1beta1.WebsiteSource": nil, "v1beta1.GitSource": {"repository"}, "v1beta1.ResponseHeader": {"path", "name", "value"},
+	} {
+		if got := definitions()[modelPrefix+model].Schema.Required; !slices.Equal(got, want) {
+			t.Errorf("required in %s: %v, want %v", model, got, want)
+		}
+	}
+	if got := properties("v1beta1.WebsiteService")["type"].Default; got != "ClusterIP" {
+		t.Errorf("default type of the Service = %v, want ClusterIP", got)
 	}
 }

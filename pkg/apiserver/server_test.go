@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 )
 
 // newServer serves the API over an etcd of its own, to everyone, and returns its
@@ -42,13 +45,17 @@ func newServer(t *testing.T) string {
 
 	config := genericapiserver.NewRecommendedConfig(codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	// Fields are authorized for the user of the request.
+	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "user"}}, true, nil
+	})
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	config.ExternalAddress = "127.0.0.1:443"
 	config.LoopbackClientConfig = &rest.Config{}
 	namer := openapinamer.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(OpenAPIDefinitions, namer)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIConfig.Info.Title = "Website"
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(OpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Website"
 	config.RESTOptionsGetter = generic.RESTOptions{
 		StorageConfig:           storage.ForResource(website.Resource("websites")),
@@ -133,17 +140,17 @@ func TestServer(t *testing.T) {
 			t.Errorf("warnings = %q, want %q", created.warnings, want)
 		}
 		// The status of v1beta1 says that it is pending; the spec has nothing to carry.
-		if carried := fmt.Sprint(created.field("metadata", "annotations", website.AnnotationV1beta1Fields)); !strings.HasPrefix(carried, `{"status":`) {
+		if carried := fmt.Sprint(created.field("metadata", "annotations", website.AnnotationCarriedFields)); !strings.HasPrefix(carried, `{"status":`) {
 			t.Errorf("the annotation is %s, want the status alone", carried)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "")
-		if len(read.warnings) != 0 || read.field("spec", "source", "repository") != "https://example.com/site.git" || read.field("spec", "sync", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
+		if len(read.warnings) != 0 || read.field("spec", "source", "git", "repository") != "https://example.com/site.git" || read.field("spec", "sync", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
 			t.Errorf("read as v1beta1: %v, warnings %q; want the defaults and no warning", read.object, read.warnings)
 		}
 	})
 
 	t.Run("generated names", func(t *testing.T) {
-		created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"generateName":"gen-"},"spec":{"source":{"repository":"https://example.com/site.git"}}}`)
+		created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"generateName":"gen-"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
 		if created.code != http.StatusCreated || created.field("spec", "deploymentName") != created.field("metadata", "name") {
 			t.Errorf("created %d %v, want a Deployment of the generated name", created.code, created.object)
 		}
@@ -167,26 +174,26 @@ func TestServer(t *testing.T) {
 	})
 
 	t.Run("applied, then written by an old client", func(t *testing.T) {
-		applied := send(t, http.MethodPatch, path(server, "v1beta1", "/kubia?fieldManager=team&force=true"), applyType, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"repository":"https://example.com/site.git","path":"public"},"serving":{"headers":[{"name":"X-A","value":"1"}]}}}`)
+		applied := send(t, http.MethodPatch, path(server, "v1beta1", "/kubia?fieldManager=team&force=true"), applyType, `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"},"path":"public"},"serving":{"headers":[{"path":"/","name":"X-A","value":"1"}]}}}`)
 		if applied.code != http.StatusOK || applied.field("spec", "source", "path") != "public" {
 			t.Fatalf("applying answered %d %v", applied.code, applied.object)
 		}
 		patched := send(t, http.MethodPatch, path(server, "v1alpha1", "/kubia"), mergeType, `{"spec":{"replicas":4}}`)
-		if patched.code != http.StatusOK || patched.field("metadata", "annotations", website.AnnotationV1beta1Fields) == nil {
+		if patched.code != http.StatusOK || patched.field("metadata", "annotations", website.AnnotationCarriedFields) == nil {
 			t.Fatalf("patching through v1alpha1 answered %d %v", patched.code, patched.object)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "")
 		if read.field("spec", "source", "path") != "public" || read.field("spec", "replicas") != 4. || read.field("metadata", "annotations") != nil {
 			t.Errorf("after a write through v1alpha1: %v, want the path, 4 replicas and no annotation", read.object)
 		}
-		damaged := send(t, http.MethodPatch, path(server, "v1alpha1", "/kubia"), mergeType, `{"metadata":{"annotations":{"`+website.AnnotationV1beta1Fields+`":"{"}}}`)
+		damaged := send(t, http.MethodPatch, path(server, "v1alpha1", "/kubia"), mergeType, `{"metadata":{"annotations":{"`+website.AnnotationCarriedFields+`":"{"}}}`)
 		if damaged.code < 400 || damaged.code >= 500 || !strings.Contains(fmt.Sprint(damaged.field("message")), "must be the fields of v1beta1 as JSON") {
 			t.Errorf("a damaged annotation answered %d %v, want it refused", damaged.code, damaged.field("message"))
 		}
 	})
 
 	t.Run("an annotation written by hand", func(t *testing.T) {
-		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand","annotations":{"` + website.AnnotationV1beta1Fields +
+		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand","annotations":{"` + website.AnnotationCarriedFields +
 			`":"{\"spec\":{\"sync\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
 		for range 2 {
 			applied := send(t, http.MethodPatch, path(server, "v1alpha1", "/by-hand?fieldManager=team"), applyType, byHand)
@@ -196,17 +203,35 @@ func TestServer(t *testing.T) {
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/by-hand"), jsonType, "")
 		redirects, _ := read.field("spec", "serving", "redirects").([]any)
-		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["to"] != "/b" {
+		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["to"] != "/b" || redirects[0].(map[string]any)["statusCode"] != 301. {
 			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
+		}
+	})
+
+	t.Run("an annotation with an unknown member", func(t *testing.T) {
+		const manifest = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"later","annotations":{"` + website.AnnotationCarriedFields +
+			`":"{\"spec\":{\"suspend\":false,\"archive\":{\"secretRef\":{\"name\":\"s\"}}}}"}},"spec":{"deploymentName":"later","gitRepo":"https://example.com/site.git"}}`
+		const ignored = `metadata.annotations[` + website.AnnotationCarriedFields + `]: unknown field \"spec.archive\"`
+		strict := send(t, http.MethodPost, path(server, "v1alpha1", "?fieldValidation=Strict"), jsonType, manifest)
+		if strict.code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(strict.field("message")), `unknown field "spec.archive"`) {
+			t.Errorf("strict validation answered %d %v, want it refused", strict.code, strict.field("message"))
+		}
+		created := send(t, http.MethodPost, path(server, "v1alpha1", ""), jsonType, manifest)
+		if created.code != http.StatusCreated || !slices.ContainsFunc(created.warnings, func(w string) bool { return strings.Contains(w, ignored) }) {
+			t.Errorf("creating answered %d, warnings %q; want %q", created.code, created.warnings, ignored)
+		}
+		read := send(t, http.MethodGet, path(server, "v1beta1", "/later"), jsonType, "")
+		if read.field("metadata", "annotations") != nil || read.field("spec", "archive") != nil || read.field("spec", "suspend") != false {
+			t.Errorf("read as v1beta1: %v, want suspend false, and nothing of the unknown member", read.object)
 		}
 	})
 
 	t.Run("errors speak the client's version", func(t *testing.T) {
 		for version, body := range map[string]string{
 			"v1alpha1": `{"spec":{"gitRepo":"-x"}}`,
-			"v1beta1":  `{"spec":{"source":{"repository":"-x"}}}`,
+			"v1beta1":  `{"spec":{"source":{"git":{"repository":"-x"}}}}`,
 		} {
-			want := map[string]string{"v1alpha1": "spec.gitRepo: Invalid value", "v1beta1": "spec.source.repository: Invalid value"}[version]
+			want := map[string]string{"v1alpha1": "spec.gitRepo: Invalid value", "v1beta1": "spec.source.git.repository: Invalid value"}[version]
 			refused := send(t, http.MethodPatch, path(server, version, "/kubia"), mergeType, body)
 			if refused.code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(refused.field("message")), want) {
 				t.Errorf("%s answered %d %v, want %q", version, refused.code, refused.field("message"), want)
@@ -217,7 +242,7 @@ func TestServer(t *testing.T) {
 	t.Run("selected by field", func(t *testing.T) {
 		for query, want := range map[string]int{
 			path(server, "v1alpha1", "?fieldSelector=spec.gitRepo%3Dhttps://example.com/site.git,spec.deploymentName%3Dkubia-website"): 1,
-			path(server, "v1beta1", "?fieldSelector=spec.source.repository%3Dhttps://example.com/none.git"):                            0,
+			path(server, "v1beta1", "?fieldSelector=spec.source.git.repository%3Dhttps://example.com/none.git"):                        0,
 		} {
 			items, _ := send(t, http.MethodGet, query, jsonType, "").field("items").([]any)
 			if len(items) != want {

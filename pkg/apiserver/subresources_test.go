@@ -18,7 +18,7 @@ const (
 // newSite creates a Website that has published two commits.
 func newSite(t *testing.T, server, name string) {
 	t.Helper()
-	created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"metadata":{"name":"`+name+`"},"spec":{"source":{"repository":"https://example.com/site.git"}}}`)
+	created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"metadata":{"name":"`+name+`"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
 	if created.code != http.StatusCreated {
 		t.Fatalf("creating answered %d %v", created.code, created.object)
 	}
@@ -218,7 +218,7 @@ func TestRollbackSubresource(t *testing.T) {
 	if got := send(t, http.MethodPost, path(server, "v1beta1", "/missing/rollback"), "", ""); got.code != http.StatusNotFound {
 		t.Errorf("a missing Website answered %d %v", got.code, got.field("message"))
 	}
-	created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"metadata":{"name":"fresh"},"spec":{"source":{"repository":"https://example.com/site.git"}}}`)
+	created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"metadata":{"name":"fresh"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
 	if created.code != http.StatusCreated {
 		t.Fatal(created.object)
 	}

@@ -9,7 +9,7 @@ import (
 // MaxLength is the length of the longest branch that can have a preview.
 const MaxLength = 255
 
-// characters are those of a branch that spec.source.ref.branch may have.
+// characters are those of a branch that spec.source.git.ref.branch may have.
 var characters = regexp.MustCompile(`^[A-Za-z0-9._/@+#=-]+$`)
 
 // IsValid reports whether a branch may be that of a Website. A repository can have others.

@@ -73,7 +73,7 @@ func newFakeRun(t *testing.T, options Options) (*run, *target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := object{"source": object{"repository": "https://git.example.com/site.git"}}
+	example := object{"source": object{"git": object{"repository": "https://git.example.com/site.git"}}}
 	one := &target{name: "fake", client: c, root: "/apis/example.com/v1", resource: "websites", media: jsonType, manifest: websiteManifest("example.com/v1", example), namespace: "bench"}
 	options.Objects, options.Requests, options.Lists, options.Events, options.Progress = 3, 4, 3, 5, io.Discard
 	return &run{options: options, environment: &environment{targets: []*target{one}, proxied: c, direct: c}}, one

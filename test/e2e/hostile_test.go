@@ -72,10 +72,10 @@ const hostileModules = `[submodule "program"]
 // before stays.
 func TestHostileSubmodules(t *testing.T) {
 	t.Parallel()
-	for name, policy := range map[string]v1beta1.SubmodulePolicy{"off": v1beta1.SubmodulesOff, "recursive": v1beta1.SubmodulesRecursive} {
+	for name, policy := range map[string]v1beta1.SubmodulePolicy{"off": v1beta1.SubmodulesNone, "recursive": v1beta1.SubmodulesRecursive} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, func(w *v1beta1.Website) { w.Spec.Source.Submodules = policy })
+			s := newSite(t, func(w *v1beta1.Website) { w.Spec.Source.Git.Submodules = policy })
 			r, first := s.repository, s.repository.git(t, "rev-parse", "HEAD")
 			files := release("release-2")
 			files[".gitmodules"] = hostileModules

@@ -40,8 +40,8 @@ func (s *site) waitRouted(t *testing.T, url string) *v1beta1.Website {
 	t.Helper()
 	framework.WaitCondition(t, s.namespace, s.name, v1beta1.WebsiteRouted, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted)
 	w := s.get(t)
-	if len(w.Status.Urls) == 0 || w.Status.Urls[0] != url {
-		t.Fatalf("the URLs are %v, want %s first", w.Status.Urls, url)
+	if len(w.Status.URLs) == 0 || w.Status.URLs[0] != url {
+		t.Fatalf("the URLs are %v, want %s first", w.Status.URLs, url)
 	}
 	return w
 }

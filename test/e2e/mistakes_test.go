@@ -31,7 +31,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		"no repository": {
 			tweak: func(w *v1beta1.Website) {
-				w.Spec.Source.Repository = strings.Replace(w.Spec.Source.Repository, ".git", "-2.git", 1)
+				w.Spec.Source.Git.Repository = strings.Replace(w.Spec.Source.Git.Repository, ".git", "-2.git", 1)
 			},
 			prepare: func(t *testing.T, r *repository) { r.release(t, "release-1") },
 			reason:  v1beta1.WebsiteReasonRepositoryNotFound,
@@ -146,11 +146,11 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	for name, source := range map[string]string{
-		"option instead of a repository": `{"repository":"--upload-pack=touch /tmp/owned"}`,
-		"program instead of a URL":       `{"repository":"ext::sh -c touch% /tmp/owned"}`,
-		"file of the pod":                `{"repository":"file:///git/root"}`,
-		"option instead of a branch":     `{"repository":"https://127.0.0.1/x.git","ref":{"branch":"--upload-pack=x"}}`,
-		"path out of the repository":     `{"repository":"https://127.0.0.1/x.git","path":"../../etc"}`,
+		"option instead of a repository": `{"git":{"repository":"--upload-pack=touch /tmp/owned"}}`,
+		"program instead of a URL":       `{"git":{"repository":"ext::sh -c touch% /tmp/owned"}}`,
+		"file of the pod":                `{"git":{"repository":"file:///git/root"}}`,
+		"option instead of a branch":     `{"git":{"repository":"https://127.0.0.1/x.git","ref":{"branch":"--upload-pack=x"}}}`,
+		"path out of the repository":     `{"git":{"repository":"https://127.0.0.1/x.git"},"path":"../../etc"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,7 +35,7 @@ func TestPrivateRepository(t *testing.T) {
 	if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
 		t.Errorf("the NodePort answers %v, want no answer", a)
 	}
-	s.patch(t, `{"spec":{"source":{"secretRef":{"name":"right"}}}}`)
+	s.patch(t, `{"spec":{"source":{"git":{"secretRef":{"name":"right"}}}}}`)
 	s.waitLive(t, commit)
 	s.waitReported(t, commit)
 	if a := get(t.Context(), visitor, plain+"/info/refs?service=git-upload-pack"); a.status != 401 {

@@ -87,8 +87,8 @@ func TestBadChange(t *testing.T) {
 		// back.
 		restarted, deleted bool
 	}{
-		"repository":                {`{"spec":{"source":{"repository":"http://127.0.0.1:9/nothing.git"}}}`, true, false},
-		"branch":                    {`{"spec":{"source":{"ref":{"branch":"no-such-branch"}}}}`, true, false},
+		"repository":                {`{"spec":{"source":{"git":{"repository":"http://127.0.0.1:9/nothing.git"}}}}`, true, false},
+		"branch":                    {`{"spec":{"source":{"git":{"ref":{"branch":"no-such-branch"}}}}}`, true, false},
 		"path":                      {`{"spec":{"source":{"path":"no/such/folder"}}}`, false, false},
 		"path, and a restart":       {`{"spec":{"source":{"path":"no/such/folder"}}}`, true, false},
 		"path, and the pod deleted": {`{"spec":{"source":{"path":"no/such/folder"}}}`, false, true},
@@ -150,7 +150,7 @@ func TestBadChange(t *testing.T) {
 				visitors = startTraffic(t, s)
 			}
 			s.repository.release(t, "release-2")
-			s.patch(t, fmt.Sprintf(`{"spec":{"source":{"repository":%q,"path":null,"ref":null}}}`, good.Repository))
+			s.patch(t, fmt.Sprintf(`{"spec":{"source":{"git":{"repository":%q,"ref":null},"path":null}}}`, good.Git.Repository))
 			s.waitLive(t, s.repository.git(t, "rev-parse", "HEAD"))
 			visitors.finish(t)
 			if now := s.pod(t); now.UID != old.UID {

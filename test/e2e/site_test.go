@@ -49,7 +49,7 @@ type site struct {
 // possible.
 func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	return framework.NewWebsite(namespace, siteName, append([]func(*v1beta1.Website){func(w *v1beta1.Website) {
-		w.Spec.Source.Repository = r.url
+		w.Spec.Source.Git.Repository = r.url
 		w.Spec.Sync.PeriodSeconds = int32(syncPeriod / time.Second)
 	}}, tweaks...)...)
 }
@@ -59,11 +59,11 @@ func withPath(path string) func(*v1beta1.Website) {
 }
 
 func withBranch(branch string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: branch} }
+	return func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: branch} }
 }
 
 func withSecret(name string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: name} }
+	return func(w *v1beta1.Website) { w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: name} }
 }
 
 // newSite publishes the first release of a new repository and waits until it is

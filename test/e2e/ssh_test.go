@@ -44,7 +44,7 @@ func TestRepositoryOverSSH(t *testing.T) {
 	s := applySite(t, newWebsite(namespace, r, withSecret("wrong")), r)
 	framework.WaitFor(t, "git-sync has refused the host", syncFailed(t, s))
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonHostKeyMismatch)
-	s.patch(t, `{"spec":{"source":{"secretRef":{"name":"right"}}}}`)
+	s.patch(t, `{"spec":{"source":{"git":{"secretRef":{"name":"right"}}}}}`)
 	s.waitLive(t, commit)
 	s.waitReported(t, commit)
 	s.waitLive(t, r.release(t, "release-2"))

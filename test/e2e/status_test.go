@@ -21,7 +21,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		tweak  func(*v1beta1.Website)
 		reason string
 	}{
-		"host": {func(w *v1beta1.Website) { w.Spec.Source.Repository = "http://nowhere.invalid/site.git" },
+		"host": {func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = "http://nowhere.invalid/site.git" },
 			v1beta1.WebsiteReasonRepositoryUnreachable},
 		"Secret":           {withUnusedSecret("nowhere"), v1beta1.WebsiteReasonPodNotStarting},
 		"key of a Secret":  {withUnusedSecret("incomplete"), v1beta1.WebsiteReasonPodNotStarting},
@@ -44,7 +44,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 // withUnusedSecret names a Secret for a repository that no pod gets to fetch.
 func withUnusedSecret(name string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) {
-		w.Spec.Source.Repository = "https://nowhere.invalid/site.git"
+		w.Spec.Source.Git.Repository = "https://nowhere.invalid/site.git"
 		withSecret(name)(w)
 	}
 }

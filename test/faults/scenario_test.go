@@ -157,7 +157,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "change", again: true, before: servedKubia,
-		do:    patchKubia(`{"spec":{"source":{"ref":{"branch":"live"}},"serving":{"fallback":"SPA"}}}`),
+		do:    patchKubia(`{"spec":{"source":{"git":{"ref":{"branch":"live"}}},"serving":{"fallback":"SPA"}}}`),
 		until: kubiaSettled,
 	},
 	{

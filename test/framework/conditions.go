@@ -75,7 +75,7 @@ func WaitSettled(t *testing.T, namespace, name string) {
 		}
 		want := *w.Spec.Replicas
 		if w.Status.ObservedGeneration != w.Generation || w.Status.Replicas != want || w.Status.UpdatedReplicas != want ||
-			w.Status.ReadyReplicas != want || w.Status.AvailableReplicas != want || len(w.Status.Urls) != urls ||
+			w.Status.ReadyReplicas != want || w.Status.AvailableReplicas != want || len(w.Status.URLs) != urls ||
 			!meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteReady) ||
 			!meta.IsStatusConditionFalse(w.Status.Conditions, v1beta1.WebsiteProgressing) {
 			return fmt.Errorf("%d pods on %v, status = %+v", len(pods.Items), sets.List(hosts), w.Status)

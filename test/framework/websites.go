@@ -18,7 +18,7 @@ func NewWebsite(namespace, name string, tweaks ...func(*v1beta1.Website)) *v1bet
 	w := &v1beta1.Website{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Repository: "https://example.com/site.git"}},
+		Spec:       v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git"}}},
 	}
 	for _, tweak := range tweaks {
 		tweak(w)
@@ -28,7 +28,7 @@ func NewWebsite(namespace, name string, tweaks ...func(*v1beta1.Website)) *v1bet
 
 // Detailed is a tweak of NewWebsite that sets fields which v1alpha1 cannot express.
 func Detailed(w *v1beta1.Website) {
-	w.Spec.Source.Ref, w.Spec.Source.Path = &v1beta1.GitReference{Branch: "live"}, "public"
+	w.Spec.Source.Git.Ref, w.Spec.Source.Path = &v1beta1.GitReference{Branch: "live"}, "public"
 	w.Spec.Sync.PeriodSeconds = 10
 	w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/old", To: "/new"}}
 	w.Spec.Service.Type = v1beta1.ServiceTypeClusterIP
@@ -46,7 +46,7 @@ func WithDeployment(name string) func(*v1beta1.Website) {
 
 // WithRepository is a tweak of NewWebsite.
 func WithRepository(url string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Source.Repository = url }
+	return func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = url }
 }
 
 // NewV1alpha1 returns the Website of a client of the original API, changed by tweaks.

@@ -303,7 +303,7 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if website.Labels["team"] != "a" || website.Spec.Source.Repository != "https://example.com/w0.git" {
+	if website.Labels["team"] != "a" || website.Spec.Source.Git.Repository != "https://example.com/w0.git" {
 		t.Errorf("the Website has the labels %v and %v", website.Labels, website.Spec)
 	}
 	output, err := o.importCommand(ctx, "run").CombinedOutput()

@@ -25,7 +25,7 @@ func TestTakesWhatTheControllerPasses(t *testing.T) {
 			site := &v1beta1.Website{
 				ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default"},
 				Spec: v1beta1.WebsiteSpec{
-					Source: v1beta1.WebsiteSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesOff},
+					Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}},
 					Sync:   v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
 				},
 			}
@@ -42,7 +42,7 @@ func TestTakesWhatTheControllerPasses(t *testing.T) {
 				if slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--username-file=") }) {
 					args = append(args, "--username=user") // The agent reads it from the file.
 				}
-				if o, err := parse(args, io.Discard); err != nil || o.repo != site.Spec.Source.Repository {
+				if o, err := parse(args, io.Discard); err != nil || o.repo != site.Spec.Source.Git.Repository {
 					t.Errorf("%q are taken for %+v: %v", container.Args, o, err)
 				}
 				return

@@ -114,10 +114,10 @@ func TestSubmodulesGetCredentials(t *testing.T) {
 			site.git("commit", "--quiet", "-m", "Add a submodule")
 			site.git("push", "--quiet", gitserver.Path(dir, "private/site"), "main")
 
-			source := v1beta1.WebsiteSource{
+			source := v1beta1.WebsiteSource{Git: &v1beta1.GitSource{
 				Repository: url + own + ".git", Submodules: v1beta1.SubmodulesRecursive,
 				SecretRef: &v1beta1.SecretReference{Name: "credentials"}, CredentialScope: test.scope,
-			}
+			}}
 			inContainer(t, source)
 			o, err := parse([]string{
 				"--repo=" + source.Repository, "--root=" + filepath.Join(t.TempDir(), "root"), "--link=current", "--submodules=recursive",

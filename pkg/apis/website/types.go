@@ -25,9 +25,9 @@ type WebsiteSpec struct {
 	// Replicas is the number of pods. The versions default it, so nil occurs
 	// only in objects built in memory; zero means no pods.
 	Replicas *int32
-	// Suspend stops following the repository; pods keep serving their commit.
-	Suspend bool
-	// Source is the repository content to publish.
+	// Suspend stops following the repository; pods keep serving their commit. Nil is false.
+	Suspend *bool
+	// Source is the content to publish.
 	Source WebsiteSource
 	// Pin is the commit that is served instead of the newest one; empty for none.
 	Pin string
@@ -74,9 +74,8 @@ type WebsiteStatus struct {
 	Commit string
 	// NodePort is the port on every node; 0 without one.
 	NodePort int32
-	// Urls (the spelling that the API linter requires) are the addresses of the
-	// site, preferred first.
-	Urls []string
+	// URLs are the addresses of the site, preferred first.
+	URLs []string
 	// Conditions are Ready, Available, Progressing, Synced, with hosts Routed, and with
 	// previews Previewed.
 	Conditions []metav1.Condition

@@ -1,13 +1,19 @@
 package website
 
-// WebsiteSource is the repository content to publish.
+// WebsiteSource is the content to publish. Exactly one kind of source is set.
 type WebsiteSource struct {
+	// Git is a git repository.
+	Git *GitSource
+	// Path is the directory to publish; empty is the root.
+	Path string
+}
+
+// GitSource is a git repository, and what is fetched from it.
+type GitSource struct {
 	// Repository is the address of the git repository.
 	Repository string
 	// Ref is the reference to publish; nil follows the remote's HEAD.
 	Ref *GitReference
-	// Path is the directory to publish; empty is the root.
-	Path string
 	// Submodules is the submodule policy.
 	Submodules SubmodulePolicy
 	// SecretRef names the Secret with the credentials for the repository.
@@ -35,8 +41,8 @@ type GitReference struct {
 type SubmodulePolicy string
 
 const (
-	// SubmodulesOff fetches no submodules.
-	SubmodulesOff SubmodulePolicy = "Off"
+	// SubmodulesNone fetches no submodules.
+	SubmodulesNone SubmodulePolicy = "None"
 	// SubmodulesShallow fetches the submodules of the repository itself.
 	SubmodulesShallow SubmodulePolicy = "Shallow"
 	// SubmodulesRecursive also fetches the submodules of submodules.
@@ -109,8 +115,8 @@ type Redirect struct {
 	From string
 	// To is an absolute path or an http(s) URL.
 	To string
-	// Code is the HTTP status code.
-	Code int32
+	// StatusCode is the HTTP status code.
+	StatusCode int32
 }
 
 // ResponseHeader is a header added to responses.

@@ -132,7 +132,7 @@ metadata:
 spec:
   deploymentName: "%[1]s"
   replicas: 3
-  source: {repository: "https://example.com/site.git"}
+  source: {git: {repository: "https://example.com/site.git"}}
 status: {observedGeneration: 7, replicas: 3, commit: "%[3]s"}
 `, name, uid, strings.Repeat("a", 40))
 }
@@ -239,7 +239,7 @@ func TestImportRejects(t *testing.T) {
 		"another spec":                  {strings.Replace(documents(2), "replicas: 3", "replicas: 4", 1), []string{"Website default/a exists with another spec"}},
 		"no UID":                        {strings.Replace(valid, "  uid: uid-b\n", "", 1), []string{"default/b has no uid"}},
 		"one UID twice":                 {strings.Replace(valid, "uid-b", "uid-c", 1), []string{"Website default/c is in the file twice"}},
-		"two invalid ones":              {strings.ReplaceAll(valid, "https://example.com/site.git", "--upload-pack=evil"), []string{"4 problems", "default/a is invalid", "default/b is invalid", "spec.source.repository"}},
+		"two invalid ones":              {strings.ReplaceAll(valid, "https://example.com/site.git", "--upload-pack=evil"), []string{"4 problems", "default/a is invalid", "default/b is invalid", "spec.source.git.repository"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

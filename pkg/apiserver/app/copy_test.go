@@ -34,7 +34,7 @@ func TestCopy(t *testing.T) {
 		}
 		return decoded
 	}
-	if _, err := websites.Decode(t.Context(), []byte(strings.TrimPrefix(strings.Replace(document("a", "uid-a"), "https://example.com", "file://", 1), "---\n"))); err == nil || !strings.Contains(err.Error(), "spec.source.repository") {
+	if _, err := websites.Decode(t.Context(), []byte(strings.TrimPrefix(strings.Replace(document("a", "uid-a"), "https://example.com", "file://", 1), "---\n"))); err == nil || !strings.Contains(err.Error(), "spec.source.git.repository") {
 		t.Errorf("Decode of an invalid Website = %v", err)
 	}
 

@@ -21,7 +21,7 @@ func TestEachCharacter(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := website.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", Annotations: map[string]string{}}}
-	want.Spec.Source.Repository = "https://example.com/site.git"
+	want.Spec.Source.Git = &website.GitSource{Repository: "https://example.com/site.git"}
 	for r := rune(0); r <= 0x1ffff; r += 0x100 {
 		var value []rune
 		for c := r; c < r+0x100; c++ {

@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 		"many moves":                      {repeated(`{"op":"move","from":"/a/b","path":"/c/d"}`, maxMoves+1), JSON, tooLarge},
 		"a long path":                     {patched(strings.Repeat("/a", maxNesting+1), "1"), JSON, tooLarge},
 		"an annotation like a member":     {patched("/metadata/annotations/resources.example.com~1sum", `"e100"`), JSON, none},
-		"a JSON patch, text elsewhere":    {patched("/spec/source/ref/branch", `"e2024"`), JSON, none},
+		"a JSON patch, text elsewhere":    {patched("/spec/source/git/ref/branch", `"e2024"`), JSON, none},
 		"a JSON patch, digits elsewhere":  {patched("/spec/pin", `"`+strings.Repeat("1", 70)+`"`), JSON, none},
 		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, JSON, invalid},
 		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", YAML, invalid},
@@ -261,7 +261,7 @@ func TestExamples(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	body := []byte(`{"apiVersion":"v1","metadata":{"name":"site"},"spec":{"source":{"repository":"https://git.example.com/site.git"},"resources":{"server":{"requests":{"cpu":"10m","memory":"16Mi"},"limits":{"memory":"64Mi"}}},"serving":{"redirects":` + repeated(`{"from":"/a","to":"/b","code":302}`, 10) + `}}}`)
+	body := []byte(`{"apiVersion":"v1","metadata":{"name":"site"},"spec":{"source":{"git":{"repository":"https://git.example.com/site.git"}},"resources":{"server":{"requests":{"cpu":"10m","memory":"16Mi"},"limits":{"memory":"64Mi"}}},"serving":{"redirects":` + repeated(`{"from":"/a","to":"/b","code":302}`, 10) + `}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := Check(body, JSON); err != nil {

@@ -39,15 +39,15 @@ func newServed(i int) website.Website {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("site-%d", i), Namespace: "default", UID: types.UID(fmt.Sprintf("2f0b1c9e-8b5f-4c77-9c3f-%012d", i)), ResourceVersion: fmt.Sprint(1000 + i), Generation: 1, CreationTimestamp: at,
 			ManagedFields: []metav1.ManagedFieldsEntry{
-				managed("kubectl", "", `{"f:spec":{"f:deploymentName":{},"f:replicas":{},"f:resources":{".":{},"f:server":{".":{},"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},"f:sync":{".":{},"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}}},"f:scheduling":{".":{},"f:nodeSelector":{}},"f:service":{".":{},"f:type":{}},"f:serving":{".":{},"f:fallback":{},"f:headers":{".":{},"k:{\"name\":\"X-Content-Type-Options\",\"path\":\"/\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}},"f:index":{},"f:notFoundPath":{},"f:redirects":{".":{},"k:{\"from\":\"/home\"}":{".":{},"f:code":{},"f:from":{},"f:to":{}}}},"f:source":{".":{},"f:credentialScope":{},"f:ref":{".":{},"f:branch":{}},"f:repository":{},"f:submodules":{}},"f:sync":{".":{},"f:periodSeconds":{},"f:timeoutSeconds":{}}}}`),
+				managed("kubectl", "", `{"f:spec":{"f:deploymentName":{},"f:replicas":{},"f:resources":{".":{},"f:server":{".":{},"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},"f:sync":{".":{},"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}}},"f:scheduling":{".":{},"f:nodeSelector":{}},"f:service":{".":{},"f:type":{}},"f:serving":{".":{},"f:fallback":{},"f:headers":{".":{},"k:{\"name\":\"X-Content-Type-Options\",\"path\":\"/\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}},"f:index":{},"f:notFoundPath":{},"f:redirects":{".":{},"k:{\"from\":\"/home\"}":{".":{},"f:code":{},"f:from":{},"f:to":{}}}},"f:source":{".":{},"f:git":{".":{},"f:credentialScope":{},"f:ref":{".":{},"f:branch":{}},"f:repository":{},"f:submodules":{}}},"f:sync":{".":{},"f:periodSeconds":{},"f:timeoutSeconds":{}}}}`),
 				managed("website-controller", "status", `{"f:status":{"f:availableReplicas":{},"f:commit":{},"f:conditions":{".":{},"k:{\"type\":\"Available\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Progressing\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Synced\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:nodePort":{},"f:observedGeneration":{},"f:readyReplicas":{},"f:replicas":{},"f:selector":{},"f:updatedReplicas":{},"f:urls":{}}}`),
 			},
 		},
 		Spec: website.WebsiteSpec{
 			DeploymentName: "site-website", Replicas: ptr.To[int32](2),
-			Source:  website.WebsiteSource{Repository: "https://git.example.com/site.git", Ref: &website.GitReference{Branch: "main"}, Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository},
+			Source:  website.WebsiteSource{Git: &website.GitSource{Repository: "https://git.example.com/site.git", Ref: &website.GitReference{Branch: "main"}, Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
 			Sync:    website.WebsiteSync{PeriodSeconds: 30, TimeoutSeconds: 60},
-			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone, Redirects: []website.Redirect{{From: "/home", To: "/", Code: 302}}, Headers: []website.ResponseHeader{{Path: "/", Name: "X-Content-Type-Options", Value: "nosniff"}}},
+			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone, Redirects: []website.Redirect{{From: "/home", To: "/", StatusCode: 302}}, Headers: []website.ResponseHeader{{Path: "/", Name: "X-Content-Type-Options", Value: "nosniff"}}},
 			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
 			Resources: website.WebsiteResources{
 				Server: corev1.ResourceRequirements{Requests: memory("16Mi"), Limits: memory("64Mi")},
@@ -57,7 +57,7 @@ func newServed(i int) website.Website {
 		},
 		Status: website.WebsiteStatus{
 			ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, Selector: "app=website-nginx", Commit: fmt.Sprintf("%040x", i), NodePort: 30080,
-			Urls: []string{"http://192.0.2.1:30080/"}, Conditions: []metav1.Condition{condition("Ready"), condition("Available"), condition("Progressing"), condition("Synced")},
+			URLs: []string{"http://192.0.2.1:30080/"}, Conditions: []metav1.Condition{condition("Ready"), condition("Available"), condition("Progressing"), condition("Synced")},
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
+	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
@@ -162,10 +163,10 @@ func (o CompletedOptions) ensureServingCertificate() error {
 // applyOpenAPI configures OpenAPI v2 and v3.
 func applyOpenAPI(scheme *runtime.Scheme, config *genericapiserver.RecommendedConfig) {
 	namer := openapinamer.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(apiserver.OpenAPIDefinitions, namer)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIConfig.Info.Title = "Website"
 	config.OpenAPIConfig.Info.Version = version.GitVersion()
-	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(apiserver.OpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Website"
 	config.OpenAPIV3Config.Info.Version = version.GitVersion()
 }

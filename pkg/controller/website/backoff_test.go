@@ -35,7 +35,7 @@ func TestNameTakenWaitsWithoutBackoff(t *testing.T) {
 }
 
 func TestInvalidSpecIsNotRetried(t *testing.T) {
-	f := newFixture(t, newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Repository = "-x" }))
+	f := newFixture(t, newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Git.Repository = "-x" }))
 	if got := f.work(testKey); got != problem.Failure {
 		t.Errorf("result %v", got)
 	}

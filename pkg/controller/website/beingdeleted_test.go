@@ -62,13 +62,13 @@ func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 				f.refreshWebsites()
 				return &f.website(testName).Status
 			}
-			if status := reconcile(); !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) || !slices.Contains(status.Urls, loadBalancer) {
+			if status := reconcile(); !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) || !slices.Contains(status.URLs, loadBalancer) {
 				t.Fatalf("at first the status is %+v", status)
 			}
 
 			test.remove(f)
 			changed := f.website(testName).DeepCopy()
-			changed.Generation, changed.Spec.Source.Ref = 2, &v1beta1.GitReference{Branch: "next"}
+			changed.Generation, changed.Spec.Source.Git.Ref = 2, &v1beta1.GitReference{Branch: "next"}
 			f.store(changed)
 			f.cacheWebsite(changed)
 			f.events()
@@ -79,8 +79,8 @@ func TestNotReadyWhileAChildIsBeingDeleted(t *testing.T) {
 			if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReconciling) {
 				t.Errorf("it is not Reconciling: %+v", status.Conditions)
 			}
-			if slices.Contains(status.Urls, loadBalancer) != (name == "Deployment") {
-				t.Errorf("the URLs are %q", status.Urls)
+			if slices.Contains(status.URLs, loadBalancer) != (name == "Deployment") {
+				t.Errorf("the URLs are %q", status.URLs)
 			}
 			if events := f.events(); slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, corev1.EventTypeWarning) }) {
 				t.Errorf("events: %q", events)

@@ -176,14 +176,14 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 	eventually(t, "the pod serves the pin", is(func(s agent.Status) bool { return s.Pin != nil && s.Pin.Commit == commitA }))
 	// While it is suspended, only the reconciliation knows on which commit it stays.
 	f.updateWebsite(t, func(website *v1beta1.Website) {
-		website.Generation, website.Spec.Pin, website.Spec.Suspend = 3, commitB, true
+		website.Generation, website.Spec.Pin, website.Spec.Suspend = 3, commitB, new(true)
 	})
 	eventually(t, "the change is in the cache", func() bool {
 		website, err := f.controller.websites.Websites(testNamespace).Get(testName)
 		return err == nil && website.Generation == 3
 	})
 	f.updateWebsite(t, func(website *v1beta1.Website) {
-		website.Generation, website.Spec.Pin, website.Spec.Suspend = 4, "", false
+		website.Generation, website.Spec.Pin, website.Spec.Suspend = 4, "", new(false)
 	})
 	eventually(t, "the pod serves the newest commit", is(func(s agent.Status) bool { return s.Pin.Commit == "" && s.Commit == commitB }))
 	// After a restore of the store, the generation is an earlier one.

@@ -79,8 +79,10 @@ func trimWebsite(obj any) (any, error) {
 func internDefaults(website *v1beta1.Website) {
 	spec := &website.Spec
 	children.Intern(&website.Namespace)
-	children.Intern(&spec.Source.Submodules)
-	children.Intern(&spec.Source.CredentialScope)
+	if git := spec.Source.Git; git != nil {
+		children.Intern(&git.Submodules)
+		children.Intern(&git.CredentialScope)
+	}
 	children.Intern(&spec.Serving.Index)
 	children.Intern(&spec.Serving.NotFoundPath)
 	children.Intern(&spec.Serving.Fallback)

@@ -138,7 +138,7 @@ var cachedObjects = map[string]func(b *testing.B, website *v1beta1.Website, i in
 		return []any{received(b, website, i, func(w *v1beta1.Website) {
 			w.Status = v1beta1.WebsiteStatus{
 				ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: conditions,
-				Selector: website.Status.Selector, NodePort: 30080, Urls: []string{"http://192.0.2.1:30080/"}, Commit: commitA,
+				Selector: website.Status.Selector, NodePort: 30080, URLs: []string{"http://192.0.2.1:30080/"}, Commit: commitA,
 				History: []v1beta1.WebsiteRelease{{Commit: commitA, Subject: "The first page", Author: "Ada"}},
 			}
 		})}

@@ -195,15 +195,15 @@ func TestTakenServiceIsNoAddress(t *testing.T) {
 	f.syncCaches()
 	f.reconcile(testKey)
 	f.refreshWebsites()
-	if status := f.website(testName).Status; status.NodePort != 30080 || len(status.Urls) == 0 {
+	if status := f.website(testName).Status; status.NodePort != 30080 || len(status.URLs) == 0 {
 		t.Fatalf("status: %+v", status)
 	}
 	f.remove(f.service())
 	f.store(foreignService())
 	f.syncCaches()
 	f.reconcile(testKey)
-	if status := f.website(testName).Status; status.NodePort != 0 || len(status.Urls) != 0 {
-		t.Errorf("the addresses of another's Service are reported: %d, %v", status.NodePort, status.Urls)
+	if status := f.website(testName).Status; status.NodePort != 0 || len(status.URLs) != 0 {
+		t.Errorf("the addresses of another's Service are reported: %d, %v", status.NodePort, status.URLs)
 	}
 }
 

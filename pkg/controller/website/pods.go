@@ -96,7 +96,7 @@ func (p *websitePods) exists(pod *corev1.Pod) bool {
 // want has the pods of a Website do what it says. Which commit those of a suspended one stay
 // on is known to its reconciliation.
 func (p *websitePods) want(website *v1beta1.Website) {
-	if !website.Spec.Suspend {
+	if !resources.IsSuspended(website) {
 		p.wantPin(website, website.Spec.Pin)
 	}
 }

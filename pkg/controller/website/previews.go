@@ -41,7 +41,7 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 		}
 		return p.RetriedApart()
 	}
-	if website.Spec.Suspend {
+	if resources.IsSuspended(website) {
 		found.Previews = &status.Previews{Suspended: true, Reported: website.Status.Previews}
 		return nil
 	}
@@ -84,7 +84,7 @@ func (r *reconciler) heldPreviews(website *v1beta1.Website) []*v1beta1.Website {
 // branchOf returns the branch of a preview, or "" if that is not known: its spec can be
 // changed by other clients.
 func branchOf(website, preview *v1beta1.Website) string {
-	if ref := preview.Spec.Source.Ref; ref != nil && branches.PreviewName(website.Name, ref.Branch) == preview.Name {
+	if ref := resources.Git(preview).Ref; ref != nil && branches.PreviewName(website.Name, ref.Branch) == preview.Name {
 		return ref.Branch
 	}
 	for _, entry := range website.Status.Previews {

@@ -25,7 +25,7 @@ import (
 )
 
 func withPreviews(w *v1beta1.Website) {
-	w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"}
+	w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"}
 	w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 3, Domain: "previews.example.com"}
 }
 
@@ -125,7 +125,7 @@ func TestPreviews(t *testing.T) {
 	if events := strings.Join(f.events(), "\n"); !strings.Contains(events, `Deleted Website "kubia-feature-a": its branch is gone`) {
 		t.Errorf("the events are %s", events)
 	}
-	f.changeWebsite(newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Suspend = true }))
+	f.changeWebsite(newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Suspend = new(true) }))
 	condition, _ = f.preview([]string{"feature-a"})
 	if got := f.websiteNames(); got != "kubia-next" || condition.Reason != v1beta1.WebsiteReasonSuspended || len(f.website(testName).Status.Previews) != 1 {
 		t.Errorf("while the Website is suspended there are %q, %+v", got, condition)
@@ -170,7 +170,7 @@ func TestOthersAreNoPreviews(t *testing.T) {
 	if got, want := f.websiteNames(), "kubia-feature-a kubia-next owned"; got != want {
 		t.Errorf("there are %q, want %q", got, want)
 	}
-	if got := f.website("kubia-feature-a"); len(got.OwnerReferences) > 0 || got.Spec.Source.Ref != nil {
+	if got := f.website("kubia-feature-a"); len(got.OwnerReferences) > 0 || got.Spec.Source.Git.Ref != nil {
 		t.Errorf("a Website of the name of a preview was changed: %+v", got)
 	}
 	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != v1beta1.WebsiteReasonNameTaken || !strings.Contains(condition.Message, "rename the branch") {
@@ -217,7 +217,7 @@ func TestPreviewsOfAnotherNamespace(t *testing.T) {
 	for _, branch := range []string{"d", "e", "f"} {
 		foreign := made.DeepCopy()
 		foreign.Namespace, foreign.Name, foreign.UID = "other", "kubia-"+branch, types.UID(branch)
-		foreign.Spec.Source.Ref.Branch = branch
+		foreign.Spec.Source.Git.Ref.Branch = branch
 		f.cacheWebsite(foreign)
 	}
 	if _, p := f.preview([]string{"a", "b", "c", "d", "e", "f"}); p != nil {

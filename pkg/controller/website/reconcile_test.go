@@ -223,7 +223,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"another repository": {
 			website: newWebsite(func(website *v1beta1.Website) {
-				website.Spec.Source.Repository = "https://example.com/other.git"
+				website.Spec.Source.Git.Repository = "https://example.com/other.git"
 			}),
 			converged:  true,
 			wantWrites: []string{"update Deployment kubia-website"},
@@ -343,11 +343,16 @@ func TestReconcile(t *testing.T) {
 			}),
 			wantQuiet: true,
 		},
+		"website with a source of another kind": {
+			website: newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Git = nil }),
+			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source has no git, ` +
+				`and this version of website-controller knows no other kind of source: update website-controller`},
+		},
 		"website that git would read as an option": {
 			website: newWebsite(func(website *v1beta1.Website) {
-				website.Spec.Source.Repository = "--upload-pack=id"
+				website.Spec.Source.Git.Repository = "--upload-pack=id"
 			}),
-			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source.repository "--upload-pack=id" begins with a hyphen`},
+			wantEvents: []string{`Warning SpecInvalid the Deployment of Website "kubia" cannot be built: spec.source.git.repository "--upload-pack=id" begins with a hyphen`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

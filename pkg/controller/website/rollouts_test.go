@@ -159,7 +159,7 @@ func TestWaitingWebsiteIsReconciled(t *testing.T) {
 		t.Errorf("%d ConfigMaps, want %d: that of the pending pod template is not needed yet", got, configMaps)
 	}
 
-	u.change(u.younger, func(website *v1beta1.Website) { website.Spec.Source.Ref = &v1beta1.GitReference{Branch: "live"} })
+	u.change(u.younger, func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "live"} })
 	u.reconcileAndSee(u.younger)
 	u.wantImages("2", "2")
 	if mark := must[*appsv1.Deployment](u.fixture, u.younger.Name).Annotations[children.LimitedRolloutAnnotation]; mark != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
-func suspend(website *v1beta1.Website) { website.Spec.Suspend = true }
+func suspend(website *v1beta1.Website) { website.Spec.Suspend = new(true) }
 
 // TestSuspendedWebsiteStays lets everything happen to a suspended Website that must not
 // make it move on.
@@ -39,7 +39,7 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 	stays("when the status is lost", commitA)
 	change(suspend, withReplicas(3))
 	stays("when it is scaled", commitA)
-	change(suspend, func(website *v1beta1.Website) { website.Spec.Source.Ref = &v1beta1.GitReference{Branch: "other"} })
+	change(suspend, func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "other"} })
 	stays("when another branch is named", commitA)
 	f.remove(f.deployment())
 	f.syncCaches()

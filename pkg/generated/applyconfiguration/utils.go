@@ -32,6 +32,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.GatewayReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitReference"):
 		return &websitev1beta1.GitReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("GitSource"):
+		return &websitev1beta1.GitSourceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("IssuerReference"):
 		return &websitev1beta1.IssuerReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Redirect"):

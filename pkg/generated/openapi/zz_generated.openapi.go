@@ -27,6 +27,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.CAReference{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_CAReference(ref),
 		v1beta1.GatewayReference{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_GatewayReference(ref),
 		v1beta1.GitReference{}.OpenAPIModelName():                      schema_pkg_apis_website_v1beta1_GitReference(ref),
+		v1beta1.GitSource{}.OpenAPIModelName():                         schema_pkg_apis_website_v1beta1_GitSource(ref),
 		v1beta1.IssuerReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_IssuerReference(ref),
 		v1beta1.Redirect{}.OpenAPIModelName():                          schema_pkg_apis_website_v1beta1_Redirect(ref),
 		v1beta1.ResponseHeader{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_ResponseHeader(ref),
@@ -650,6 +651,66 @@ func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) 
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_GitSource(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GitSource is a git repository, and what is fetched from it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"repository": {
+						SchemaProps: spec.SchemaProps{
+							Description: "repository is the address of the git repository: an https://, http:// or ssh:// URL, or user@host:path, of at most 2048 characters. It must not contain white space, control characters, '$', a query string or a fragment, nor, in an http(s) URL, a user name or password. An ssh address requires secretRef.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"ref": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ref is the reference to publish: at most one of branch, tag, commit and name. Defaults to the branch of the remote's HEAD.",
+							Ref:         ref(v1beta1.GitReference{}.OpenAPIModelName()),
+						},
+					},
+					"submodules": {
+						SchemaProps: spec.SchemaProps{
+							Description: "submodules selects the git submodules to fetch: None, Shallow (those of the repository) or Recursive (also those of submodules). Defaults to None.\n\nPossible enum values:\n - `\"None\"` fetches no submodules.\n - `\"Recursive\"` also fetches the submodules of submodules.\n - `\"Shallow\"` fetches the submodules of the repository itself.",
+							Default:     "None",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"None", "Recursive", "Shallow"},
+						},
+					},
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules, credentialScope, caRef or the branches of previews while it is set, requires get on the Secret, and so does a pin that is not in status.history. Running pods use a changed Secret when the kubelet has updated the volume, by default within 90 seconds.",
+							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"credentialScope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "credentialScope limits where the credentials of secretRef are sent: Repository (to the path of repository only) or Host (to every repository of its host or, over ssh, of the hosts in known_hosts). Submodules with ssh credentials require Host, because an ssh key cannot be limited to one repository. Defaults to Repository.\n\nPossible enum values:\n - `\"Host\"` sends credentials to every repository of the host.\n - `\"Repository\"` sends credentials to the path of the repository only.",
+							Default:     "Repository",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Host", "Repository"},
+						},
+					},
+					"caRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caRef names the bundle of CA certificates for an https:// repository whose server has a certificate of a private CA. It must not be set for other repositories. Setting or changing it requires get on the ConfigMap or Secret. Defaults to the public CAs.",
+							Ref:         ref(v1beta1.CAReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"repository"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.CAReference{}.OpenAPIModelName(), v1beta1.GitReference{}.OpenAPIModelName(), v1beta1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_IssuerReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -704,9 +765,10 @@ func schema_pkg_apis_website_v1beta1_Redirect(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
-					"code": {
+					"statusCode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "code is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.",
+							Description: "statusCode is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.",
+							Default:     301,
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -727,7 +789,8 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is a URL path prefix, of at most 1024 characters. It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file. The longest matching prefix applies. Defaults to /.",
+							Description: "path is a URL path prefix, of at most 1024 characters. It is compared with the requested path or, for Cache-Control, CDN-Cache-Control, Expires and Surrogate-Control, with the path of the served file. The longest matching prefix applies; \"/\" is for all paths.",
+							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -749,7 +812,7 @@ func schema_pkg_apis_website_v1beta1_ResponseHeader(ref common.ReferenceCallback
 						},
 					},
 				},
-				Required: []string{"name", "value"},
+				Required: []string{"path", "name", "value"},
 			},
 		},
 	}
@@ -1338,7 +1401,8 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the type of the Service: NodePort, ClusterIP or LoadBalancer. Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is stored: a patch or apply that sets hosts later does not change it; a replacement without it gets the default of its hosts.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
+							Description: "type is the type of the Service: ClusterIP, NodePort or LoadBalancer. The latter two open the site to clients outside the cluster, so that setting them requires expose on the Website. Defaults to ClusterIP, as in a Service.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` is that of v1alpha1: the Service of the original controller had a node port.",
+							Default:     "ClusterIP",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"ClusterIP", "LoadBalancer", "NodePort"},
@@ -1468,66 +1532,27 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSource is the repository content to publish.",
+				Description: "WebsiteSource is the content to publish. Exactly one kind of source must be set; today there is only git, and more may be added.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
-					"repository": {
+					"git": {
 						SchemaProps: spec.SchemaProps{
-							Description: "repository is the address of the git repository: an https://, http:// or ssh:// URL, or user@host:path, of at most 2048 characters. It must not contain white space, control characters, '$', a query string or a fragment, nor, in an http(s) URL, a user name or password. An ssh address requires secretRef.",
-							Default:     "",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"ref": {
-						SchemaProps: spec.SchemaProps{
-							Description: "ref is the reference to publish: at most one of branch, tag, commit and name. Defaults to the branch of the remote's HEAD.",
-							Ref:         ref(v1beta1.GitReference{}.OpenAPIModelName()),
+							Description: "git is a git repository.",
+							Ref:         ref(v1beta1.GitSource{}.OpenAPIModelName()),
 						},
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the directory to publish, relative to the root of the repository, of at most 1024 characters: segments of letters, digits, '.', '_' and '-', separated by '/'. No segment may be \".\", \"..\" or \".git\", or begin with '-'. Defaults to the root.",
+							Description: "path is the directory to publish, relative to the root of the source, of at most 1024 characters: segments of letters, digits, '.', '_' and '-', separated by '/'. No segment may be \".\", \"..\" or \".git\", or begin with '-'. Defaults to the root.",
 							Type:        []string{"string"},
 							Format:      "",
-						},
-					},
-					"submodules": {
-						SchemaProps: spec.SchemaProps{
-							Description: "submodules selects the git submodules to fetch: Off (none), Shallow (those of the repository) or Recursive (also those of submodules). Defaults to Off.\n\nPossible enum values:\n - `\"Off\"` fetches no submodules.\n - `\"Recursive\"` also fetches the submodules of submodules.\n - `\"Shallow\"` fetches the submodules of the repository itself.",
-							Default:     "Off",
-							Type:        []string{"string"},
-							Format:      "",
-							Enum:        []interface{}{"Off", "Recursive", "Shallow"},
-						},
-					},
-					"secretRef": {
-						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials for the repository: username and password for https://, ssh-privatekey and known_hosts for ssh. It must not be set for http://. Setting it, or changing repository, ref, submodules, credentialScope, caRef or the branches of previews while it is set, requires get on the Secret, and so does a pin that is not in status.history. Running pods use a changed Secret when the kubelet has updated the volume, by default within 90 seconds.",
-							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
-						},
-					},
-					"credentialScope": {
-						SchemaProps: spec.SchemaProps{
-							Description: "credentialScope limits where the credentials of secretRef are sent: Repository (to the path of repository only) or Host (to every repository of its host or, over ssh, of the hosts in known_hosts). Submodules with ssh credentials require Host, because an ssh key cannot be limited to one repository. Defaults to Repository.\n\nPossible enum values:\n - `\"Host\"` sends credentials to every repository of the host.\n - `\"Repository\"` sends credentials to the path of the repository only.",
-							Default:     "Repository",
-							Type:        []string{"string"},
-							Format:      "",
-							Enum:        []interface{}{"Host", "Repository"},
-						},
-					},
-					"caRef": {
-						SchemaProps: spec.SchemaProps{
-							Description: "caRef names the bundle of CA certificates for an https:// repository whose server has a certificate of a private CA. It must not be set for other repositories. Setting or changing it requires get on the ConfigMap or Secret. Defaults to the public CAs.",
-							Ref:         ref(v1beta1.CAReference{}.OpenAPIModelName()),
 						},
 					},
 				},
-				Required: []string{"repository"},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.CAReference{}.OpenAPIModelName(), v1beta1.GitReference{}.OpenAPIModelName(), v1beta1.SecretReference{}.OpenAPIModelName()},
+			v1beta1.GitSource{}.OpenAPIModelName()},
 	}
 }
 
@@ -1555,14 +1580,14 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops following the repository. The pods keep serving their commit, and new pods fetch the same commit. Changes of source.ref and pin take effect when suspend is false again, other changes of the spec at once. Defaults to false.",
+							Description: "suspend stops following the repository. The pods keep serving their commit, and new pods fetch the same commit. Changes of source.git.ref and pin take effect when suspend is false again, other changes of the spec at once. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is the repository content to publish.",
+							Description: "source is the content to publish.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteSource{}.OpenAPIModelName()),
 						},

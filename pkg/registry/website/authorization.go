@@ -109,7 +109,7 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 			return err
 		}
 		if !allowed {
-			errs = append(errs, field.Forbidden(p.path, fmt.Sprintf("requires %s in namespace %q: ask for a role that grants it", p, w.Namespace)))
+			errs = append(errs, field.Forbidden(p.path, fmt.Sprintf("requires %s in namespace %q: ask for a role that grants it%s", p, w.Namespace, p.orElse)))
 		}
 	}
 	if len(errs) > 0 {

@@ -86,13 +86,13 @@ func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
 // lacks can only have come in the annotation that carries them.
 func fieldInV1alpha1(path string) string {
 	switch path {
-	case "spec.source.repository":
+	case "spec.source.git.repository":
 		return "spec.gitRepo"
 	case "spec.deploymentName", "spec.replicas", "status.availableReplicas":
 		return path
 	}
 	if strings.HasPrefix(path, "spec.") || strings.HasPrefix(path, "status.") {
-		return fmt.Sprintf("metadata.annotations[%s].%s", website.AnnotationV1beta1Fields, path)
+		return fmt.Sprintf("metadata.annotations[%s].%s", website.AnnotationCarriedFields, path)
 	}
 	return path
 }

@@ -20,8 +20,8 @@ import (
 
 // Verbs besides those of requests.
 const (
-	// verbExpose permits load balancers and chosen node ports, of which the cluster
-	// has few and some cost money.
+	// verbExpose permits node ports and load balancers: they open the site to clients
+	// outside the cluster, there are few node ports, and load balancers cost money.
 	verbExpose = "expose"
 	// verbSchedule permits tolerations, by which pods run on nodes that are
 	// reserved for others.
@@ -48,6 +48,8 @@ type permission struct {
 	verb     string
 	resource schema.GroupVersionResource
 	name     string
+	// orElse is what users without the permission can do, in a message; it may be empty.
+	orElse string
 }
 
 // String is how messages name it.
@@ -69,8 +71,9 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 		required = append(required, permission{path: field.NewPath("spec", path...), verb: verb, resource: websites, name: w.Name})
 	}
 	service, scheduling := w.Spec.Service, w.Spec.Scheduling
-	if service.Type == website.ServiceTypeLoadBalancer && before.Service.Type != website.ServiceTypeLoadBalancer {
+	if service.Type != website.ServiceTypeClusterIP && service.Type != before.Service.Type {
 		onWebsite(verbExpose, "service", "type")
+		required[len(required)-1].orElse = ", or set the type ClusterIP, the default of v1beta1"
 	}
 	if service.NodePort != 0 && service.NodePort != before.Service.NodePort {
 		onWebsite(verbExpose, "service", "nodePort")

@@ -15,12 +15,13 @@ func TestRequiredPermissions(t *testing.T) {
 	const (
 		exposeType, exposePort = "expose websites kubia for spec.service.type", "expose websites kubia for spec.service.nodePort"
 		schedule               = "schedule websites kubia for spec.scheduling.tolerations"
-		get                    = "get secrets key for spec.source.secretRef"
+		get                    = "get secrets key for spec.source.git.secretRef"
 	)
 	type tweak = func(*website.Website)
 	service := func(kind website.ServiceType, port int32) tweak {
 		return func(w *website.Website) { w.Spec.Service = website.WebsiteService{Type: kind, NodePort: port} }
 	}
+	clusterIP := service(website.ServiceTypeClusterIP, 0)
 	tolerating := func(keys ...string) tweak {
 		return func(w *website.Website) {
 			for _, key := range keys {
@@ -28,7 +29,7 @@ func TestRequiredPermissions(t *testing.T) {
 			}
 		}
 	}
-	private := func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "key"} }
+	private := func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: "key"} }
 	pinned := func(commit string) tweak {
 		return func(w *website.Website) {
 			private(w)
@@ -38,7 +39,7 @@ func TestRequiredPermissions(t *testing.T) {
 	}
 	tls := func(w *website.Website) { w.Spec.TLS.SecretRef = &website.SecretReference{Name: "tls"} }
 	certified := func(r website.CAReference) tweak {
-		return func(w *website.Website) { w.Spec.Source.CARef = &r }
+		return func(w *website.Website) { w.Spec.Source.Git.CARef = &r }
 	}
 	privateWith := func(ca string) tweak {
 		return func(w *website.Website) {
@@ -59,22 +60,22 @@ func TestRequiredPermissions(t *testing.T) {
 		anyHost bool
 	}{
 		"new: defaults":           {updated: func(*website.Website) {}},
-		"new: ClusterIP":          {updated: service(website.ServiceTypeClusterIP, 0)},
 		"new: LoadBalancer":       {updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
-		"new: node port":          {updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
+		"new: any node port":      {updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
+		"new: node port":          {updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposeType, exposePort}},
 		"new: tolerations":        {updated: tolerating("gpu", "edge"), want: []string{schedule}},
 		"new: node selector":      {updated: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"a": "b"} }},
 		"new: everything":         {updated: all, want: []string{get, exposeType, exposePort, schedule}},
-		"new: CA of a ConfigMap":  {updated: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), want: []string{"get configmaps ca for spec.source.caRef"}},
-		"CA of another ConfigMap": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{ConfigMapName: "cb", Key: "k"}), want: []string{"get configmaps cb for spec.source.caRef"}},
-		"CA of a Secret instead":  {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "k"}), want: []string{"get secrets ca for spec.source.caRef"}},
-		"CA of another key":       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "l"}), want: []string{"get secrets ca for spec.source.caRef"}},
+		"new: CA of a ConfigMap":  {updated: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), want: []string{"get configmaps ca for spec.source.git.caRef"}},
+		"CA of another ConfigMap": {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{ConfigMapName: "cb", Key: "k"}), want: []string{"get configmaps cb for spec.source.git.caRef"}},
+		"CA of a Secret instead":  {old: certified(website.CAReference{ConfigMapName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "k"}), want: []string{"get secrets ca for spec.source.git.caRef"}},
+		"CA of another key":       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: certified(website.CAReference{SecretName: "ca", Key: "l"}), want: []string{"get secrets ca for spec.source.git.caRef"}},
 		"CA unchanged": {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(w *website.Website) {
 			certified(website.CAReference{SecretName: "ca", Key: "k"})(w)
-			w.Spec.Source.Repository = "https://other/x"
+			w.Spec.Source.Git.Repository = "https://other/x"
 		}},
-		"CA next to credentials":           {old: private, updated: privateWith("ca"), want: []string{get, "get configmaps ca for spec.source.caRef"}},
-		"another CA next to credentials":   {old: privateWith("ca"), updated: privateWith("cb"), want: []string{get, "get configmaps cb for spec.source.caRef"}},
+		"CA next to credentials":           {old: private, updated: privateWith("ca"), want: []string{get, "get configmaps ca for spec.source.git.caRef"}},
+		"another CA next to credentials":   {old: privateWith("ca"), updated: privateWith("cb"), want: []string{get, "get configmaps cb for spec.source.git.caRef"}},
 		"CA removed next to credentials":   {old: privateWith("ca"), updated: private, want: []string{get}},
 		"CA unchanged next to credentials": {old: privateWith("ca"), updated: privateWith("ca")},
 		"CA removed":                       {old: certified(website.CAReference{SecretName: "ca", Key: "k"}), updated: func(*website.Website) {}},
@@ -91,8 +92,10 @@ func TestRequiredPermissions(t *testing.T) {
 		"unchanged":                    {old: all, updated: all},
 		"content changed":              {old: all, updated: func(w *website.Website) { all(w); w.Spec.Source.Path = "docs"; w.Spec.Replicas = ptr.To[int32](5) }},
 		"becomes LoadBalancer":         {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeLoadBalancer, 0), want: []string{exposeType}},
-		"LoadBalancer no longer":       {old: service(website.ServiceTypeLoadBalancer, 30080), updated: service(website.ServiceTypeNodePort, 30080)},
-		"ClusterIP becomes NodePort":   {old: service(website.ServiceTypeClusterIP, 0), updated: service(website.ServiceTypeNodePort, 0)},
+		"LoadBalancer no longer":       {old: service(website.ServiceTypeLoadBalancer, 30080), updated: service(website.ServiceTypeClusterIP, 0)},
+		"LoadBalancer to NodePort":     {old: service(website.ServiceTypeLoadBalancer, 30080), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposeType}},
+		"ClusterIP becomes NodePort":   {old: service(website.ServiceTypeClusterIP, 0), updated: service(website.ServiceTypeNodePort, 0), want: []string{exposeType}},
+		"NodePort unchanged":           {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeNodePort, 0)},
 		"node port set":                {old: service(website.ServiceTypeNodePort, 0), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
 		"node port changed":            {old: service(website.ServiceTypeNodePort, 30081), updated: service(website.ServiceTypeNodePort, 30080), want: []string{exposePort}},
 		"node port removed":            {old: service(website.ServiceTypeNodePort, 30081), updated: service(website.ServiceTypeNodePort, 0)},
@@ -136,7 +139,7 @@ func TestRequiredPermissions(t *testing.T) {
 		}, want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
 		"users, and other content": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
-			w.Spec.Source.Repository, w.Spec.Serving.Index = "https://other/x", "home.html"
+			w.Spec.Source.Git.Repository, w.Spec.Serving.Index = "https://other/x", "home.html"
 		}},
 		"certificate": {updated: withCertificate("cert"), want: []string{"get secrets cert for spec.tls.secretRef"}},
 		"certificate for another host": {old: withCertificate("cert"), anyHost: true, updated: func(w *website.Website) {
@@ -152,10 +155,10 @@ func TestRequiredPermissions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			old := &website.WebsiteSpec{}
 			if test.old != nil {
-				old = &newWebsite(test.old).Spec
+				old = &newWebsite(clusterIP, test.old).Spec
 			}
 			var got []string
-			for _, p := range requiredPermissions(newWebsite(test.updated), old, FieldRules{AuthorizeHosts: !test.anyHost}) {
+			for _, p := range requiredPermissions(newWebsite(clusterIP, test.updated), old, FieldRules{AuthorizeHosts: !test.anyHost}) {
 				got = append(got, p.verb+" "+p.resource.Resource+" "+p.name+" for "+p.path.String())
 			}
 			if !slices.Equal(got, test.want) {

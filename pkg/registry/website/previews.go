@@ -45,7 +45,11 @@ func (a *FieldAuthorizer) withoutInherited(ctx context.Context, requester user.I
 // inheritedSpec returns the spec that a preview may have without further permissions: that of
 // its Website with its own branch and host. It is nil if w is no preview of parent.
 func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
-	previews, ref := parent.Spec.Previews, w.Spec.Source.Ref
+	previews, git := parent.Spec.Previews, w.Spec.Source.Git
+	if git == nil || parent.Spec.Source.Git == nil {
+		return nil
+	}
+	ref := git.Ref
 	switch {
 	case previews == nil || !parent.DeletionTimestamp.IsZero() || website.PreviewOwner(parent) != nil || parent.Namespace != w.Namespace:
 		return nil
@@ -55,7 +59,7 @@ func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
 		return nil
 	}
 	spec := parent.Spec.DeepCopy()
-	spec.Source.Ref, spec.Previews, spec.Hosts = ref, nil, nil
+	spec.Source.Git.Ref, spec.Previews, spec.Hosts = ref, nil, nil
 	if previews.BasicAuthRef != nil {
 		spec.Access.BasicAuthRef = previews.BasicAuthRef
 	}
@@ -76,7 +80,7 @@ func previewDomain(parent, w *website.Website) (domain string, ok bool) {
 	if set := parent.Spec.Previews.Domain; set != "" {
 		ok = domain == set
 	}
-	return domain, ok && host == branches.Host(parent.Name, w.Spec.Source.Ref.Branch, domain)
+	return domain, ok && host == branches.Host(parent.Name, w.Spec.Source.Git.Ref.Branch, domain)
 }
 
 // remainingPermissions returns the required permissions that inherited fields require as well.

@@ -6,6 +6,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -48,24 +49,30 @@ type certificateRecipients struct {
 	Previews *string
 }
 
+// gitOf returns the git repository of a spec, an empty one if its source is of another kind.
+func gitOf(spec *website.WebsiteSpec) website.GitSource {
+	return ptr.Deref(spec.Source.Git, website.GitSource{})
+}
+
 // referencesOf lists the objects that a spec refers to. Every field that has others use
 // an object with their own permissions belongs here.
 func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
-	if source := &spec.Source; source.SecretRef != nil {
-		recipients := gitRecipients{Repository: source.Repository, Ref: source.Ref, Submodules: source.Submodules, Scope: source.CredentialScope, CA: source.CARef}
+	git := gitOf(spec)
+	if git.SecretRef != nil {
+		recipients := gitRecipients{Repository: git.Repository, Ref: git.Ref, Submodules: git.Submodules, Scope: git.CredentialScope, CA: git.CARef}
 		if spec.Previews != nil {
 			recipients.Previews = spec.Previews.Branches
 		}
 		references = append(references, objectReference{
 			resource:   secrets,
-			name:       source.SecretRef.Name,
-			path:       field.NewPath("spec", "source", "secretRef"),
+			name:       git.SecretRef.Name,
+			path:       field.NewPath("spec", "source", "git", "secretRef"),
 			recipients: recipients,
 		})
 	}
-	if ca := spec.Source.CARef; ca != nil {
-		reference := objectReference{resource: configMaps, name: ca.ConfigMapName, path: field.NewPath("spec", "source", "caRef"), recipients: ca.Key}
+	if ca := git.CARef; ca != nil {
+		reference := objectReference{resource: configMaps, name: ca.ConfigMapName, path: field.NewPath("spec", "source", "git", "caRef"), recipients: ca.Key}
 		if ca.SecretName != "" {
 			reference.resource, reference.name = secrets, ca.SecretName
 		}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -20,7 +21,7 @@ import (
 // RollBack sets spec.pin to commit or, if that is empty, to the newest commit of the
 // history that is not served now. manager becomes the manager of the field.
 func RollBack(w *website.Website, commit, manager string, now time.Time) error {
-	if w.Spec.Suspend {
+	if ptr.Deref(w.Spec.Suspend, false) {
 		return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the Website is suspended, and stays on its commit: set spec.suspend to false"))
 	}
 	if commit == "" && isPublishing(w) {

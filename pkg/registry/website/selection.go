@@ -23,7 +23,7 @@ import (
 const (
 	// DeploymentNameField selects by the name of the Deployment.
 	DeploymentNameField = "spec.deploymentName"
-	repositoryField     = "spec.source.repository"
+	repositoryField     = "spec.source.git.repository"
 	// readyField is not a field of the type, but the status of its condition Ready.
 	readyField  = "status.ready"
 	commitField = "status.commit"
@@ -34,7 +34,7 @@ const (
 // selectable returns the values of the fields that have an index, by field.
 var selectable = map[string]func(*website.Website) string{
 	DeploymentNameField: func(w *website.Website) string { return w.Spec.DeploymentName },
-	repositoryField:     func(w *website.Website) string { return w.Spec.Source.Repository },
+	repositoryField:     func(w *website.Website) string { return gitOf(&w.Spec).Repository },
 	readyField:          ready,
 	commitField:         func(w *website.Website) string { return w.Status.Commit },
 }

@@ -26,8 +26,8 @@ func TestSelection(t *testing.T) {
 
 		"its deployment":       {fields: "spec.deploymentName=kubia-website", want: true},
 		"another deployment":   {fields: "spec.deploymentName=other"},
-		"its repository":       {fields: "spec.source.repository=https://example.com/site.git", want: true},
-		"another repository":   {fields: "spec.source.repository!=https://example.com/site.git"},
+		"its repository":       {fields: "spec.source.git.repository=https://example.com/site.git", want: true},
+		"another repository":   {fields: "spec.source.git.repository!=https://example.com/site.git"},
 		"its readiness":        {fields: "status.ready=True", want: true},
 		"another readiness":    {fields: "status.ready!=True"},
 		"its commit":           {fields: "status.commit=0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", want: true},

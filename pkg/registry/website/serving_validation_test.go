@@ -13,7 +13,7 @@ func serving(tweak func(*website.WebsiteServing)) func(*website.Website) {
 
 func redirect(from, to string, code int32) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: from, To: to, Code: code})
+		w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: from, To: to, StatusCode: code})
 	}
 }
 
@@ -93,7 +93,7 @@ var servingCases = map[string]specCase{
 	"redirect with password":  {tweak: redirect("/a", "https://u:p@example.com/", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "https://u:xxxxx@example.com/": must not contain a user name or password`}},
 	"redirect to bad escape":  {tweak: redirect("/a", "/%zz", 301), want: []string{`spec.serving.redirects[0].to: Invalid value: "/%zz": invalid URL escape "%zz"`}},
 	"redirect code":           {tweak: redirect("/a", "/b", 303)},
-	"redirect code unknown":   {tweak: redirect("/a", "/b", 304), want: []string{`spec.serving.redirects[0].code: Unsupported value: 304: supported values: "301", "302", "303", "307", "308"`}},
+	"redirect status unknown": {tweak: redirect("/a", "/b", 304), want: []string{`spec.serving.redirects[0].statusCode: Unsupported value: 304: supported values: "301", "302", "303", "307", "308"`}},
 	"redirect twice":          {tweak: tweaks(redirect("/a", "/b", 301), redirect("/a", "/c", 301)), want: []string{`spec.serving.redirects[1].from: Duplicate value: "/a"`}},
 	"redirects at most":       {tweak: redirects(2000)},
 
@@ -115,7 +115,7 @@ var servingCases = map[string]specCase{
 	"prefixes at most":           {tweak: prefixRedirects(100)},
 	"too many prefixes":          {tweak: prefixRedirects(101), want: []string{"spec.serving.redirects: Invalid value: 101: must have at most 100 redirects from a path that ends in '/*'"}},
 	"a colon within a segment":   {tweak: redirect("/wiki/Talk:Main", "/talk/Main:1", 301)},
-	"more than fits into a spec": {tweak: longRedirects(200), want: []string{"spec.serving.redirects: Too long: the spec may not be more than 524288 bytes as JSON: it has 620923, 620601 of them here"}},
+	"more than fits into a spec": {tweak: longRedirects(200), want: []string{"spec.serving.redirects: Too long: the spec may not be more than 524288 bytes as JSON: it has 622132, 621801 of them here"}},
 	"as much as fits":            {tweak: longRedirects(168)},
 
 	"too many redirects": {tweak: redirects(2001), want: []string{"spec.serving.redirects: Too many: 2001: must have at most 2000 items"}},

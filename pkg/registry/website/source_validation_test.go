@@ -9,11 +9,11 @@ import (
 )
 
 func repository(r string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.Repository = r }
+	return func(w *website.Website) { w.Spec.Source.Git.Repository = r }
 }
 
 func ref(r website.GitReference) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.Ref = &r }
+	return func(w *website.Website) { w.Spec.Source.Git.Ref = &r }
 }
 
 func path(p string) func(*website.Website) {
@@ -21,42 +21,44 @@ func path(p string) func(*website.Website) {
 }
 
 func ca(r website.CAReference) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.CARef = &r }
+	return func(w *website.Website) { w.Spec.Source.Git.CARef = &r }
 }
 
 // sourceCases are about what is published, and how it is followed.
 var sourceCases = map[string]specCase{
-	"no repository":       {tweak: repository(""), want: []string{"spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
-	"option":              {tweak: repository("--upload-pack=x"), want: []string{`spec.source.repository: Invalid value: "--upload-pack=x": must not begin with '-'`}},
-	"repository too long": {tweak: repository("https://example.com/" + strings.Repeat("a", 2048)), want: []string{"spec.source.repository: Too long: may not be more than 2048 characters"}},
+	"no source": {tweak: func(w *website.Website) { w.Spec.Source = website.WebsiteSource{Path: "public"} },
+		want: []string{`spec.source: Invalid value: "": must specify one of: ` + "`git`"}},
+	"no repository":       {tweak: repository(""), want: []string{"spec.source.git.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
+	"option":              {tweak: repository("--upload-pack=x"), want: []string{`spec.source.git.repository: Invalid value: "--upload-pack=x": must not begin with '-'`}},
+	"repository too long": {tweak: repository("https://example.com/" + strings.Repeat("a", 2048)), want: []string{"spec.source.git.repository: Too long: may not be more than 2048 characters"}},
 
 	"branch":                {tweak: ref(website.GitReference{Branch: "feature/a-b_c.d"})},
-	"branch of option":      {tweak: ref(website.GitReference{Branch: "-x"}), want: []string{`spec.source.ref.branch: Invalid value: "-x": must not begin with '-'`}},
-	"branch with space":     {tweak: ref(website.GitReference{Branch: "a b"}), want: []string{`spec.source.ref.branch: Invalid value: "a b": must consist of letters, digits and the characters . _ / @ + # = -`}},
-	"branch with revision":  {tweak: ref(website.GitReference{Branch: "main~1"}), want: []string{`spec.source.ref.branch: Invalid value: "main~1": must consist of letters, digits and the characters . _ / @ + # = -`}},
-	"branch with reflog":    {tweak: ref(website.GitReference{Branch: "main@{1}"}), want: []string{`spec.source.ref.branch: Invalid value: "main@{1}": must consist of letters, digits and the characters . _ / @ + # = -`}},
-	"branch @":              {tweak: ref(website.GitReference{Branch: "@"}), want: []string{`spec.source.ref.branch: Invalid value: "@": must not be '@', which git takes for HEAD`}},
-	"branch with range":     {tweak: ref(website.GitReference{Branch: "a..b"}), want: []string{`spec.source.ref.branch: Invalid value: "a..b": must not contain '..'`}},
-	"branch with slashes":   {tweak: ref(website.GitReference{Branch: "a//b"}), want: []string{`spec.source.ref.branch: Invalid value: "a//b": must not begin or end with '/', or contain '//'`}},
-	"branch ending in /":    {tweak: ref(website.GitReference{Branch: "a/"}), want: []string{`spec.source.ref.branch: Invalid value: "a/": must not begin or end with '/', or contain '//'`}},
-	"branch ending in .":    {tweak: ref(website.GitReference{Branch: "a."}), want: []string{`spec.source.ref.branch: Invalid value: "a.": must not end with '.'`}},
-	"branch with hidden":    {tweak: ref(website.GitReference{Branch: "a/.b"}), want: []string{`spec.source.ref.branch: Invalid value: "a/.b": no part between slashes may begin with '.' or end with '.lock'`}},
-	"branch with lock":      {tweak: ref(website.GitReference{Branch: "a.lock/b"}), want: []string{`spec.source.ref.branch: Invalid value: "a.lock/b": no part between slashes may begin with '.' or end with '.lock'`}},
-	"branch too long":       {tweak: ref(website.GitReference{Branch: strings.Repeat("a", 256)}), want: []string{"spec.source.ref.branch: Too long: may not be more than 255 characters"}},
+	"branch of option":      {tweak: ref(website.GitReference{Branch: "-x"}), want: []string{`spec.source.git.ref.branch: Invalid value: "-x": must not begin with '-'`}},
+	"branch with space":     {tweak: ref(website.GitReference{Branch: "a b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a b": must consist of letters, digits and the characters . _ / @ + # = -`}},
+	"branch with revision":  {tweak: ref(website.GitReference{Branch: "main~1"}), want: []string{`spec.source.git.ref.branch: Invalid value: "main~1": must consist of letters, digits and the characters . _ / @ + # = -`}},
+	"branch with reflog":    {tweak: ref(website.GitReference{Branch: "main@{1}"}), want: []string{`spec.source.git.ref.branch: Invalid value: "main@{1}": must consist of letters, digits and the characters . _ / @ + # = -`}},
+	"branch @":              {tweak: ref(website.GitReference{Branch: "@"}), want: []string{`spec.source.git.ref.branch: Invalid value: "@": must not be '@', which git takes for HEAD`}},
+	"branch with range":     {tweak: ref(website.GitReference{Branch: "a..b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a..b": must not contain '..'`}},
+	"branch with slashes":   {tweak: ref(website.GitReference{Branch: "a//b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a//b": must not begin or end with '/', or contain '//'`}},
+	"branch ending in /":    {tweak: ref(website.GitReference{Branch: "a/"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a/": must not begin or end with '/', or contain '//'`}},
+	"branch ending in .":    {tweak: ref(website.GitReference{Branch: "a."}), want: []string{`spec.source.git.ref.branch: Invalid value: "a.": must not end with '.'`}},
+	"branch with hidden":    {tweak: ref(website.GitReference{Branch: "a/.b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a/.b": no part between slashes may begin with '.' or end with '.lock'`}},
+	"branch with lock":      {tweak: ref(website.GitReference{Branch: "a.lock/b"}), want: []string{`spec.source.git.ref.branch: Invalid value: "a.lock/b": no part between slashes may begin with '.' or end with '.lock'`}},
+	"branch too long":       {tweak: ref(website.GitReference{Branch: strings.Repeat("a", 256)}), want: []string{"spec.source.git.ref.branch: Too long: may not be more than 255 characters"}},
 	"tag":                   {tweak: ref(website.GitReference{Tag: "v1.0.0+build"})},
-	"tag too long":          {tweak: ref(website.GitReference{Tag: strings.Repeat("a", 256)}), want: []string{"spec.source.ref.tag: Too long: may not be more than 255 characters"}},
+	"tag too long":          {tweak: ref(website.GitReference{Tag: strings.Repeat("a", 256)}), want: []string{"spec.source.git.ref.tag: Too long: may not be more than 255 characters"}},
 	"branch at length":      {tweak: ref(website.GitReference{Branch: strings.Repeat("a", 255)})},
-	"name too long":         {tweak: ref(website.GitReference{Name: "refs/" + strings.Repeat("a", 251)}), want: []string{"spec.source.ref.name: Too long: may not be more than 255 characters"}},
-	"tag of option":         {tweak: ref(website.GitReference{Tag: "-x"}), want: []string{`spec.source.ref.tag: Invalid value: "-x": must not begin with '-'`}},
+	"name too long":         {tweak: ref(website.GitReference{Name: "refs/" + strings.Repeat("a", 251)}), want: []string{"spec.source.git.ref.name: Too long: may not be more than 255 characters"}},
+	"tag of option":         {tweak: ref(website.GitReference{Tag: "-x"}), want: []string{`spec.source.git.ref.tag: Invalid value: "-x": must not begin with '-'`}},
 	"commit":                {tweak: ref(website.GitReference{Commit: strings.Repeat("0a", 20)})},
 	"commit of SHA-256":     {tweak: ref(website.GitReference{Commit: strings.Repeat("0a", 32)})},
-	"abbreviated commit":    {tweak: ref(website.GitReference{Commit: "0a0a0a0"}), want: []string{`spec.source.ref.commit: Invalid value: "0a0a0a0": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-	"commit in upper case":  {tweak: ref(website.GitReference{Commit: strings.Repeat("0A", 20)}), want: []string{`spec.source.ref.commit: Invalid value: "0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"abbreviated commit":    {tweak: ref(website.GitReference{Commit: "0a0a0a0"}), want: []string{`spec.source.git.ref.commit: Invalid value: "0a0a0a0": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"commit in upper case":  {tweak: ref(website.GitReference{Commit: strings.Repeat("0A", 20)}), want: []string{`spec.source.git.ref.commit: Invalid value: "0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"full name":             {tweak: ref(website.GitReference{Name: "refs/pull/1/head"})},
-	"name of no kind":       {tweak: ref(website.GitReference{Name: "main"}), want: []string{`spec.source.ref.name: Invalid value: "main": must begin with "refs/"`}},
-	"name with nothing":     {tweak: ref(website.GitReference{Name: "refs/"}), want: []string{`spec.source.ref.name: Invalid value: "refs/": must not begin or end with '/', or contain '//'`}},
+	"name of no kind":       {tweak: ref(website.GitReference{Name: "main"}), want: []string{`spec.source.git.ref.name: Invalid value: "main": must begin with "refs/"`}},
+	"name with nothing":     {tweak: ref(website.GitReference{Name: "refs/"}), want: []string{`spec.source.git.ref.name: Invalid value: "refs/": must not begin or end with '/', or contain '//'`}},
 	"no choice":             {tweak: ref(website.GitReference{})},
-	"two choices":           {tweak: ref(website.GitReference{Branch: "main", Tag: "v1"}), want: []string{"spec.source.ref: Invalid value: \"{branch, tag}\": must specify at most one of: `branch`, `tag`, `commit`, `name`"}},
+	"two choices":           {tweak: ref(website.GitReference{Branch: "main", Tag: "v1"}), want: []string{"spec.source.git.ref: Invalid value: \"{branch, tag}\": must specify at most one of: `branch`, `tag`, `commit`, `name`"}},
 	"path":                  {tweak: path("docs/_site/v1.0")},
 	"path at the root":      {tweak: path("/docs"), want: []string{`spec.source.path: Invalid value: "/docs": must be relative, without '/' at its end or '//' in it`}},
 	"path ending in /":      {tweak: path("docs/"), want: []string{`spec.source.path: Invalid value: "docs/": must be relative, without '/' at its end or '//' in it`}},
@@ -65,24 +67,24 @@ var sourceCases = map[string]specCase{
 	"path like an option":   {tweak: path("a/-b"), want: []string{`spec.source.path: Invalid value: "a/-b": no segment may begin with '-'`}},
 	"path with variable":    {tweak: path("a/$uri"), want: []string{`spec.source.path: Invalid value: "a/$uri": must consist of letters, digits and the characters . _ - /`}},
 	"path too long":         {tweak: path(strings.Repeat("a", 1025)), want: []string{"spec.source.path: Too long: may not be more than 1024 characters"}},
-	"submodules":            {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesShallow }},
-	"submodules in between": {tweak: func(w *website.Website) { w.Spec.Source.Submodules = "Some" }, want: []string{`spec.source.submodules: Unsupported value: "Some": supported values: "Off", "Recursive", "Shallow"`}},
-	"credentials of a host": {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }},
-	"credentials of all":    {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = "All" }, want: []string{`spec.source.credentialScope: Unsupported value: "All": supported values: "Host", "Repository"`}},
-	"secret":                {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "git.key"} }},
-	"secret without name":   {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{} }, want: []string{"spec.source.secretRef.name: Required value"}},
-	"secret in upper case":  {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: "Key"} }, want: []string{`spec.source.secretRef.name: Invalid value: "Key": ` + validation.IsDNS1123Subdomain("Key")[0]}},
+	"submodules":            {tweak: func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }},
+	"submodules in between": {tweak: func(w *website.Website) { w.Spec.Source.Git.Submodules = "Some" }, want: []string{`spec.source.git.submodules: Unsupported value: "Some": supported values: "None", "Recursive", "Shallow"`}},
+	"credentials of a host": {tweak: func(w *website.Website) { w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost }},
+	"credentials of all":    {tweak: func(w *website.Website) { w.Spec.Source.Git.CredentialScope = "All" }, want: []string{`spec.source.git.credentialScope: Unsupported value: "All": supported values: "Host", "Repository"`}},
+	"secret":                {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: "git.key"} }},
+	"secret without name":   {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{} }, want: []string{"spec.source.git.secretRef.name: Required value"}},
+	"secret in upper case":  {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: "Key"} }, want: []string{`spec.source.git.secretRef.name: Invalid value: "Key": ` + validation.IsDNS1123Subdomain("Key")[0]}},
 
 	"CA of a ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "ca", Key: "ca.crt"})},
 	"CA of a Secret":    {tweak: ca(website.CAReference{SecretName: "ca", Key: "tls.ca"})},
-	"CA of nothing":     {tweak: ca(website.CAReference{Key: "ca.crt"}), want: []string{`spec.source.caRef: Invalid value: "": must specify one of: ` + "`configMapName`, `secretName`"}},
+	"CA of nothing":     {tweak: ca(website.CAReference{Key: "ca.crt"}), want: []string{`spec.source.git.caRef: Invalid value: "": must specify one of: ` + "`configMapName`, `secretName`"}},
 	"CA of both": {tweak: ca(website.CAReference{ConfigMapName: "ca", SecretName: "ca", Key: "ca.crt"}),
-		want: []string{`spec.source.caRef: Invalid value: "{configMapName, secretName}": must specify exactly one of: ` + "`configMapName`, `secretName`"}},
-	"CA of an upper-case ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "CA", Key: "ca.crt"}), want: []string{`spec.source.caRef.configMapName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
-	"CA of an upper-case Secret":    {tweak: ca(website.CAReference{SecretName: "CA", Key: "ca.crt"}), want: []string{`spec.source.caRef.secretName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
-	"CA of a path":                  {tweak: ca(website.CAReference{SecretName: "ca", Key: "x/y"}), want: []string{`spec.source.caRef.key: Invalid value: "x/y": ` + validation.IsConfigMapKey("x/y")[0]}},
+		want: []string{`spec.source.git.caRef: Invalid value: "{configMapName, secretName}": must specify exactly one of: ` + "`configMapName`, `secretName`"}},
+	"CA of an upper-case ConfigMap": {tweak: ca(website.CAReference{ConfigMapName: "CA", Key: "ca.crt"}), want: []string{`spec.source.git.caRef.configMapName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
+	"CA of an upper-case Secret":    {tweak: ca(website.CAReference{SecretName: "CA", Key: "ca.crt"}), want: []string{`spec.source.git.caRef.secretName: Invalid value: "CA": ` + validation.IsDNS1123Subdomain("CA")[0]}},
+	"CA of a path":                  {tweak: ca(website.CAReference{SecretName: "ca", Key: "x/y"}), want: []string{`spec.source.git.caRef.key: Invalid value: "x/y": ` + validation.IsConfigMapKey("x/y")[0]}},
 	"CA for http": {tweak: tweaks(repository("http://example.com/site.git"), ca(website.CAReference{SecretName: "ca", Key: "ca.crt"})),
-		want: []string{"spec.source.caRef: Forbidden: may only be set for an https:// repository"}},
+		want: []string{"spec.source.git.caRef: Forbidden: may only be set for an https:// repository"}},
 
 	"slowest sync": {tweak: func(w *website.Website) {
 		w.Spec.Sync = website.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}

@@ -55,11 +55,11 @@ func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 	keepCarriedFields(ctx, updated, previous)
 	updated.Spec = previous.Spec
 	keepSyncRequest(&updated.Status, &previous.Status)
-	annotation, unreadable := updated.Annotations[website.AnnotationV1beta1Fields]
+	annotation, unreadable := updated.Annotations[website.AnnotationCarriedFields]
 	metav1.ResetObjectMetaForStatus(&updated.ObjectMeta, &previous.ObjectMeta)
 	if unreadable && isV1alpha1(ctx) {
 		// Validation rejects it.
-		updated.Annotations = map[string]string{website.AnnotationV1beta1Fields: annotation}
+		updated.Annotations = map[string]string{website.AnnotationCarriedFields: annotation}
 	}
 	keepManagedFieldsInV1beta1(updated)
 }

@@ -26,7 +26,7 @@ var statusCases = map[string]struct {
 	}},
 	"preview":                   {tweak: observedBranch(website.WebsitePreviewStatus{Branch: "feature/a", WebsiteName: "kubia-feature-a", Commit: strings.Repeat("0a", 20), LastCommitTime: metav1.NewTime(time.Unix(1, 0))})},
 	"preview of no branch":      {tweak: observedBranch(website.WebsitePreviewStatus{}), want: []string{"status.previews[0].branch: Required value"}},
-	"preview of a strange name": {tweak: observedBranch(website.WebsitePreviewStatus{Branch: "a b"}), want: []string{`status.previews[0].branch: Invalid value: "a b": must be the name of a branch that spec.source.ref.branch may have`}},
+	"preview of a strange name": {tweak: observedBranch(website.WebsitePreviewStatus{Branch: "a b"}), want: []string{`status.previews[0].branch: Invalid value: "a b": must be the name of a branch that spec.source.git.ref.branch may have`}},
 	"preview of a short commit": {tweak: observedBranch(website.WebsitePreviewStatus{Branch: "a", Commit: "abc", LastCommitTime: metav1.NewTime(time.Unix(1, 0))}), want: []string{`status.previews[0].commit: Invalid value: "abc": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"preview of no time":        {tweak: observedBranch(website.WebsitePreviewStatus{Branch: "a", Commit: strings.Repeat("0a", 20)}), want: []string{"status.previews[0].lastCommitTime: Required value"}},
 	"preview with a long name":  {tweak: observedBranch(website.WebsitePreviewStatus{Branch: "a", WebsiteName: strings.Repeat("a", 64)}), want: []string{"status.previews[0].websiteName: Too long: may not be more than 63 characters"}},
@@ -151,7 +151,7 @@ func conditions(types ...string) func(*website.WebsiteStatus) {
 }
 
 func urls(urls ...string) func(*website.WebsiteStatus) {
-	return func(s *website.WebsiteStatus) { s.Urls = urls }
+	return func(s *website.WebsiteStatus) { s.URLs = urls }
 }
 
 func TestStatuses(t *testing.T) {

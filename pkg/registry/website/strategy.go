@@ -86,7 +86,7 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	w.Generation = 1
 	keepManagedFieldsInV1beta1(w)
 	if isV1alpha1(ctx) {
-		acceptEmptyAnnotation(w)
+		acceptAnnotation(ctx, w)
 		return
 	}
 	if w.Spec.DeploymentName == "" {

@@ -33,7 +33,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Labels: map[string]string{"team": "blue"},
 		},
 		Spec: website.WebsiteSpec{
-			Source:         website.WebsiteSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository},
+			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
 			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
@@ -120,7 +120,7 @@ func TestUpdate(t *testing.T) {
 func TestStatusUpdateChangesStatusOnly(t *testing.T) {
 	updated := newWebsite(func(w *website.Website) {
 		w.Status.AvailableReplicas = 1
-		w.Spec.Source.Repository = "https://example.com/hijacked.git"
+		w.Spec.Source.Git.Repository = "https://example.com/hijacked.git"
 		w.Spec.Replicas = ptr.To[int32](9)
 		w.Labels = map[string]string{"team": "red"}
 		w.Annotations = map[string]string{"note": "x"}
@@ -186,7 +186,7 @@ func TestOwnersAreKeptInV1beta1(t *testing.T) {
 			w := newWebsite(byAlpha)
 			prepare(w)
 			if len(w.ManagedFields) != 1 || w.ManagedFields[0].APIVersion != "mycontroller.nevermosby.io/v1beta1" ||
-				w.ManagedFields[0].FieldsV1.GetRawString() != `{"f:spec":{"f:source":{"f:repository":{}}}}` {
+				w.ManagedFields[0].FieldsV1.GetRawString() != `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}` {
 				t.Errorf("owners = %+v, want the repository of v1beta1", w.ManagedFields)
 			}
 		})

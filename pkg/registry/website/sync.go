@@ -83,7 +83,7 @@ func shortened(user string) string {
 // RefuseSync returns why no request can succeed, nil if one can.
 func RefuseSync(w *website.Website) error {
 	switch {
-	case w.Spec.Suspend:
+	case ptr.Deref(w.Spec.Suspend, false):
 		return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the Website is suspended: set spec.suspend to false"))
 	case ptr.Deref(w.Spec.Replicas, 1) == 0:
 		return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the Website has no pods: set spec.replicas to 1 or more"))

@@ -144,7 +144,7 @@ func TestSyncOutcome(t *testing.T) {
 func TestSyncStrategyChangesTheRequestOnly(t *testing.T) {
 	old := newWebsite(withRequest)
 	updated := newWebsite(func(w *website.Website) {
-		w.Spec.Suspend, w.Labels, w.Status.ReadyReplicas, w.ResourceVersion = true, nil, 9, "8"
+		w.Spec.Suspend, w.Labels, w.Status.ReadyReplicas, w.ResourceVersion = new(true), nil, 9, "8"
 		w.Status.Sync = sync(commitA, 0, 0)
 	})
 	NewSyncStrategy(newStrategy(t)).PrepareForUpdate(requestContext("v1beta1", "sync"), updated, old)
@@ -219,7 +219,7 @@ func TestRollBack(t *testing.T) {
 // TestRollBackOfASuspendedWebsite: it would change nothing that is served.
 func TestRollBackOfASuspendedWebsite(t *testing.T) {
 	w := newWebsite(func(w *website.Website) {
-		w.Spec.Suspend, w.Status.Commit = true, commitB
+		w.Spec.Suspend, w.Status.Commit = new(true), commitB
 		w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
 	})
 	if err := RollBack(w, "", "desk", time.Unix(1, 0)); !apierrors.IsConflict(err) || w.Spec.Pin != "" {
@@ -235,7 +235,7 @@ func TestRollBackTakesThePinOver(t *testing.T) {
 	}
 	w := newWebsite(func(w *website.Website) {
 		w.ManagedFields = []metav1.ManagedFieldsEntry{
-			entry("gitops", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:pin":{},"f:source":{"f:repository":{}}}}`),
+			entry("gitops", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:pin":{},"f:source":{"f:git":{"f:repository":{}}}}}`),
 			entry("kubectl-patch", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:pin":{}}}`),
 			entry("desk", metav1.ManagedFieldsOperationUpdate, "rollback", `{"f:spec":{"f:pin":{}}}`),
 			entry("website-controller", metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:commit":{}}}`),
@@ -248,7 +248,7 @@ func TestRollBackTakesThePinOver(t *testing.T) {
 	for _, e := range w.ManagedFields {
 		got = append(got, e.Manager+" "+string(e.Operation)+" "+e.Subresource+" "+e.FieldsV1.GetRawString())
 	}
-	want := `gitops Apply  {"f:spec":{"f:source":{"f:repository":{}}}}
+	want := `gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}
 website-controller Update status {"f:status":{"f:commit":{}}}
 desk Update rollback {"f:spec":{"f:pin":{}}}`
 	if strings.Join(got, "\n") != want {

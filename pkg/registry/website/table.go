@@ -93,6 +93,7 @@ func (t TableConvertor) row(w *website.Website, whole bool) metav1.TableRow {
 
 // appendCells appends cells in the order of the columns.
 func (t TableConvertor) appendCells(cells []string, w *website.Website) []string {
+	git := gitOf(&w.Spec)
 	return append(cells,
 		w.Name,
 		strconv.Itoa(int(w.Status.AvailableReplicas))+"/"+strconv.Itoa(int(ptr.Deref(w.Spec.Replicas, 1))),
@@ -101,8 +102,8 @@ func (t TableConvertor) appendCells(cells []string, w *website.Website) []string
 		cmp.Or(t.synced(&w.Status), none),
 		cmp.Or(short(w.Spec.Pin), none),
 		age(t.clock, w.CreationTimestamp),
-		w.Spec.Source.Repository,
-		reference(w.Spec.Source.Ref),
+		git.Repository,
+		reference(git.Ref),
 		w.Spec.DeploymentName,
 		cmp.Or(rollout(&w.Status), none),
 	)
@@ -151,8 +152,8 @@ func (t TableConvertor) synced(status *website.WebsiteStatus) string {
 // address returns the first URL or the node port.
 func address(status *website.WebsiteStatus) string {
 	switch {
-	case len(status.Urls) > 0:
-		return status.Urls[0]
+	case len(status.URLs) > 0:
+		return status.URLs[0]
 	case status.NodePort != 0:
 		return fmt.Sprintf(":%d", status.NodePort)
 	}

@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 			want:    cells("0/0", "<none>", "<none>", "2d", "HEAD"),
 		},
 		"suspended: its pods keep running": {
-			website: newWebsite(created(time.Minute), func(w *website.Website) { w.Spec.Suspend = true }),
+			website: newWebsite(created(time.Minute), func(w *website.Website) { w.Spec.Suspend = new(true) }),
 			want:    cells("2/2", "<none>", "<none>", "60s", "HEAD"),
 		},
 		"not yet kept": {website: newWebsite(), want: cells("2/2", "<none>", "<none>", "<unknown>", "HEAD")},
@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 		},
 		"at its addresses": {
 			website: newWebsite(status(func(s *website.WebsiteStatus) {
-				s.NodePort, s.Urls = 30080, []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080"}
+				s.NodePort, s.URLs = 30080, []string{"http://192.0.2.1:30080", "http://192.0.2.2:30080"}
 			})),
 			want: cells("2/2", "http://192.0.2.1:30080", "<none>", "<unknown>", "HEAD"),
 		},

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -27,7 +29,7 @@ func isV1alpha1(ctx context.Context) bool {
 // read. Other requests set the fields. The field manager, which runs before the
 // strategy, has recorded the fields as removed, so their managers are kept too.
 func keepCarriedFields(ctx context.Context, updated, old *website.Website) {
-	if !isV1alpha1(ctx) || acceptEmptyAnnotation(updated) {
+	if !isV1alpha1(ctx) || acceptAnnotation(ctx, updated) {
 		return
 	}
 	if carries, err := v1alpha1.CarriesFields(updated); err != nil || carries {
@@ -37,7 +39,11 @@ func keepCarriedFields(ctx context.Context, updated, old *website.Website) {
 		return
 	}
 	spec, status := old.Spec.DeepCopy(), old.Status.DeepCopy()
-	spec.DeploymentName, spec.Replicas, spec.Source.Repository = updated.Spec.DeploymentName, updated.Spec.Replicas, updated.Spec.Source.Repository
+	spec.DeploymentName, spec.Replicas = updated.Spec.DeploymentName, updated.Spec.Replicas
+	if spec.Source.Git == nil {
+		spec.Source.Git = &website.GitSource{}
+	}
+	spec.Source.Git.Repository = gitOf(&updated.Spec).Repository
 	status.AvailableReplicas = updated.Status.AvailableReplicas
 	updated.Spec, updated.Status = *spec, *status
 	if len(updated.ManagedFields) > 0 {
@@ -52,40 +58,57 @@ func isCarried(path fieldpath.Path) bool {
 	}
 	switch top, name := *path[0].FieldName, *path[1].FieldName; top {
 	case "spec":
-		isRepository := name == "source" && len(path) == 3 && path[2].FieldName != nil && *path[2].FieldName == "repository"
-		return name != "deploymentName" && name != "replicas" && !isRepository
+		return name != "deploymentName" && name != "replicas" && !v1alpha1.IsRepository(path)
 	case "status":
 		return name != "availableReplicas"
 	}
 	return false
 }
 
-// acceptEmptyAnnotation removes an annotation that sets no field, and returns
-// false if there is none.
-func acceptEmptyAnnotation(w *website.Website) bool {
-	value, present := w.Annotations[website.AnnotationV1beta1Fields]
-	if !present || v1alpha1.ValidateAnnotation(value) != nil {
+// acceptAnnotation removes an annotation that conversion has unpacked, and returns false if there is none.
+// Conversion leaves one that sets no field, and what it has ignored: unknown members are treated as unknown
+// fields of the request, so that with strict validation the annotation stays to be rejected.
+func acceptAnnotation(ctx context.Context, w *website.Website) bool {
+	value, present := w.Annotations[website.AnnotationCarriedFields]
+	if !present {
 		return false
+	}
+	ignored, err := v1alpha1.ReadAnnotation(value)
+	if err != nil {
+		return false
+	}
+	validation := fieldValidationFrom(ctx)
+	if len(ignored) > 0 && validation == metav1.FieldValidationStrict {
+		return true
+	}
+	if validation != metav1.FieldValidationIgnore {
+		for _, why := range ignored {
+			warning.AddWarning(ctx, "", fmt.Sprintf("metadata.annotations[%s]: %s", website.AnnotationCarriedFields, why))
+		}
 	}
 	// Other versions of the object may share the map.
 	w.Annotations = maps.Clone(w.Annotations)
-	delete(w.Annotations, website.AnnotationV1beta1Fields)
+	delete(w.Annotations, website.AnnotationCarriedFields)
 	return true
 }
 
-// validateAnnotation rejects an annotation that cannot be read.
+// validateAnnotation rejects an annotation that was not accepted.
 func validateAnnotation(ctx context.Context, w *website.Website) field.ErrorList {
-	value, present := w.Annotations[website.AnnotationV1beta1Fields]
+	value, present := w.Annotations[website.AnnotationCarriedFields]
 	if !present || !isV1alpha1(ctx) {
 		return nil
 	}
-	err := v1alpha1.ValidateAnnotation(value)
-	if err == nil {
-		return nil
+	path := field.NewPath("metadata", "annotations").Key(website.AnnotationCarriedFields)
+	ignored, err := v1alpha1.ReadAnnotation(value)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("must be the fields of v1beta1 as JSON; remove the annotation to keep the stored fields: %v", err))}
 	}
-	path := field.NewPath("metadata", "annotations").Key(website.AnnotationV1beta1Fields)
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-		fmt.Sprintf("must be the fields of v1beta1 as JSON; remove the annotation to keep the stored fields: %v", err))}
+	var errs field.ErrorList
+	for _, why := range ignored {
+		errs = append(errs, field.Invalid(path, field.OmitValueType{}, why))
+	}
+	return errs
 }
 
 // carriedFields are the fields of the spec that v1alpha1 lacks.
@@ -94,12 +117,12 @@ var carriedFields = []struct {
 	get  func(*website.WebsiteSpec) any
 }{
 	{"spec.suspend", func(s *website.WebsiteSpec) any { return s.Suspend }},
-	{"spec.source.ref", func(s *website.WebsiteSpec) any { return s.Source.Ref }},
 	{"spec.source.path", func(s *website.WebsiteSpec) any { return s.Source.Path }},
-	{"spec.source.submodules", func(s *website.WebsiteSpec) any { return s.Source.Submodules }},
-	{"spec.source.secretRef", func(s *website.WebsiteSpec) any { return s.Source.SecretRef }},
-	{"spec.source.credentialScope", func(s *website.WebsiteSpec) any { return s.Source.CredentialScope }},
-	{"spec.source.caRef", func(s *website.WebsiteSpec) any { return s.Source.CARef }},
+	{"spec.source.git.ref", func(s *website.WebsiteSpec) any { return gitOf(s).Ref }},
+	{"spec.source.git.submodules", func(s *website.WebsiteSpec) any { return gitOf(s).Submodules }},
+	{"spec.source.git.secretRef", func(s *website.WebsiteSpec) any { return gitOf(s).SecretRef }},
+	{"spec.source.git.credentialScope", func(s *website.WebsiteSpec) any { return gitOf(s).CredentialScope }},
+	{"spec.source.git.caRef", func(s *website.WebsiteSpec) any { return gitOf(s).CARef }},
 	{"spec.pin", func(s *website.WebsiteSpec) any { return s.Pin }},
 	{"spec.sync", func(s *website.WebsiteSpec) any { return s.Sync }},
 	{"spec.serving", func(s *website.WebsiteSpec) any { return s.Serving }},
@@ -129,5 +152,5 @@ func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []s
 	if len(changed) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.annotations[%s]: changes %s; remove the annotation to keep the stored values", website.AnnotationV1beta1Fields, strings.Join(changed, ", "))}
+	return []string{fmt.Sprintf("metadata.annotations[%s]: changes %s; remove the annotation to keep the stored values", website.AnnotationCarriedFields, strings.Join(changed, ", "))}
 }

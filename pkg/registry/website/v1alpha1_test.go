@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -24,7 +26,7 @@ func withBetaFields(w *website.Website) {
 	w.Spec.Service.Type = website.ServiceTypeClusterIP
 	w.Status.Commit = strings.Repeat("a", 40)
 	w.ManagedFields = []metav1.ManagedFieldsEntry{
-		managedBy("team", `{"f:spec":{"f:replicas":{},"f:service":{"f:type":{}},"f:source":{"f:path":{},"f:repository":{}}}}`),
+		managedBy("team", `{"f:spec":{"f:replicas":{},"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},"f:path":{}}}}`),
 	}
 }
 
@@ -39,7 +41,7 @@ func managedBy(manager, fields string) metav1.ManagedFieldsEntry {
 func scaled(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }
 
 func annotated(value string) func(*website.Website) {
-	return func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: value} }
+	return func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationCarriedFields: value} }
 }
 
 func TestUpdateInV1alpha1(t *testing.T) {
@@ -51,7 +53,7 @@ func TestUpdateInV1alpha1(t *testing.T) {
 	}{
 		"no annotation":               {version: "v1alpha1", sent: scaled, want: tweaks(withBetaFields, scaled)},
 		"empty annotation":            {version: "v1alpha1", sent: tweaks(scaled, annotated("{}")), want: scaled},
-		"annotation with fields":      {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = true }, want: func(w *website.Website) { w.Spec.Suspend = true }},
+		"annotation with fields":      {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = new(true) }, want: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 		"a request in v1beta1 resets": {version: "v1beta1", sent: scaled, want: scaled},
 	}
 	for name, test := range tests {
@@ -76,10 +78,10 @@ func TestUpdateInV1alpha1(t *testing.T) {
 // TestManagersOfKeptFields: the field manager has removed them, as it saw defaults.
 func TestManagersOfKeptFields(t *testing.T) {
 	updated := newWebsite(scaled, func(w *website.Website) {
-		w.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("team", `{"f:spec":{"f:source":{"f:repository":{}}}}`), managedBy("client", `{"f:spec":{"f:replicas":{}}}`)}
+		w.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("team", `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`), managedBy("client", `{"f:spec":{"f:replicas":{}}}`)}
 	})
 	newStrategy(t).PrepareForUpdate(requestContext("v1alpha1", ""), updated, newWebsite(withBetaFields))
-	want := []string{`{"f:spec":{"f:service":{"f:type":{}},"f:source":{"f:path":{},"f:repository":{}}}}`, `{"f:spec":{"f:replicas":{}}}`}
+	want := []string{`{"f:spec":{"f:service":{"f:type":{}},"f:source":{"f:git":{"f:repository":{}},"f:path":{}}}}`, `{"f:spec":{"f:replicas":{}}}`}
 	var got []string
 	for _, entry := range updated.ManagedFields {
 		got = append(got, entry.FieldsV1.GetRawString())
@@ -97,26 +99,31 @@ func TestStatusUpdateInV1alpha1KeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestUnreadableAnnotationIsInvalid on every write, instead of an internal error.
-func TestUnreadableAnnotationIsInvalid(t *testing.T) {
-	damaged := newWebsite(annotated(`{"spec":{"suspended":true}}`))
-	want := `metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Invalid value: must be the fields of v1beta1 as JSON; remove the annotation to keep the stored fields: unknown field "spec.suspended"`
-	strategy, ctx := newStrategy(t), requestContext("v1alpha1", "")
-	writes := map[string]func(context.Context, *website.Website) error{
+// writesInV1alpha1 are those that take the annotation.
+func writesInV1alpha1(t *testing.T) map[string]func(context.Context, *website.Website) error {
+	strategy := newStrategy(t)
+	return map[string]func(context.Context, *website.Website) error{
 		"create": func(ctx context.Context, w *website.Website) error {
 			w.ResourceVersion = ""
 			return rest.BeforeCreate(strategy, ctx, w)
 		},
 		"update": func(ctx context.Context, w *website.Website) error {
-			return rest.BeforeUpdate(strategy, ctx, w, newWebsite(withBetaFields))
+			return rest.BeforeUpdate(strategy, ctx, w, newWebsite())
 		},
 		"status": func(ctx context.Context, w *website.Website) error {
 			return rest.BeforeUpdate(NewStatusStrategy(strategy), ctx, w, newWebsite(withBetaFields))
 		},
 	}
-	for name, write := range writes {
+}
+
+// TestUnreadableAnnotationIsInvalid on every write, instead of an internal error.
+func TestUnreadableAnnotationIsInvalid(t *testing.T) {
+	damaged := newWebsite(annotated(`{"spec":{"suspend":"yes"}}`))
+	want := `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Invalid value: must be the fields of v1beta1 as JSON; ` +
+		`remove the annotation to keep the stored fields: json: cannot unmarshal string into Go struct field carriedSpec.spec.suspend of type bool`
+	for name, write := range writesInV1alpha1(t) {
 		t.Run(name, func(t *testing.T) {
-			err := write(ctx, damaged.DeepCopy())
+			err := write(requestContext("v1alpha1", ""), damaged.DeepCopy())
 			if err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("error = %v, want %s", err, want)
 			}
@@ -124,9 +131,48 @@ func TestUnreadableAnnotationIsInvalid(t *testing.T) {
 	}
 }
 
+// recorder collects warnings.
+type recorder []string
+
+func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
+
+// TestUnknownMembersOfTheAnnotation are treated as unknown fields of the request, and never stored.
+func TestUnknownMembersOfTheAnnotation(t *testing.T) {
+	const ignored = `metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: unknown field "spec.later"`
+	tests := map[string]struct {
+		validation string
+		warnings   []string
+		invalid    bool
+	}{
+		"by default": {warnings: []string{ignored}},
+		"Warn":       {validation: metav1.FieldValidationWarn, warnings: []string{ignored}},
+		"Ignore":     {validation: metav1.FieldValidationIgnore},
+		"Strict":     {validation: metav1.FieldValidationStrict, invalid: true},
+	}
+	for name, test := range tests {
+		for what, write := range writesInV1alpha1(t) {
+			t.Run(name+", "+what, func(t *testing.T) {
+				var warnings recorder
+				ctx := WithFieldValidation(warning.WithWarningRecorder(requestContext("v1alpha1", ""), &warnings), test.validation)
+				w := newWebsite(annotated(`{"ignored":["unknown field \"spec.later\""]}`))
+				err := write(ctx, w)
+				switch {
+				case test.invalid && (!apierrors.IsInvalid(err) || !strings.HasSuffix(err.Error(), "Invalid value: "+`unknown field "spec.later"`)):
+					t.Errorf("error = %v, want it invalid", err)
+				case !test.invalid && (err != nil || len(w.Annotations) != 0):
+					t.Errorf("error %v, annotations %v; want neither", err, w.Annotations)
+				}
+				if !slices.Equal(warnings, test.warnings) {
+					t.Errorf("warnings = %q, want %q", warnings, test.warnings)
+				}
+			})
+		}
+	}
+}
+
 // TestAnnotationThatChangesFieldsWarns names them.
 func TestAnnotationThatChangesFieldsWarns(t *testing.T) {
-	changes := "metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: changes spec.source.path, spec.service; remove the annotation to keep the stored values"
+	changes := "metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: changes spec.source.path, spec.service; remove the annotation to keep the stored values"
 	tests := map[string]struct {
 		version string
 		tweak   func(*website.Website)
@@ -178,10 +224,12 @@ func TestCarriedFields(t *testing.T) {
 		return names
 	}
 	alpha := names(reflect.TypeFor[v1alpha1.WebsiteSpec]())
-	for prefix, of := range map[string]reflect.Type{"spec.": reflect.TypeFor[v1beta1.WebsiteSpec](), "spec.source.": reflect.TypeFor[v1beta1.WebsiteSource]()} {
+	for prefix, of := range map[string]reflect.Type{
+		"spec.": reflect.TypeFor[v1beta1.WebsiteSpec](), "spec.source.": reflect.TypeFor[v1beta1.WebsiteSource](), "spec.source.git.": reflect.TypeFor[v1beta1.GitSource](),
+	} {
 		for _, name := range names(of) {
 			// The repository has another name in v1alpha1.
-			if isOurs := name == "source" || name == "repository" || prefix == "spec." && slices.Contains(alpha, name); isOurs == known.Has(prefix+name) {
+			if isOurs := name == "source" || name == "git" || name == "repository" || prefix == "spec." && slices.Contains(alpha, name); isOurs == known.Has(prefix+name) {
 				t.Errorf("%s%s: listed %t", prefix, name, !isOurs)
 			}
 		}

@@ -62,10 +62,10 @@ var specCases = map[string]specCase{
 	"deployment no label":  {tweak: func(w *website.Website) { w.Spec.DeploymentName = "a.b" }, want: []string{`spec.deploymentName: Invalid value: "a.b": ` + validation.IsDNS1035Label("a.b")[0]}},
 	"no pods":              {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }},
 	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
-	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = false }},
+	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = new(false) }},
 	"pinned":               {tweak: func(w *website.Website) { w.Spec.Pin = strings.Repeat("0a", 20) }},
 	"pinned to a branch":   {tweak: func(w *website.Website) { w.Spec.Pin = "main" }, want: []string{`spec.pin: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = true }},
+	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 }
 
 // allSpecCases has, for every field of the spec, what is accepted and what is

@@ -12,13 +12,13 @@ import (
 
 // TestErrorsSpeakTheVersionOfTheClient: paths are those of what was sent.
 func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
-	const carried = "metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]."
+	const carried = "metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]."
 	tests := map[string]struct {
 		tweak             func(*website.Website)
 		v1alpha1, v1beta1 string
 		message           string
 	}{
-		"repository": {tweak: repository(""), v1alpha1: "spec.gitRepo", v1beta1: "spec.source.repository",
+		"repository": {tweak: repository(""), v1alpha1: "spec.gitRepo", v1beta1: "spec.source.git.repository",
 			message: "Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"},
 		"replicas": {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, v1alpha1: "spec.replicas", v1beta1: "spec.replicas",
 			message: "Invalid value: -1: must be greater than or equal to 0"},

@@ -47,16 +47,16 @@ func finalizerWarnings(finalizers, former []string) []string {
 }
 
 func warnings(version string, spec *website.WebsiteSpec) []string {
-	repository := "spec.source.repository"
+	repository := "spec.source.git.repository"
 	if version == v1alpha1.SchemeGroupVersion.Version {
 		repository = fieldInV1alpha1(repository)
 	}
 	var warnings []string
-	if strings.HasPrefix(spec.Source.Repository, "http://") {
+	if strings.HasPrefix(gitOf(spec).Repository, "http://") {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))
 	}
 	// A suspended site without pods is offline on purpose.
-	if ptr.Deref(spec.Replicas, 1) == 0 && !spec.Suspend {
+	if ptr.Deref(spec.Replicas, 1) == 0 && !ptr.Deref(spec.Suspend, false) {
 		warnings = append(warnings, "spec.replicas: 0 takes the site offline")
 	}
 	return warnings

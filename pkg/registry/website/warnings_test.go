@@ -22,12 +22,12 @@ func TestWarnings(t *testing.T) {
 		want    []string
 	}{
 		"nothing to say":              {version: "v1beta1", tweak: func(*website.Website) {}},
-		"unencrypted":                 {version: "v1beta1", tweak: plain, want: []string{"spec.source.repository" + altered}},
+		"unencrypted":                 {version: "v1beta1", tweak: plain, want: []string{"spec.source.git.repository" + altered}},
 		"unencrypted in v1alpha1":     {version: "v1alpha1", tweak: plain, want: []string{"spec.gitRepo" + altered}},
 		"no pods":                     {version: "v1beta1", tweak: noPods, want: []string{offline}},
 		"no pods in v1alpha1":         {version: "v1alpha1", tweak: noPods, want: []string{offline}},
-		"no pods of a suspended site": {version: "v1beta1", tweak: tweaks(noPods, func(w *website.Website) { w.Spec.Suspend = true })},
-		"no pods from a plain place":  {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.repository" + altered, offline}},
+		"no pods of a suspended site": {version: "v1beta1", tweak: tweaks(noPods, func(w *website.Website) { w.Spec.Suspend = new(true) })},
+		"no pods from a plain place":  {version: "v1beta1", tweak: tweaks(noPods, plain), want: []string{"spec.source.git.repository" + altered, offline}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

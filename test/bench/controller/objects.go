@@ -24,7 +24,7 @@ func newWebsite(namespace, name string, replicas int) *v1beta1.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: name,
 			Replicas:       ptr.To(int32(replicas)),
-			Source:         v1beta1.WebsiteSource{Repository: "https://git.example.com/site.git"},
+			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/site.git"}},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
 		},
 	}
@@ -39,7 +39,7 @@ func manifest(apiVersion string, w *v1beta1.Website) ([]byte, error) {
 		"metadata": map[string]any{"name": w.Name},
 		"spec": map[string]any{
 			"deploymentName": w.Spec.DeploymentName, "replicas": w.Spec.Replicas,
-			"source":  map[string]any{"repository": w.Spec.Source.Repository},
+			"source":  map[string]any{"git": map[string]any{"repository": w.Spec.Source.Git.Repository}},
 			"service": map[string]any{"type": w.Spec.Service.Type},
 		},
 	})

@@ -32,7 +32,7 @@ func newWebsite(i int) *v1beta1.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: nameOf(i),
 			Replicas:       ptr.To(int32(2)),
-			Source:         v1beta1.WebsiteSource{Repository: "https://git.example.com/sites/" + nameOf(i) + ".git", Ref: &v1beta1.GitReference{Branch: "main"}, Path: "public"},
+			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/sites/" + nameOf(i) + ".git", Ref: &v1beta1.GitReference{Branch: "main"}}, Path: "public"},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP},
 		},
 	}

@@ -71,7 +71,7 @@ func newWebsite() *v1beta1.Website {
 	replicas := int32(1)
 	return &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site", UID: "1", Generation: 1, CreationTimestamp: metav1.Now()},
-		Spec:       v1beta1.WebsiteSpec{DeploymentName: "site", Replicas: &replicas, Source: v1beta1.WebsiteSource{Repository: "https://example.com/site.git"}},
+		Spec:       v1beta1.WebsiteSpec{DeploymentName: "site", Replicas: &replicas, Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git"}}},
 	}
 }
 
@@ -117,7 +117,7 @@ func scaled(website *v1beta1.Website, replicas int32) *v1beta1.Website {
 }
 
 func suspended(website *v1beta1.Website) *v1beta1.Website {
-	website.Spec.Suspend = true
+	website.Spec.Suspend = new(true)
 	return website
 }
 

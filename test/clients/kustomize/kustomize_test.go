@@ -36,8 +36,8 @@ secretGenerator:
   literals: [ssh-privatekey=key, known_hosts=hosts]
 `,
 			want: map[string]string{
-				"Website/private: spec.source.secretRef.name": "private-site-key-5k7m28d8m4",
-				"Secret/private-site-key-5k7m28d8m4: type":    "kubernetes.io/ssh-auth",
+				"Website/private: spec.source.git.secretRef.name": "private-site-key-5k7m28d8m4",
+				"Secret/private-site-key-5k7m28d8m4: type":        "kubernetes.io/ssh-auth",
 			},
 		},
 		"replicas": {

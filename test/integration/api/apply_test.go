@@ -112,11 +112,11 @@ func TestOwnersAcrossVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	repository := func(repository string) *v1beta1.WebsiteApplyConfiguration {
-		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithRepository(repository)))
+		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithSource(v1beta1.WebsiteSource().WithGit(v1beta1.GitSource().WithRepository(repository))))
 	}
 	_, err := beta.Apply(ctx, repository("https://example.com/other.git"), metav1.ApplyOptions{FieldManager: "intruder"})
-	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "team": .spec.source.repository`) {
-		t.Errorf("applying the repository in v1beta1: %v, want a conflict with team about .spec.source.repository", err)
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "team": .spec.source.git.repository`) {
+		t.Errorf("applying the repository in v1beta1: %v, want a conflict with team about .spec.source.git.repository", err)
 	}
 	if _, err := beta.Apply(ctx, repository("https://example.com/site.git"), metav1.ApplyOptions{FieldManager: "partner"}); err != nil {
 		t.Errorf("applying the same repository in v1beta1: %v", err)

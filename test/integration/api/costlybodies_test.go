@@ -20,13 +20,13 @@ func TestTextLikeQuantities(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	w := framework.MustCreate(t, framework.NewWebsite(namespace, "e2024", func(w *v1beta1.Website) {
-		w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "1e100"}
+		w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "1e100"}
 		w.Annotations = map[string]string{"ticket": costlyNumber}
 	}))
 	framework.WaitSettled(t, namespace, w.Name)
 	websites := framework.Websites(t, namespace)
 	for kind, patch := range map[types.PatchType]string{
-		types.JSONPatchType:  `[{"op":"replace","path":"/spec/source/ref/branch","value":"e12345"}]`,
+		types.JSONPatchType:  `[{"op":"replace","path":"/spec/source/git/ref/branch","value":"e12345"}]`,
 		types.MergePatchType: `{"metadata":{"labels":{"resources":"e12345"}}}`,
 	} {
 		if _, err := websites.Patch(t.Context(), w.Name, kind, []byte(patch), metav1.PatchOptions{}); err != nil {

@@ -74,7 +74,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 			return scaled(websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: "team", Force: true, DryRun: dryRun}))
 		},
 		"apply that creates": func(ctx context.Context) error {
-			wanted := applied.Website("new", namespace).WithSpec(applied.WebsiteSpec().WithSource(applied.WebsiteSource().WithRepository("https://example.com/site.git")))
+			wanted := applied.Website("new", namespace).WithSpec(applied.WebsiteSpec().WithSource(applied.WebsiteSource().WithGit(applied.GitSource().WithRepository("https://example.com/site.git"))))
 			_, err := websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: "team", DryRun: dryRun})
 			return err
 		},

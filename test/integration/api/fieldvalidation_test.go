@@ -18,7 +18,7 @@ func TestFieldValidation(t *testing.T) {
 	)
 	body := map[string]string{
 		"v1alpha1": `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia"},"spec":{"deploymentName":"kubia","gitRepo":"https://example.com/site.git","branch":"main","replicas":1,"replicas":1}}`,
-		"v1beta1":  `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"repository":"https://example.com/site.git"},"branch":"main","replicas":1,"replicas":1}}`,
+		"v1beta1":  `{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"kubia"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}},"branch":"main","replicas":1,"replicas":1}}`,
 	}
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		t.Run(version, func(t *testing.T) {

@@ -22,7 +22,7 @@ func betaManifest(name string, spec ...string) string {
 }
 
 const (
-	validSource     = "source: {repository: https://github.com/nevermosby/kubia-website-example.git}"
+	validSource     = "source: {git: {repository: https://github.com/nevermosby/kubia-website-example.git}}"
 	validRepo       = "gitRepo: https://github.com/nevermosby/kubia-website-example.git"
 	validDeployment = "deploymentName: kubia-website"
 )
@@ -75,13 +75,17 @@ func TestBadInput(t *testing.T) {
 			manifest: manifest("kubia", "gitRepo: --upload-pack=touch", validDeployment),
 			want:     `The Website "kubia" is invalid: spec.gitRepo: Invalid value: "--upload-pack=touch": must not begin with '-'`,
 		},
+		"v1beta1 without a source": {
+			manifest: betaManifest("kubia", "source: {path: public}"),
+			want:     "The Website \"kubia\" is invalid: spec.source: Invalid value: \"\": must specify one of: `git`",
+		},
 		"v1beta1 without a repository": {
-			manifest: betaManifest("kubia", "source: {}"),
-			want:     `The Website "kubia" is invalid: spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path`,
+			manifest: betaManifest("kubia", "source: {git: {}}"),
+			want:     `The Website "kubia" is invalid: spec.source.git.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path`,
 		},
 		"v1beta1 with two references": {
-			manifest: betaManifest("kubia", "source: {repository: https://example.com/site.git, ref: {branch: main, tag: v1}}"),
-			want:     `The Website "kubia" is invalid: spec.source.ref: Invalid value: "{branch, tag}": must specify at most one of`,
+			manifest: betaManifest("kubia", "source: {git: {repository: https://example.com/site.git, ref: {branch: main, tag: v1}}}"),
+			want:     `The Website "kubia" is invalid: spec.source.git.ref: Invalid value: "{branch, tag}": must specify at most one of`,
 		},
 		"v1beta1 with a hasty period": {
 			manifest: betaManifest("kubia", validSource, "sync: {periodSeconds: 1}"),

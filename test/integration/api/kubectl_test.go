@@ -45,7 +45,7 @@ func TestKubectl(t *testing.T) {
 		},
 		"get all": {
 			args: []string{"get", "all"},
-			want: `(?s)deployment.apps/kubia-website.*website.mycontroller.nevermosby.io/kubia +1/1`,
+			want: `(?s)^NAME.*deployment.apps/kubia-website`,
 		},
 		"describe": {
 			args: []string{"describe", "website", "kubia"},
@@ -174,7 +174,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"kind":     {path: "website", want: []string{"GROUP:      mycontroller.nevermosby.io", "KIND:       Website", "publishes a directory of a git repository", "spec\t<WebsiteSpec>"}},
 		"spec":     {path: "website.spec", want: []string{"deploymentName\t<string>", "source\t<WebsiteSource> -required-", "replicas\t<integer>", "Defaults to 1."}},
-		"source":   {path: "website.spec.source.repository", want: []string{"FIELD: repository <string>", "user@host:path"}},
+		"source":   {path: "website.spec.source.git.repository", want: []string{"FIELD: repository <string>", "user@host:path"}},
 		"enum":     {path: "website.spec.service.type", want: []string{"FIELD: type <string>", "ClusterIP", "LoadBalancer", "NodePort"}},
 		"status":   {path: "website.status", want: []string{"availableReplicas\t<integer>", "conditions\t<[]Condition>"}},
 		"plural":   {path: "websites.spec.replicas", want: []string{"FIELD: replicas <integer>", "at least 0"}},

@@ -84,7 +84,7 @@ func TestSelectors(t *testing.T) {
 		framework.MustCreate(t, framework.NewWebsite(namespace, name, framework.Detailed, func(w *v1beta1.Website) {
 			w.Labels = map[string]string{"team": team}
 			w.Spec.DeploymentName = name + "-website"
-			w.Spec.Source.Repository = "https://example.com/" + team + ".git"
+			w.Spec.Source.Git.Repository = "https://example.com/" + team + ".git"
 		}))
 	}
 	framework.MustCreate(t, framework.NewWebsite(namespace, "four", framework.Detailed))
@@ -100,10 +100,10 @@ func TestSelectors(t *testing.T) {
 		"name":                   {options: metav1.ListOptions{FieldSelector: "metadata.name=two"}, want: []string{"two"}},
 		"namespace":              {options: metav1.ListOptions{FieldSelector: "metadata.namespace!=" + namespace}, want: []string{}},
 		"deployment":             {options: metav1.ListOptions{FieldSelector: "spec.deploymentName=three-website"}, want: []string{"three"}},
-		"repository":             {options: metav1.ListOptions{FieldSelector: "spec.source.repository=https://example.com/blue.git"}, want: []string{"one", "two"}},
-		"other repository":       {options: metav1.ListOptions{FieldSelector: "spec.source.repository!=https://example.com/blue.git"}, want: []string{"four", "three"}},
-		"repository, deployment": {options: metav1.ListOptions{FieldSelector: "spec.source.repository=https://example.com/blue.git,spec.deploymentName=two-website"}, want: []string{"two"}},
-		"repository and label":   {options: metav1.ListOptions{FieldSelector: "spec.source.repository=https://example.com/blue.git", LabelSelector: "team=red"}, want: []string{}},
+		"repository":             {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git"}, want: []string{"one", "two"}},
+		"other repository":       {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository!=https://example.com/blue.git"}, want: []string{"four", "three"}},
+		"repository, deployment": {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git,spec.deploymentName=two-website"}, want: []string{"two"}},
+		"repository and label":   {options: metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/blue.git", LabelSelector: "team=red"}, want: []string{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

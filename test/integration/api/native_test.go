@@ -34,7 +34,7 @@ func TestStreamingListsInEveryForm(t *testing.T) {
 	}
 	selections := []string{
 		"", "labelSelector=team%3Dnone", "labelSelector=team+notin+(red)", "fieldSelector=metadata.name%3Done", "fieldSelector=spec.deploymentName%3Dtwo",
-		"fieldSelector=spec.source.repository%3Dnone", "fieldSelector=status.commit%3Dnone", "fieldSelector=status.ready%3DUnknown",
+		"fieldSelector=spec.source.git.repository%3Dnone", "fieldSelector=status.commit%3Dnone", "fieldSelector=status.ready%3DUnknown",
 	}
 	var requests sync.WaitGroup
 	for form, accept := range forms {

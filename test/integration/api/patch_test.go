@@ -28,8 +28,8 @@ func TestPatches(t *testing.T) {
 	}{
 		{
 			name: "JSON: a test that holds, and a change", kind: types.JSONPatchType,
-			patch: `[{"op":"test","path":"/spec/source/ref/branch","value":"live"},{"op":"replace","path":"/spec/source/ref/branch","value":"main"}]`,
-			check: func(w *v1beta1.Website) bool { return w.Spec.Source.Ref.Branch == "main" },
+			patch: `[{"op":"test","path":"/spec/source/git/ref/branch","value":"live"},{"op":"replace","path":"/spec/source/git/ref/branch","value":"main"}]`,
+			check: func(w *v1beta1.Website) bool { return w.Spec.Source.Git.Ref.Branch == "main" },
 		},
 		{
 			name: "JSON: an item added to a list", kind: types.JSONPatchType,
@@ -40,8 +40,8 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "merge: null removes, and the default is back", kind: types.MergePatchType,
-			patch: `{"spec":{"source":{"ref":null},"sync":null}}`,
-			check: func(w *v1beta1.Website) bool { return w.Spec.Source.Ref == nil && w.Spec.Sync.PeriodSeconds == 60 },
+			patch: `{"spec":{"source":{"git":{"ref":null}},"sync":null}}`,
+			check: func(w *v1beta1.Website) bool { return w.Spec.Source.Git.Ref == nil && w.Spec.Sync.PeriodSeconds == 60 },
 		},
 		{
 			name: "merge: a list is replaced", kind: types.MergePatchType,
@@ -74,7 +74,7 @@ func TestPatches(t *testing.T) {
 		want  func(error) bool
 	}{
 		"JSON: a test that fails":     {kind: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/replicas","value":7}]`, want: apierrors.IsInvalid},
-		"JSON: what is not there":     {kind: types.JSONPatchType, patch: `[{"op":"remove","path":"/spec/source/secretRef"}]`, want: apierrors.IsInvalid},
+		"JSON: what is not there":     {kind: types.JSONPatchType, patch: `[{"op":"remove","path":"/spec/source/git/secretRef"}]`, want: apierrors.IsInvalid},
 		"JSON: not a patch":           {kind: types.JSONPatchType, patch: `{"spec":{}}`, want: apierrors.IsBadRequest},
 		"merge: a type":               {kind: types.MergePatchType, patch: `{"spec":{"replicas":"two"}}`, want: apierrors.IsInvalid},
 		"merge: another name":         {kind: types.MergePatchType, patch: `{"metadata":{"name":"other"}}`, want: func(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }},

@@ -108,7 +108,7 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	_, rule := framework.RuleFor(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
 	bind(t, newPolicy(t, rule, nil, admissionregistrationv1.Validation{
 		// A field that only v1beta1 has shows which version is evaluated.
-		Expression:        `object.spec.replicas <= 2 || object.spec.source.repository.startsWith("https://example.com/")`,
+		Expression:        `object.spec.replicas <= 2 || object.spec.source.git.repository.startsWith("https://example.com/")`,
 		MessageExpression: `"at most 2 replicas, not " + string(object.spec.replicas)`,
 	}), namespace, nil)
 
@@ -193,7 +193,7 @@ func TestMutatingAdmissionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := framework.NewWebsite(namespace, "kubia", framework.Detailed).Spec.Source; beta.Labels["team"] != "web" || *beta.Spec.Replicas != 2 || beta.Spec.Source.Repository != want.Repository {
+	if want := framework.NewWebsite(namespace, "kubia", framework.Detailed).Spec.Source; beta.Labels["team"] != "web" || *beta.Spec.Replicas != 2 || beta.Spec.Source.Git.Repository != want.Git.Repository {
 		t.Errorf("through v1beta1: labels %v, spec %+v; want team web, 2 replicas and the rest as it was", beta.Labels, beta.Spec)
 	}
 }

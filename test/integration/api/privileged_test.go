@@ -49,7 +49,7 @@ func (f privilegedField) checkRefused(t *testing.T, what, namespace, name string
 	t.Helper()
 	path, status := f.path, apierrors.APIStatus(nil)
 	if alpha {
-		path = "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + path
+		path = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + path
 	}
 	want := fmt.Sprintf("Forbidden: requires %s on websites %q in namespace %q: ask for a role that grants it", f.verb, name, namespace)
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -100,7 +100,7 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 	edit := framework.NewClients(t, editor).Websites.WebsiteV1beta1().Websites(namespace)
 	admin := framework.Websites(t, namespace)
 	applied := []byte(`{"apiVersion":"mycontroller.nevermosby.io/v1beta1","kind":"Website","metadata":{"name":"` + name + `"},"spec":` +
-		strings.Replace(field.spec, "{", `{"source":{"repository":"https://example.com/site.git"},`, 1) + `}`)
+		strings.Replace(field.spec, "{", `{"source":{"git":{"repository":"https://example.com/site.git"}},`, 1) + `}`)
 	patch, carried := []byte(`{"spec":`+field.spec+`}`), `{"spec":`+field.spec+`}`
 	force := metav1.PatchOptions{FieldManager: "test", Force: ptr.To(true)}
 	dryRun := []string{metav1.DryRunAll}
@@ -128,7 +128,7 @@ func checkPrivileged(t *testing.T, namespace, name string, publisher, editor *re
 		},
 	}
 	carryingAlpha := framework.NewV1alpha1(namespace, name, func(w *v1alpha1.Website) {
-		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: carried}
+		w.Annotations = map[string]string{website.AnnotationCarriedFields: carried}
 	})
 	checkCreations := func(when string) {
 		t.Helper()

@@ -23,7 +23,7 @@ func TestSecretReferencesAreMigrated(t *testing.T) {
 	s, namespace := framework.NewServer(t), framework.NewNamespace(t)
 	framework.StoreAsV1alpha1(t, s, []*v1alpha1.Website{framework.NewV1alpha1(namespace, "kubia", func(w *v1alpha1.Website) {
 		w.UID, w.CreationTimestamp = "00000000-0000-4000-8000-000000000000", metav1.Now().Rfc3339Copy()
-		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: carriedSecret}
+		w.Annotations = map[string]string{website.AnnotationCarriedFields: carriedSecret}
 	})})
 	migrator := namespace + "-migrator"
 	framework.BindCluster(t, migrator, "website-storage-migrator")
@@ -37,7 +37,7 @@ func TestSecretReferencesAreMigrated(t *testing.T) {
 		t.Errorf("migrating the storage: %v\n%s", err, output)
 	}
 	w, err := framework.NewClients(t, s.Config(t)).Websites.WebsiteV1beta1().Websites(namespace).Get(t.Context(), "kubia", metav1.GetOptions{})
-	if err != nil || w.Spec.Source.SecretRef == nil || w.Spec.Source.SecretRef.Name != "key" {
+	if err != nil || w.Spec.Source.Git.SecretRef == nil || w.Spec.Source.Git.SecretRef.Name != "key" {
 		t.Errorf("after the migration: %+v (%v), want it to refer to the Secret", w.Spec.Source, err)
 	}
 }
@@ -49,7 +49,7 @@ func TestSecretReferencesOfPolicies(t *testing.T) {
 	ctx, owners := t.Context(), newSecretOwners(t)
 	namespace := owners.namespace
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
-	policy := newMutatingPolicy(t, rule, `Object{spec: Object.spec{source: Object.spec.source{secretRef: Object.spec.source.secretRef{name: "key"}}}}`)
+	policy := newMutatingPolicy(t, rule, `Object{spec: Object.spec{source: Object.spec.source{secretRef: Object.spec.source.git.secretRef{name: "key"}}}}`)
 	poor := framework.NewClients(t, owners.poor).Websites.WebsiteV1beta1().Websites(namespace)
 	if _, err := poor.Create(ctx, framework.NewWebsite(namespace, "before", framework.Detailed), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestSecretReferencesOfPolicies(t *testing.T) {
 	rich := framework.NewClients(t, owners.rich).Websites.WebsiteV1beta1().Websites(namespace)
 	framework.WaitFor(t, "the policy adds the Secret", func(ctx context.Context) error {
 		w, err := rich.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{DryRun: dryRun})
-		if err == nil && w.Spec.Source.SecretRef == nil {
+		if err == nil && w.Spec.Source.Git.SecretRef == nil {
 			err = errors.New("it is as it was sent")
 		}
 		return err

@@ -54,7 +54,7 @@ func newSecretOwners(t *testing.T) secretOwners {
 // newPrivate returns a Website that takes its credentials from a Secret.
 func newPrivate(namespace, name, secret string) *v1beta1.Website {
 	w := framework.NewWebsite(namespace, name, framework.Detailed)
-	w.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: secret}
+	w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: secret}
 	return w
 }
 
@@ -74,11 +74,11 @@ func checkSecretRefused(t *testing.T, what, field, namespace, secret string, err
 }
 
 const (
-	secretField        = "spec.source.secretRef"
-	carriedSecretField = "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + secretField
+	secretField        = "spec.source.git.secretRef"
+	carriedSecretField = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + secretField
 	usersField         = "spec.access.basicAuthRef"
-	carriedUsersField  = "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + usersField
-	carriedSecret      = `{"spec":{"source":{"secretRef":{"name":"key"}}}}`
+	carriedUsersField  = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + usersField
+	carriedSecret      = `{"spec":{"source":{"git":{"secretRef":{"name":"key"}}}}}`
 )
 
 // TestSecretReferences has a user who may not get a Secret try to have a pod send
@@ -113,20 +113,20 @@ func TestSecretReferences(t *testing.T) {
 		}},
 		"v1alpha1": {field: carriedSecretField, create: func() error {
 			_, err := alpha.Create(ctx, framework.NewV1alpha1(namespace, "private", func(w *v1alpha1.Website) {
-				w.Annotations = map[string]string{website.AnnotationV1beta1Fields: carriedSecret}
+				w.Annotations = map[string]string{website.AnnotationCarriedFields: carriedSecret}
 			}), metav1.CreateOptions{})
 			return err
 		}},
 		"apply": {field: secretField, create: func() error {
 			_, err := beta.Patch(ctx, "private", types.ApplyPatchType, []byte(betaManifest("private",
-				"source: {repository: 'https://example.com/site.git', secretRef: {name: key}}")), force)
+				"source: {git: {repository: 'https://example.com/site.git', secretRef: {name: key}}}")), force)
 			return err
 		}},
 		"apply, dry run": {field: secretField, create: func() error {
 			options := force
 			options.DryRun = []string{metav1.DryRunAll}
 			_, err := beta.Patch(ctx, "private", types.ApplyPatchType, []byte(betaManifest("private",
-				"source: {repository: 'https://example.com/site.git', secretRef: {name: key}}")), options)
+				"source: {git: {repository: 'https://example.com/site.git', secretRef: {name: key}}}")), options)
 			return err
 		}},
 		"impersonation": {field: secretField, create: func() error {
@@ -162,16 +162,16 @@ func TestSecretReferences(t *testing.T) {
 		alpha        bool
 		options      metav1.PatchOptions
 	}{
-		"merge patch of the repository":  {kind: types.MergePatchType, patch: `{"spec":{"source":{"repository":"https://evil.example.com/x.git"}}}`, field: secretField},
-		"that, dry run":                  {kind: types.MergePatchType, patch: `{"spec":{"source":{"repository":"https://evil.example.com/x.git"}}}`, field: secretField, options: metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}},
-		"JSON patch of the branch":       {kind: types.JSONPatchType, patch: `[{"op":"replace","path":"/spec/source/ref/branch","value":"evil"}]`, field: secretField},
-		"strategic merge of submodules":  {kind: types.StrategicMergePatchType, patch: `{"spec":{"source":{"submodules":"Recursive"}}}`, field: secretField},
-		"merge patch of the scope":       {kind: types.MergePatchType, patch: `{"spec":{"source":{"credentialScope":"Host"}}}`, field: secretField},
-		"apply of the repository":        {kind: types.ApplyPatchType, patch: betaManifest("kubia", "source: {repository: 'https://evil.example.com/x.git'}"), field: secretField, options: force},
+		"merge patch of the repository":  {kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"repository":"https://evil.example.com/x.git"}}}}`, field: secretField},
+		"that, dry run":                  {kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"repository":"https://evil.example.com/x.git"}}}}`, field: secretField, options: metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}},
+		"JSON patch of the branch":       {kind: types.JSONPatchType, patch: `[{"op":"replace","path":"/spec/source/git/ref/branch","value":"evil"}]`, field: secretField},
+		"strategic merge of submodules":  {kind: types.StrategicMergePatchType, patch: `{"spec":{"source":{"git":{"submodules":"Recursive"}}}}`, field: secretField},
+		"merge patch of the scope":       {kind: types.MergePatchType, patch: `{"spec":{"source":{"git":{"credentialScope":"Host"}}}}`, field: secretField},
+		"apply of the repository":        {kind: types.ApplyPatchType, patch: betaManifest("kubia", "source: {git: {repository: 'https://evil.example.com/x.git'}}"), field: secretField, options: force},
 		"v1alpha1":                       {kind: types.MergePatchType, patch: `{"spec":{"gitRepo":"https://evil.example.com/x.git"}}`, field: carriedSecretField, alpha: true},
-		"other submodules, in v1alpha1":  {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationV1beta1Fields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"submodules\":\"Recursive\",\"secretRef\":{\"name\":\"key\"}}}}"}}}`, field: carriedSecretField, alpha: true},
+		"other submodules, in v1alpha1":  {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"submodules\":\"Recursive\",\"secretRef\":{\"name\":\"key\"}}}}"}}}`, field: carriedSecretField, alpha: true},
 		"users of the site":              {kind: types.MergePatchType, patch: `{"spec":{"access":{"basicAuthRef":{"name":"key"}}}}`, field: usersField},
-		"users, in v1alpha1":             {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationV1beta1Fields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"secretRef\":{\"name\":\"key\"}},\"access\":{\"basicAuthRef\":{\"name\":\"key\"}}}}"}}}`, field: carriedUsersField, alpha: true},
+		"users, in v1alpha1":             {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"secretRef\":{\"name\":\"key\"}},\"access\":{\"basicAuthRef\":{\"name\":\"key\"}}}}"}}}`, field: carriedUsersField, alpha: true},
 		"a label":                        {kind: types.MergePatchType, patch: `{"metadata":{"labels":{"a":"b"}}}`},
 		"the path":                       {kind: types.MergePatchType, patch: `{"spec":{"source":{"path":"docs"}}}`},
 		"headers":                        {kind: types.MergePatchType, patch: `{"spec":{"serving":{"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`},
@@ -198,7 +198,7 @@ func TestSecretReferences(t *testing.T) {
 	}
 	stolen := current.DeepCopy()
 	// With a version, a status written meanwhile would be a conflict.
-	stolen.Spec.Source.Repository, stolen.ResourceVersion = "https://evil.example.com/x.git", ""
+	stolen.Spec.Source.Git.Repository, stolen.ResourceVersion = "https://evil.example.com/x.git", ""
 	_, err = beta.Update(ctx, stolen, metav1.UpdateOptions{})
 	checkSecretRefused(t, "update", secretField, namespace, "key", err)
 	if _, err := beta.UpdateScale(ctx, "kubia", &autoscalingv1.Scale{
@@ -206,7 +206,7 @@ func TestSecretReferences(t *testing.T) {
 	}, metav1.UpdateOptions{}); err != nil {
 		t.Errorf("scaling it: %v", err)
 	}
-	if got, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || got.Spec.Source.Repository != created.Spec.Source.Repository || got.Spec.Source.SecretRef == nil {
+	if got, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || got.Spec.Source.Git.Repository != created.Spec.Source.Git.Repository || got.Spec.Source.Git.SecretRef == nil {
 		t.Errorf("after all that: %+v (%v), want repository and Secret as they were", got.Spec.Source, err)
 	}
 

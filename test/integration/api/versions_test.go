@@ -56,8 +56,8 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	websites := framework.Websites(t, namespace)
 	created, err := websites.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed, func(w *v1beta1.Website) {
-		w.Spec.Source.Ref = &v1beta1.GitReference{Commit: strings.Repeat("a", 40)}
-		w.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "token"}
+		w.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: strings.Repeat("a", 40)}
+		w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "token"}
 	}), metav1.CreateOptions{FieldManager: "team"})
 	if err != nil {
 		t.Fatal(err)
@@ -137,9 +137,9 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	}
 	mustHave("old export", 1, created.Spec)
 
-	framework.Kubectl(t, "annotate", alphaWebsites, "kubia", "-n", namespace, "--overwrite", website.AnnotationV1beta1Fields+"={}")
+	framework.Kubectl(t, "annotate", alphaWebsites, "kubia", "-n", namespace, "--overwrite", website.AnnotationCarriedFields+"={}")
 	reset := created.Spec.DeepCopy()
-	reset.Source = v1beta1.WebsiteSource{Repository: created.Spec.Source.Repository, Submodules: v1beta1.SubmodulesOff, CredentialScope: v1beta1.CredentialScopeRepository}
+	reset.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: created.Spec.Source.Git.Repository, Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}}
 	reset.Sync.PeriodSeconds, reset.Serving.Redirects, reset.Service.Type = 60, nil, v1beta1.ServiceTypeNodePort
 	mustHave("empty annotation", 1, *reset)
 }
@@ -151,8 +151,8 @@ func TestUnreadableAnnotation(t *testing.T) {
 	framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	// "kubectl replace" sends the version that it has read, with which no status may conflict.
 	framework.WaitSettled(t, namespace, "kubia")
-	damaged := strings.Replace(manifest("NAME", validRepo, validDeployment), "metadata: {", "metadata: {annotations: {"+website.AnnotationV1beta1Fields+": '{\"spec\":'}, ", 1)
-	patch := `{"metadata":{"annotations":{"` + website.AnnotationV1beta1Fields + `":"{\"spec\":{\"suspend\":\"yes\"}}"}}}`
+	damaged := strings.Replace(manifest("NAME", validRepo, validDeployment), "metadata: {", "metadata: {annotations: {"+website.AnnotationCarriedFields+": '{\"spec\":'}, ", 1)
+	patch := `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"suspend\":\"yes\"}}"}}}`
 	// The second apply of a manager is merged with what it has applied first.
 	framework.KubectlWith(t, framework.Stdin(manifest("kubia", validRepo, validDeployment)), "apply", "--server-side", "--field-manager=twice", "--force-conflicts", "-n", namespace, "-f", "-")
 	writes := map[string]struct {
@@ -172,7 +172,7 @@ func TestUnreadableAnnotation(t *testing.T) {
 		for _, dryRun := range []string{"none", "server"} {
 			t.Run(name+", dry run "+dryRun, func(t *testing.T) {
 				stderr := framework.KubectlRefused(t, strings.Replace(damaged, "NAME", test.name, 1), append(test.args, "-n", namespace, "--dry-run="+dryRun)...)
-				if !strings.Contains(stderr, "is invalid: metadata.annotations["+website.AnnotationV1beta1Fields+"]: Invalid value: must be the fields of v1beta1 as JSON") {
+				if !strings.Contains(stderr, "is invalid: metadata.annotations["+website.AnnotationCarriedFields+"]: Invalid value: must be the fields of v1beta1 as JSON") {
 					t.Errorf("kubectl printed %q, want a field error", stderr)
 				}
 			})

@@ -72,7 +72,7 @@ func TestBookmarks(t *testing.T) {
 		t.Fatal("no bookmark")
 	}
 	last := got[len(got)-1]
-	if last.Name != "" || last.Spec.Source.Repository != "" {
+	if last.Name != "" || last.Spec.Source.Git.Repository != "" {
 		t.Errorf("bookmark = %+v, want a resource version and nothing else", last)
 	}
 	if compared, err := resourceversion.CompareResourceVersion(last.ResourceVersion, other.ResourceVersion); err != nil || compared < 0 {
@@ -134,12 +134,12 @@ func TestWatchOfASelection(t *testing.T) {
 	websites := framework.Websites(t, namespace)
 	byLabel := framework.StartWatch(t, websites, metav1.ListOptions{LabelSelector: "team=blue"})
 	byDeployment := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.deploymentName=one"})
-	byRepository := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.source.repository=https://example.com/site.git"})
+	byRepository := framework.StartWatch(t, websites, metav1.ListOptions{FieldSelector: "spec.source.git.repository=https://example.com/site.git"})
 
 	framework.MustCreate(t, framework.NewWebsite(namespace, "one", framework.Detailed))
 	framework.MustCreate(t, framework.NewWebsite(namespace, "two", framework.Detailed, func(w *v1beta1.Website) { w.Labels = map[string]string{"team": "blue"} }))
 	for name, patch := range map[string]string{
-		"one": `{"spec":{"source":{"repository":"https://example.com/other.git"}}}`,
+		"one": `{"spec":{"source":{"git":{"repository":"https://example.com/other.git"}}}}`,
 		"two": `{"metadata":{"labels":{"team":"red"}}}`,
 	} {
 		framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", patch)

@@ -19,7 +19,7 @@ func TestValidatingAdmissionWebhook(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	server := framework.NewWebhook(t, func(w *unstructured.Unstructured, response *admissionv1.AdmissionResponse) {
 		// In the version that the rule names, whatever the client has sent.
-		repository, _, _ := unstructured.NestedString(w.Object, "spec", "source", "repository")
+		repository, _, _ := unstructured.NestedString(w.Object, "spec", "source", "git", "repository")
 		if w.GetName() == "forbidden" {
 			response.Allowed = false
 			response.Result = &metav1.Status{Message: "not from " + repository}

@@ -138,7 +138,7 @@ func TestApplyToScale(t *testing.T) {
 			ctx, namespace := t.Context(), framework.NewNamespace(t)
 			websites := framework.Websites(t, namespace)
 			team := applied.Website("kubia", namespace).WithSpec(applied.WebsiteSpec().WithReplicas(1).
-				WithSource(applied.WebsiteSource().WithRepository("https://example.com/site.git")))
+				WithSource(applied.WebsiteSource().WithGit(applied.GitSource().WithRepository("https://example.com/site.git"))))
 			if _, err := websites.Apply(ctx, team, metav1.ApplyOptions{FieldManager: "team"}); err != nil {
 				t.Fatal(err)
 			}

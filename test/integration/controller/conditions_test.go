@@ -49,9 +49,9 @@ func TestWaitForReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Status.Urls) < 2 || !strings.HasSuffix(got.Status.Urls[0], fmt.Sprintf(":%d", got.Status.NodePort)) ||
-		got.Status.Urls[len(got.Status.Urls)-1] != "http://kubia-website-npsvc."+namespace+".svc" {
-		t.Errorf("urls = %q, want a node's and then that of the Service", got.Status.Urls)
+	if len(got.Status.URLs) < 2 || !strings.HasSuffix(got.Status.URLs[0], fmt.Sprintf(":%d", got.Status.NodePort)) ||
+		got.Status.URLs[len(got.Status.URLs)-1] != "http://kubia-website-npsvc."+namespace+".svc" {
+		t.Errorf("urls = %q, want a node's and then that of the Service", got.Status.URLs)
 	}
 
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=0")
@@ -140,9 +140,9 @@ func TestSuspendKeepsTheCommit(t *testing.T) {
 		return nil
 	})
 	// Pinned by hand, as an observed commit would be.
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false,"source":{"ref":{"commit":"`+commit+`"}}}}`)
+	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false,"source":{"git":{"ref":{"commit":"`+commit+`"}}}}}`)
 	isRef(commit)
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":true,"source":{"ref":null}}}`)
+	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":true,"source":{"git":{"ref":null}}}}`)
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended)
 	isRef(commit)
 

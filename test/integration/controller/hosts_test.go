@@ -93,8 +93,8 @@ func TestHosts(t *testing.T) {
 	url := fmt.Sprintf("https://shop.example.test:%d", edge.HTTPSPort)
 	t.Run("requests reach the site", func(t *testing.T) {
 		waitRouted(t, shop, func(condition *metav1.Condition, w *v1beta1.Website) error {
-			if condition.Status != metav1.ConditionTrue || len(w.Status.Urls) == 0 || w.Status.Urls[0] != url {
-				return fmt.Errorf("condition %+v, urls %v", condition, w.Status.Urls)
+			if condition.Status != metav1.ConditionTrue || len(w.Status.URLs) == 0 || w.Status.URLs[0] != url {
+				return fmt.Errorf("condition %+v, urls %v", condition, w.Status.URLs)
 			}
 			if host := w.Status.Hosts[0]; !host.Routed || host.CertificateExpirationTime == nil || !host.CertificateExpirationTime.Time.Equal(expires) {
 				return fmt.Errorf("hosts %+v, want a certificate until %s", w.Status.Hosts, expires)
@@ -117,7 +117,7 @@ func TestHosts(t *testing.T) {
 			t.Errorf("the condition says %q, want the host in it", condition.Message)
 		}
 		framework.WaitCondition(t, namespace, "shop", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
-		if urls := framework.MustGet(t, shop).Status.Urls; len(urls) == 0 || strings.HasPrefix(urls[0], "https://") {
+		if urls := framework.MustGet(t, shop).Status.URLs; len(urls) == 0 || strings.HasPrefix(urls[0], "https://") {
 			t.Errorf("the URLs are %v, want that of the node port first", urls)
 		}
 		edge.Serve(hostsCommit)

@@ -55,7 +55,7 @@ func TestApplyTakesCreate(t *testing.T) {
 ---
 {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
 ---
-{apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, metadata: {name: a}, spec: {source: {repository: "https://example.com/a.git"}}}
+{apiVersion: mycontroller.nevermosby.io/v1beta1, kind: Website, metadata: {name: a}, spec: {source: {git: {repository: "https://example.com/a.git"}}}}
 ---
 apiVersion: apps/v1
 kind: Deployment

@@ -60,11 +60,11 @@ func TestPreviews(t *testing.T) {
 	stopController(t)
 	admin, namespace := framework.Admin(t), framework.NewNamespace(t)
 	shop := framework.NewWebsite(namespace, "shop", func(w *v1beta1.Website) {
-		w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"}
-		w.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "credentials"}
+		w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"}
+		w.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "credentials"}
 		w.Spec.Previews = &v1beta1.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 2, Domain: "previews.example.test"}
 	})
-	remote := &remoteBranches{namespace: namespace, id: requests.Previews{Branches: shop.Spec.Previews.Branches}.ID(shop.Spec.Source.Repository)}
+	remote := &remoteBranches{namespace: namespace, id: requests.Previews{Branches: shop.Spec.Previews.Branches}.ID(shop.Spec.Source.Git.Repository)}
 	remote.set("feature-a", "feature-b", "feature-c")
 	_, reconciles := startProbing(t, remote.answer, "--commit-observation-period=1s")
 	framework.MustCreate(t, shop)
@@ -94,7 +94,7 @@ func TestPreviews(t *testing.T) {
 	framework.WaitCondition(t, namespace, "shop-feature-a", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	preview := framework.MustGet(t, framework.NewWebsite(namespace, "shop-feature-a"))
 	headers, _ := json.Marshal(preview.Spec.Serving.Headers)
-	if preview.Spec.Source.SecretRef == nil || preview.Spec.Source.Ref.Branch != "feature-a" || len(preview.Spec.Hosts) != 1 ||
+	if preview.Spec.Source.Git.SecretRef == nil || preview.Spec.Source.Git.Ref.Branch != "feature-a" || len(preview.Spec.Hosts) != 1 ||
 		preview.Spec.Hosts[0] != "feature-a.shop.previews.example.test" || !strings.Contains(string(headers), `"X-Robots-Tag","value":"noindex"`) {
 		t.Errorf("the preview has the spec %+v", preview.Spec)
 	}

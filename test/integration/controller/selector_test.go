@@ -169,7 +169,7 @@ func TestLegacySelector(t *testing.T) {
 	w := framework.NewWebsite(namespace, "kubia", func(w *v1beta1.Website) {
 		w.Spec.DeploymentName, w.Spec.Replicas = "kubia", ptr.To[int32](2)
 		w.Spec.Service.Type = v1beta1.ServiceTypeNodePort
-		w.Spec.Source.Submodules = v1beta1.SubmodulesOff
+		w.Spec.Source.Git.Submodules = v1beta1.SubmodulesNone
 		w.Spec.Sync.TimeoutSeconds = 120
 	})
 	config, err := resources.NginxConfig(w)

@@ -60,7 +60,7 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 		}
 	}
 
-	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"ref":{"branch":null,"tag":"v1"}},"service":{"type":"NodePort"}}}`)
+	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"git":{"ref":{"branch":null,"tag":"v1"}}},"service":{"type":"NodePort"}}}`)
 	framework.WaitFor(t, "git-sync follows the tag", hasArgs("--ref=refs/tags/v1"))
 	framework.WaitFor(t, "the status has the node port", func(ctx context.Context) error {
 		w, err := client.Websites.WebsiteV1beta1().Websites(namespace).Get(ctx, "kubia", metav1.GetOptions{})

@@ -118,8 +118,8 @@ func requireNodePortURL(t *testing.T, statuses watch.Interface, port int32) {
 			continue
 		}
 		hasPort := func(url string) bool { return strings.HasSuffix(url, fmt.Sprintf(":%d", port)) }
-		if !slices.ContainsFunc(site.Status.Urls, hasPort) {
-			t.Errorf("the URLs are %q, want one with port %d: %+v", site.Status.Urls, port, site.Status.Conditions)
+		if !slices.ContainsFunc(site.Status.URLs, hasPort) {
+			t.Errorf("the URLs are %q, want one with port %d: %+v", site.Status.URLs, port, site.Status.Conditions)
 		}
 		if meta.IsStatusConditionTrue(site.Status.Conditions, v1beta1.WebsiteReady) {
 			return

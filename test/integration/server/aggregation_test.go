@@ -81,8 +81,8 @@ func checkDiscovery(t *testing.T, version schema.GroupVersion) {
 	if websites.Kind != "Website" || websites.SingularName != "website" || !websites.Namespaced {
 		t.Errorf("websites = %+v, want a namespaced Website, singular website", websites)
 	}
-	if !slices.Equal(websites.ShortNames, []string{"ws"}) || !slices.Equal(websites.Categories, []string{"all"}) {
-		t.Errorf("short names %v, categories %v; want [ws] and [all]", websites.ShortNames, websites.Categories)
+	if !slices.Equal(websites.ShortNames, []string{"ws"}) || len(websites.Categories) != 0 {
+		t.Errorf("short names %v, categories %v; want [ws] and none", websites.ShortNames, websites.Categories)
 	}
 	for _, verb := range []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"} {
 		if !slices.Contains(websites.Verbs, verb) {

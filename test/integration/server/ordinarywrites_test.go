@@ -44,7 +44,7 @@ func (o *ordinaryWrites) run(ctx context.Context, writer int) {
 		if i%10 == 0 {
 			_, err = o.websites.Create(context.WithoutCancel(ctx), framework.NewWebsite(o.namespace, name, framework.WithReplicas(0), func(w *v1beta1.Website) {
 				w.Annotations = map[string]string{valueAnnotation: value}
-				w.Spec.Suspend = true
+				w.Spec.Suspend = new(true)
 			}), metav1.CreateOptions{})
 		} else {
 			_, err = o.websites.Patch(context.WithoutCancel(ctx), name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, valueAnnotation, value), metav1.PatchOptions{})

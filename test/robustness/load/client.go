@@ -146,7 +146,7 @@ func (c *client) website(name string, r history.Request) *v1beta1.Website {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.namespace, Name: name, Labels: map[string]string{tierLabel: r.NewTier}, Annotations: map[string]string{valueAnnotation: r.Value},
 		},
-		Spec: v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Repository: repositoryOf(r.NewTier)}},
+		Spec: v1beta1.WebsiteSpec{Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: repositoryOf(r.NewTier)}}},
 	}
 }
 
@@ -180,7 +180,7 @@ func (c *client) patch(ctx context.Context, name string, r history.Request) hist
 	return c.do(ctx, history.Operation{Verb: history.Patch, Name: name, Request: r}, func(ctx context.Context, o *history.Operation) error {
 		patch, err := json.Marshal(map[string]any{
 			"metadata": map[string]any{"labels": map[string]string{tierLabel: r.NewTier}, "annotations": map[string]string{valueAnnotation: r.Value}},
-			"spec":     map[string]any{"source": map[string]string{"repository": repositoryOf(r.NewTier)}},
+			"spec":     map[string]any{"source": map[string]any{"git": map[string]any{"repository": repositoryOf(r.NewTier)}}},
 		})
 		if err != nil {
 			return fmt.Errorf("encoding a patch: %w", err)

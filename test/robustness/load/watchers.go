@@ -83,7 +83,7 @@ func (w *watcher) watch(parent context.Context) bool {
 	}
 	switch {
 	case w.byField:
-		options.FieldSelector = "spec.source.repository=" + repositoryOf(w.tier)
+		options.FieldSelector = "spec.source.git.repository=" + repositoryOf(w.tier)
 	case w.tier != "":
 		options.LabelSelector = tierLabel + "=" + w.tier
 	}

@@ -43,25 +43,25 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	replicas := c.Int31n(10)
 	spec.DeploymentName = "d" + word(c)
 	spec.Replicas = &replicas
-	spec.Suspend = c.Bool()
+	spec.Suspend = pick(c, nil, new(false), new(true))
 	spec.Pin = pick(c, "", commit(c))
-	spec.Source = website.WebsiteSource{
+	git := &website.GitSource{
 		Repository: pick(c, "https://example.com/", "ssh://git@example.com/", "git@example.com:") + word(c) + ".git",
 		Ref:        reference(c),
-		Path:       pick(c, "", word(c), word(c)+"/"+word(c)),
-		Submodules: pick(c, website.SubmodulesOff, website.SubmodulesShallow, website.SubmodulesRecursive),
+		Submodules: pick(c, website.SubmodulesNone, website.SubmodulesShallow, website.SubmodulesRecursive),
 
 		CredentialScope: pick(c, website.CredentialScopeRepository, website.CredentialScopeHost),
 	}
 	if c.Bool() {
-		spec.Source.SecretRef = &website.SecretReference{Name: word(c)}
+		git.SecretRef = &website.SecretReference{Name: word(c)}
 	}
 	switch c.Intn(3) {
 	case 0:
-		spec.Source.CARef = &website.CAReference{ConfigMapName: word(c), Key: word(c)}
+		git.CARef = &website.CAReference{ConfigMapName: word(c), Key: word(c)}
 	case 1:
-		spec.Source.CARef = &website.CAReference{SecretName: word(c), Key: word(c)}
+		git.CARef = &website.CAReference{SecretName: word(c), Key: word(c)}
 	}
+	spec.Source = website.WebsiteSource{Git: git, Path: pick(c, "", word(c), word(c)+"/"+word(c))}
 	spec.Sync = website.WebsiteSync{PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591)}
 	spec.Service = website.WebsiteService{Type: pick(c, website.ServiceTypeNodePort, website.ServiceTypeClusterIP, website.ServiceTypeLoadBalancer)}
 	if spec.Service.Type != website.ServiceTypeClusterIP && c.Bool() {
@@ -145,7 +145,7 @@ func fillServing(serving *website.WebsiteServing, c randfill.Continue) {
 		serving.Redirects = append(serving.Redirects, website.Redirect{
 			From: fmt.Sprintf("/%d/%s", i, word(c)),
 			To:   pick(c, "/", "https://example.com/") + word(c),
-			Code: pick[int32](c, 301, 302, 303, 307, 308),
+			StatusCode: pick[int32](c, 301, 302, 303, 307, 308),
 		})
 	}
 	for i := range c.Intn(4) {
@@ -193,8 +193,8 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	status.Selector = "controller=" + word(c)
 	status.Commit = pick(c, "", commit(c))
 	status.NodePort = c.Int31n(65536)
-	for i := range status.Urls {
-		status.Urls[i] = "https://example.com/" + word(c)
+	for i := range status.URLs {
+		status.URLs[i] = "https://example.com/" + word(c)
 	}
 	status.Hosts = nil
 	for i := range c.Intn(3) {

@@ -22,20 +22,24 @@ import (
 // Upstream adds most new fields to every served version, which a frozen version
 // rules out, or stores the fields of autoscaling/v2 in annotations of
 // autoscaling/v1, one for each field, and ignores unreadable ones. Here there is
-// one annotation with the fields that differ from the defaults, and an
-// unreadable one is rejected.
+// one annotation with the fields that differ from the defaults. An unreadable one
+// is rejected, and members that are unknown are treated as unknown fields of a
+// request: a later version of the server may have written them.
 
-// carried is the content of website.AnnotationV1beta1Fields: the fields of
+// carried is the content of website.AnnotationCarriedFields: the fields of
 // v1beta1 that v1alpha1 lacks. Members with default values are left out.
 // +k8s:openapi-gen=false
 type carried struct {
 	Spec   *carriedSpec           `json:"spec,omitempty"`
 	Status *v1beta1.WebsiteStatus `json:"status,omitempty"`
+	// Ignored has the members that were ignored, and why. It is not for clients: it
+	// keeps them known when the object of a request is converted back and forth.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // +k8s:openapi-gen=false
 type carriedSpec struct {
-	Suspend    bool                       `json:"suspend,omitempty"`
+	Suspend    *bool                      `json:"suspend,omitempty"`
 	Source     *carriedSource             `json:"source,omitempty"`
 	Sync       *v1beta1.WebsiteSync       `json:"sync,omitempty"`
 	Serving    *v1beta1.WebsiteServing    `json:"serving,omitempty"`
@@ -56,32 +60,31 @@ type carriedSpec struct {
 // v1alpha1.
 // +k8s:openapi-gen=false
 type carriedSource struct {
+	Git  *carriedGit `json:"git,omitempty"`
+	Path string      `json:"path,omitempty"`
+}
+
+// +k8s:openapi-gen=false
+type carriedGit struct {
 	Ref             *v1beta1.GitReference    `json:"ref,omitempty"`
-	Path            string                   `json:"path,omitempty"`
 	Submodules      v1beta1.SubmodulePolicy  `json:"submodules,omitempty"`
 	SecretRef       *v1beta1.SecretReference `json:"secretRef,omitempty"`
 	CredentialScope v1beta1.CredentialScope  `json:"credentialScope,omitempty"`
 	CARef           *v1beta1.CAReference     `json:"caRef,omitempty"`
 }
 
-func sourceOf(spec *v1beta1.WebsiteSpec) carriedSource {
-	return carriedSource{
-		Ref: spec.Source.Ref, Path: spec.Source.Path, Submodules: spec.Source.Submodules,
-		SecretRef: spec.Source.SecretRef, CredentialScope: spec.Source.CredentialScope, CARef: spec.Source.CARef,
-	}
-}
+// defaultServiceType is that of v1alpha1: the Service of the original controller had a node port.
+const defaultServiceType = v1beta1.ServiceTypeNodePort
 
-// defaultSpec and defaultSpecWithHosts return the defaults of v1beta1, which are only read.
-var (
-	defaultSpec          = sync.OnceValue(func() *v1beta1.WebsiteSpec { return defaultsOf(v1beta1.WebsiteSpec{}) })
-	defaultSpecWithHosts = sync.OnceValue(func() *v1beta1.WebsiteSpec { return defaultsOf(v1beta1.WebsiteSpec{Hosts: []string{""}}) })
-)
-
-func defaultsOf(spec v1beta1.WebsiteSpec) *v1beta1.WebsiteSpec {
-	w := &v1beta1.Website{Spec: spec}
+// defaultSpec returns what a Website of this version has in the fields that it lacks; it is only read.
+var defaultSpec = sync.OnceValue(func() *v1beta1.WebsiteSpec {
+	w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{
+		Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{}},
+		Service: v1beta1.WebsiteService{Type: defaultServiceType},
+	}}
 	v1beta1.SetObjectDefaults_Website(w)
 	return &w.Spec
-}
+})
 
 // leaveOut empties a member that equals the default, which decodeAnnotation sets again.
 func leaveOut[T comparable](member *T, byDefault T) {
@@ -109,15 +112,17 @@ func unlessEmpty[T any](value *T) *T {
 }
 
 // encodeAnnotation returns the annotation's value for a Website; empty if all
-// fields that v1alpha1 lacks have their defaults.
-func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
+// fields that v1alpha1 lacks have their defaults and nothing was ignored.
+func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, ignored []string) (string, error) {
 	byDefault := defaultSpec()
-	if len(spec.Hosts) > 0 {
-		byDefault = defaultSpecWithHosts()
+	var git carriedGit
+	if of := spec.Source.Git; of != nil {
+		git = carriedGit{Ref: of.Ref, Submodules: of.Submodules, SecretRef: of.SecretRef, CredentialScope: of.CredentialScope, CARef: of.CARef}
 	}
-	source, polling, serving, service := sourceOf(spec), spec.Sync, spec.Serving, spec.Service
-	leaveOut(&source.Submodules, byDefault.Source.Submodules)
-	leaveOut(&source.CredentialScope, byDefault.Source.CredentialScope)
+	leaveOut(&git.Submodules, byDefault.Source.Git.Submodules)
+	leaveOut(&git.CredentialScope, byDefault.Source.Git.CredentialScope)
+	source := carriedSource{Git: unlessZero(&git), Path: spec.Source.Path}
+	polling, serving, service := spec.Sync, spec.Serving, spec.Service
 	leaveOut(&polling.PeriodSeconds, byDefault.Sync.PeriodSeconds)
 	leaveOut(&polling.TimeoutSeconds, byDefault.Sync.TimeoutSeconds)
 	leaveOut(&serving.Index, byDefault.Serving.Index)
@@ -145,11 +150,11 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) 
 	}
 	beyondStatus := *status
 	beyondStatus.AvailableReplicas = 0
-	c := carried{Status: unlessEmpty(&beyondStatus)}
+	c := carried{Status: unlessEmpty(&beyondStatus), Ignored: ignored}
 	if !reflect.ValueOf(beyondSpec).Elem().IsZero() {
 		c.Spec = beyondSpec
 	}
-	if c == (carried{}) {
+	if c.Spec == nil && c.Status == nil && len(ignored) == 0 {
 		return "", nil
 	}
 	var encoded strings.Builder
@@ -161,15 +166,20 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) 
 
 // unpackAnnotation sets spec and status from the annotation's value, and returns
 // the value of the annotation to keep: one that sets no field, to distinguish it
-// from an absent one, and one that cannot be read.
+// from an absent one, what was ignored, and one that cannot be read.
 func unpackAnnotation(value string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
-	if err := decodeAnnotation(value, spec, status); err != nil {
-		return value, decodeAnnotation("", spec, status)
+	ignored, err := decodeAnnotation(value, spec, status)
+	if err != nil {
+		_, err = decodeAnnotation("", spec, status)
+		return value, err
+	}
+	if len(ignored) > 0 {
+		return encodeAnnotation(defaultSpec(), &v1beta1.WebsiteStatus{}, ignored)
 	}
 	if value == "" {
 		return "", nil
 	}
-	carried, err := encodeAnnotation(spec, status)
+	carried, err := encodeAnnotation(spec, status, nil)
 	if err != nil || carried != "" {
 		return "", err
 	}
@@ -183,32 +193,38 @@ func CarriesFields(w *website.Website) (bool, error) {
 	if err := v1beta1.Convert_website_Website_To_v1beta1_Website(w, &beta, nil); err != nil {
 		return false, err
 	}
-	carried, err := encodeAnnotation(&beta.Spec, &beta.Status)
+	carried, err := encodeAnnotation(&beta.Spec, &beta.Status, nil)
 	return carried != "", err
 }
 
-// ValidateAnnotation returns an error if the annotation's value cannot be read.
-func ValidateAnnotation(value string) error {
+// ReadAnnotation returns which members of the annotation's value are ignored, and why. It
+// returns an error if the value cannot be read.
+func ReadAnnotation(value string) (ignored []string, err error) {
 	return decodeAnnotation(value, &v1beta1.WebsiteSpec{}, &v1beta1.WebsiteStatus{})
 }
 
 // decodeAnnotation sets the fields that v1alpha1 lacks from the annotation's
-// value, and those that are not in it to their defaults. It returns an error for
-// a malformed value, because ignoring it would silently change the Website.
-func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) error {
+// value, and those that are not in it to their defaults. It returns which members
+// are unknown or given twice, and an error for a malformed value, because ignoring
+// that would silently change the Website.
+func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (ignored []string, err error) {
 	c := carried{}
 	if annotation != "" {
 		if strings.TrimSpace(annotation) == "null" {
-			return errors.New("must be an object: null would reset all fields to their defaults")
+			return nil, errors.New("must be an object: null would reset all fields to their defaults")
 		}
 		strictErrs, err := kjson.UnmarshalStrict([]byte(annotation), &c)
-		if err = errors.Join(append(strictErrs, err)...); err != nil {
-			return err
+		if err != nil {
+			return nil, err
+		}
+		ignored = c.Ignored
+		for _, strictErr := range strictErrs {
+			ignored = append(ignored, strictErr.Error())
 		}
 	}
 	if c.Status != nil {
 		if c.Status.AvailableReplicas != 0 {
-			return errors.New(`"status.availableReplicas" belongs in the status itself`)
+			return nil, errors.New(`"status.availableReplicas" belongs in the status itself`)
 		}
 		available := status.AvailableReplicas
 		*status = *c.Status
@@ -220,12 +236,15 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		beyond = &carriedSpec{}
 	}
 	source := ptr.Deref(beyond.Source, carriedSource{})
+	git := ptr.Deref(source.Git, carriedGit{})
 	filled := v1beta1.Website{Spec: v1beta1.WebsiteSpec{
 		Suspend: beyond.Suspend,
 		Source: v1beta1.WebsiteSource{
-			Repository: spec.Source.Repository,
-			Ref:        source.Ref, Path: source.Path, Submodules: source.Submodules,
-			SecretRef: source.SecretRef, CredentialScope: source.CredentialScope, CARef: source.CARef,
+			Git: &v1beta1.GitSource{
+				Repository: ptr.Deref(spec.Source.Git, v1beta1.GitSource{}).Repository,
+				Ref:        git.Ref, Submodules: git.Submodules, SecretRef: git.SecretRef, CredentialScope: git.CredentialScope, CARef: git.CARef,
+			},
+			Path: source.Path,
 		},
 		Sync:       ptr.Deref(beyond.Sync, v1beta1.WebsiteSync{}),
 		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),
@@ -241,23 +260,26 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 
 		RedirectToCanonical: beyond.RedirectToCanonical,
 	}}
+	if filled.Spec.Service.Type == "" {
+		filled.Spec.Service.Type = defaultServiceType
+	}
 	// An annotation written by a user may lack fields of a member, too.
 	v1beta1.SetObjectDefaults_Website(&filled)
 	// These are fields of v1alpha1, with its own defaults.
 	filled.Spec.DeploymentName, filled.Spec.Replicas = spec.DeploymentName, spec.Replicas
 	*spec = filled.Spec
-	return nil
+	return ignored, nil
 }
 
 // withCarriedFields returns annotations with value, or without the annotation if
 // value is empty. The map is not changed: the versions of an object share it.
 func withCarriedFields(annotations map[string]string, value string) map[string]string {
-	if _, present := annotations[website.AnnotationV1beta1Fields]; value == "" && !present {
+	if _, present := annotations[website.AnnotationCarriedFields]; value == "" && !present {
 		return annotations
 	}
 	copied := maps.Clone(annotations)
 	if value == "" {
-		delete(copied, website.AnnotationV1beta1Fields)
+		delete(copied, website.AnnotationCarriedFields)
 		if len(copied) == 0 {
 			return nil
 		}
@@ -266,6 +288,6 @@ func withCarriedFields(annotations map[string]string, value string) map[string]s
 	if copied == nil {
 		copied = map[string]string{}
 	}
-	copied[website.AnnotationV1beta1Fields] = value
+	copied[website.AnnotationCarriedFields] = value
 	return copied
 }

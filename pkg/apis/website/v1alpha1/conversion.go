@@ -2,25 +2,28 @@ package v1alpha1
 
 import (
 	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // Convert_v1alpha1_Website_To_website_Website sets the fields that this version
-// lacks from the annotation or, without it, to the defaults of v1beta1. It does
-// not fail for an annotation that cannot be read, so that validation can report it.
+// lacks from the annotation or, without it, to the defaults of v1beta1, but for the
+// type of the Service: that is NodePort, as it was before v1beta1. It does not fail for an annotation that cannot be read, so that validation can report it.
 //
 // Without the annotation it keeps the fields of a Website that out is already: the API server converts what a mutating
 // webhook of this version returns into the Website of the request, and a webhook that has replaced all annotations
 // does not mean to reset fields that it does not know.
 func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Website, s conversion.Scope) error {
-	if _, present := in.Annotations[website.AnnotationV1beta1Fields]; !present && out.Spec.Source.Repository != "" {
+	if _, present := in.Annotations[website.AnnotationCarriedFields]; !present && out.Spec.Source.Git != nil {
 		spec, status := out.Spec, out.Status
 		if err := autoConvert_v1alpha1_Website_To_website_Website(in, out, s); err != nil {
 			return err
 		}
-		spec.Source.Repository, spec.DeploymentName, spec.Replicas = out.Spec.Source.Repository, out.Spec.DeploymentName, out.Spec.Replicas
+		spec.Source.Git = spec.Source.Git.DeepCopy()
+		spec.Source.Git.Repository = out.Spec.Source.Git.Repository
+		spec.DeploymentName, spec.Replicas = out.Spec.DeploymentName, out.Spec.Replicas
 		status.AvailableReplicas = out.Status.AvailableReplicas
 		out.Spec, out.Status = spec, status
 		out.ManagedFields = ManagedFieldsInV1beta1(in.ManagedFields)
@@ -36,7 +39,7 @@ func Convert_v1alpha1_Website_To_website_Website(in *Website, out *website.Websi
 	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&out.Status, &beta.Status, s); err != nil {
 		return err
 	}
-	annotation, err := unpackAnnotation(in.Annotations[website.AnnotationV1beta1Fields], &beta.Spec, &beta.Status)
+	annotation, err := unpackAnnotation(in.Annotations[website.AnnotationCarriedFields], &beta.Spec, &beta.Status)
 	if err != nil {
 		return err
 	}
@@ -66,8 +69,13 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 	if err := v1beta1.Convert_website_WebsiteStatus_To_v1beta1_WebsiteStatus(&in.Status, &beta.Status, s); err != nil {
 		return err
 	}
-	annotation, err := encodeAnnotation(&beta.Spec, &beta.Status)
-	if kept, present := in.Annotations[website.AnnotationV1beta1Fields]; err == nil && annotation == "" && present {
+	kept, present := in.Annotations[website.AnnotationCarriedFields]
+	var ignored []string
+	if present {
+		ignored, _ = ReadAnnotation(kept) // One that cannot be read is kept as it is.
+	}
+	annotation, err := encodeAnnotation(&beta.Spec, &beta.Status, ignored)
+	if err == nil && annotation == "" && present {
 		annotation, err = unpackAnnotation(kept, &beta.Spec, &beta.Status)
 	}
 	if err != nil {
@@ -81,14 +89,14 @@ func Convert_website_Website_To_v1alpha1_Website(in *website.Website, out *Websi
 // Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec converts the fields
 // that this version has.
 func Convert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out *website.WebsiteSpec, s conversion.Scope) error {
-	out.Source.Repository = in.GitRepo
+	out.Source.Git = &website.GitSource{Repository: in.GitRepo}
 	return autoConvert_v1alpha1_WebsiteSpec_To_website_WebsiteSpec(in, out, s)
 }
 
 // Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec converts the fields
 // that this version has.
 func Convert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.WebsiteSpec, out *WebsiteSpec, s conversion.Scope) error {
-	out.GitRepo = in.Source.Repository
+	out.GitRepo = ptr.Deref(in.Source.Git, website.GitSource{}).Repository
 	return autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in, out, s)
 }
 

@@ -46,7 +46,7 @@ func newWebsite(tweaks ...func(*v1alpha1.Website)) *v1alpha1.Website {
 
 func carrying(value string) func(*v1alpha1.Website) {
 	return func(w *v1alpha1.Website) {
-		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: value}
+		w.Annotations = map[string]string{website.AnnotationCarriedFields: value}
 	}
 }
 
@@ -58,7 +58,7 @@ func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
-			Source:         v1beta1.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesOff, CredentialScope: v1beta1.CredentialScopeRepository},
+			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}},
 			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: v1beta1.FallbackNone},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
@@ -103,14 +103,14 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			in: newWebsite(carrying(`{"spec":{"suspend":true,"sync":{"periodSeconds":300,"timeoutSeconds":30}},"status":{"commit":"abc"}}`),
 				func(w *v1alpha1.Website) { w.Status.AvailableReplicas = 2 }),
 			want: newBeta(func(w *v1beta1.Website) {
-				w.Spec.Suspend = true
+				w.Spec.Suspend = new(true)
 				w.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 300, TimeoutSeconds: 30}
 				w.Status = v1beta1.WebsiteStatus{Commit: "abc", AvailableReplicas: 2}
 			}),
 		},
 		"an annotation without content": {
 			in:   newWebsite(carrying(` {"spec": {}} `)),
-			want: newBeta(func(w *v1beta1.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"} }),
+			want: newBeta(func(w *v1beta1.Website) { w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"} }),
 		},
 		"defaults within source": {
 			in:   newWebsite(carrying(`{"spec":{"source":{"path":"public"}}}`)),
@@ -121,10 +121,10 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			want: newBeta(func(w *v1beta1.Website) { w.Spec.Sync.PeriodSeconds = 300 }),
 		},
 		"defaults within serving": {
-			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"name":"X-A","value":"b"}]}}}`)),
+			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`)),
 			want: newBeta(func(w *v1beta1.Website) {
-				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b"}}
-				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Name: "X-A", Value: "b"}}
+				w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
+				w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
 			}),
 		},
 		"defaults within service": {
@@ -136,7 +136,7 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 				w.Spec.DeploymentName, w.Spec.Replicas = "", nil
 			}),
 			want: newBeta(func(w *v1beta1.Website) {
-				w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "", nil, true
+				w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "", nil, new(true)
 			}),
 		},
 	}
@@ -162,19 +162,31 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		"available replicas are in both": {
 			in: newBeta(func(w *v1beta1.Website) { w.Status.AvailableReplicas = 1 }),
 		},
+		"the default of v1beta1 for the Service": {
+			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeClusterIP }),
+			want: `{"spec":{"service":{"type":"ClusterIP"}}}`,
+		},
+		"hosts with a node port": {
+			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Hosts = []string{"shop.example.com"} }),
+			want: `{"spec":{"hosts":["shop.example.com"]}}`,
+		},
+		"not suspended": {
+			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Suspend = new(false) }),
+			want: `{"spec":{"suspend":false}}`,
+		},
 		"suspended": {
-			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Suspend = true }),
+			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Suspend = new(true) }),
 			want: `{"spec":{"suspend":true}}`,
 		},
 		"a branch": {
-			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} }),
-			want: `{"spec":{"source":{"ref":{"branch":"main"}}}}`,
+			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"} }),
+			want: `{"spec":{"source":{"git":{"ref":{"branch":"main"}}}}}`,
 		},
 		"defaults beside other values": {
 			in: newBeta(func(w *v1beta1.Website) {
-				w.Spec.Source.Submodules, w.Spec.Sync.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30, v1beta1.FallbackSPA
+				w.Spec.Source.Git.Submodules, w.Spec.Sync.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30, v1beta1.FallbackSPA
 			}),
-			want: `{"spec":{"source":{"submodules":"Shallow"},"sync":{"periodSeconds":30},"serving":{"fallback":"SPA"}}}`,
+			want: `{"spec":{"source":{"git":{"submodules":"Shallow"}},"sync":{"periodSeconds":30},"serving":{"fallback":"SPA"}}}`,
 		},
 		"status": {
 			in: newBeta(func(w *v1beta1.Website) {
@@ -184,7 +196,7 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		},
 		"an annotation that was put there is not taken for ours": {
 			in: newBeta(func(w *v1beta1.Website) {
-				w.Annotations = map[string]string{website.AnnotationV1beta1Fields: `{"spec":{"suspend":true}}`}
+				w.Annotations = map[string]string{website.AnnotationCarriedFields: `{"spec":{"suspend":true}}`}
 			}),
 		},
 	}
@@ -199,7 +211,7 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			value, present := got.(*v1alpha1.Website).Annotations[website.AnnotationV1beta1Fields]
+			value, present := got.(*v1alpha1.Website).Annotations[website.AnnotationCarriedFields]
 			if value != test.want || present != (test.want != "") {
 				t.Errorf("annotation = %q (present %t), want %q", value, present, test.want)
 			}
@@ -214,15 +226,12 @@ func TestUnreadableAnnotation(t *testing.T) {
 		"null":                    {value: ` null`, want: "must be an object"},
 		"not JSON":                {value: `{"spec":`, want: "unexpected end of JSON input"},
 		"wrong type":              {value: `{"spec":{"suspend":"yes"}}`, want: "cannot unmarshal string"},
-		"unknown field":           {value: `{"spec":{"suspended":true}}`, want: `unknown field "spec.suspended"`},
-		"field given twice":       {value: `{"spec":{"suspend":true,"suspend":false}}`, want: `duplicate field "spec.suspend"`},
-		"a field of v1alpha1":     {value: `{"spec":{"replicas":3}}`, want: `unknown field "spec.replicas"`},
 		"a status of v1alpha1":    {value: `{"status":{"availableReplicas":3}}`, want: `"status.availableReplicas" belongs in the status itself`},
 		"something after the end": {value: `{} {}`, want: "invalid character"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := v1alpha1.ValidateAnnotation(test.value); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := v1alpha1.ReadAnnotation(test.value); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error = %v, want one with %q", err, test.want)
 			}
 			got, err := convert(t, newWebsite(carrying(test.value)), v1beta1.SchemeGroupVersion)
@@ -230,12 +239,57 @@ func TestUnreadableAnnotation(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := newBeta(func(w *v1beta1.Website) {
-				w.Annotations = map[string]string{website.AnnotationV1beta1Fields: test.value}
+				w.Annotations = map[string]string{website.AnnotationCarriedFields: test.value}
 			})
 			if !apiequality.Semantic.DeepEqual(got, want) {
 				t.Errorf("read as v1beta1 (- got, + want):\n%s", diff.Diff(got, want))
 			}
 			requireKept(t, got, test.value)
+		})
+	}
+}
+
+// TestIgnoredMembers: what a later version of the server has written, or a mistake, is not set, and stays known
+// until the strategy decides about it. The other members are set.
+func TestIgnoredMembers(t *testing.T) {
+	suspended := func(w *v1beta1.Website) { w.Spec.Suspend = new(true) }
+	tests := map[string]struct {
+		value   string
+		set     func(*v1beta1.Website)
+		ignored string
+		back    string
+	}{
+		"unknown field": {
+			value: `{"spec":{"suspended":true}}`, set: func(*v1beta1.Website) {},
+			ignored: `{"ignored":["unknown field \"spec.suspended\""]}`, back: `{"ignored":["unknown field \"spec.suspended\""]}`,
+		},
+		"unknown field beside another": {
+			value: `{"spec":{"suspend":true,"archive":{"secretRef":{"name":"s"}}},"later":{}}`, set: suspended,
+			ignored: `{"ignored":["unknown field \"spec.archive\"","unknown field \"later\""]}`,
+			back:    `{"spec":{"suspend":true},"ignored":["unknown field \"spec.archive\"","unknown field \"later\""]}`,
+		},
+		"field given twice": {
+			value: `{"spec":{"suspend":false,"suspend":true}}`, set: suspended,
+			ignored: `{"ignored":["duplicate field \"spec.suspend\""]}`, back: `{"spec":{"suspend":true},"ignored":["duplicate field \"spec.suspend\""]}`,
+		},
+		"a field of v1alpha1": {
+			value: `{"spec":{"replicas":3}}`, set: func(*v1beta1.Website) {},
+			ignored: `{"ignored":["unknown field \"spec.replicas\""]}`, back: `{"ignored":["unknown field \"spec.replicas\""]}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := convert(t, newWebsite(carrying(test.value)), v1beta1.SchemeGroupVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := newBeta(test.set, func(w *v1beta1.Website) {
+				w.Annotations = map[string]string{website.AnnotationCarriedFields: test.ignored}
+			})
+			if !apiequality.Semantic.DeepEqual(got, want) {
+				t.Errorf("read as v1beta1 (- got, + want):\n%s", diff.Diff(got, want))
+			}
+			requireKept(t, got, test.back)
 		})
 	}
 }
@@ -257,7 +311,7 @@ func requireKept(t *testing.T, read runtime.Object, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := back.(*v1alpha1.Website).Annotations[website.AnnotationV1beta1Fields]; got != want {
+	if got := back.(*v1alpha1.Website).Annotations[website.AnnotationCarriedFields]; got != want {
 		t.Errorf("converted back, the annotation is %q, want %q", got, want)
 	}
 }
@@ -267,7 +321,7 @@ func TestAnnotationsReplacedByAWebhook(t *testing.T) {
 	scheme := newScheme(t)
 	hub := &website.Website{}
 	request := newBeta(func(w *v1beta1.Website) {
-		w.Spec.Suspend, w.Spec.Source.Path, w.Status.Commit = true, "public", strings.Repeat("a", 40)
+		w.Spec.Suspend, w.Spec.Source.Path, w.Status.Commit = new(true), "public", strings.Repeat("a", 40)
 	})
 	if err := scheme.Convert(request, hub, nil); err != nil {
 		t.Fatal(err)
@@ -287,7 +341,7 @@ func TestAnnotationsReplacedByAWebhook(t *testing.T) {
 	}
 	want := request.DeepCopy()
 	want.TypeMeta = metav1.TypeMeta{}
-	want.Annotations, want.Spec.Source.Repository = map[string]string{"team": "web"}, "https://example.com/mirror.git"
+	want.Annotations, want.Spec.Source.Git.Repository = map[string]string{"team": "web"}, "https://example.com/mirror.git"
 	if !apiequality.Semantic.DeepEqual(got, want) {
 		t.Errorf("after the webhook (- got, + want):\n%s", diff.Diff(got, want))
 	}
@@ -299,8 +353,8 @@ func TestReadModifyWriteThroughV1alpha1(t *testing.T) {
 	before := newBeta(func(w *v1beta1.Website) {
 		w.Annotations = map[string]string{"note": "x"}
 		w.Spec.Source.Path = "public"
-		w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", Code: 302}}
-		w.Status = v1beta1.WebsiteStatus{ObservedGeneration: 2, ReadyReplicas: 1, AvailableReplicas: 1, Commit: strings.Repeat("a", 40), Urls: []string{"http://example.com"},
+		w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 302}}
+		w.Status = v1beta1.WebsiteStatus{ObservedGeneration: 2, ReadyReplicas: 1, AvailableReplicas: 1, Commit: strings.Repeat("a", 40), URLs: []string{"http://example.com"},
 			Conditions: []metav1.Condition{{Type: v1beta1.WebsiteReady, Status: metav1.ConditionTrue, Reason: "Serving"}}}
 	})
 	read, err := convert(t, before, v1alpha1.SchemeGroupVersion)
@@ -317,7 +371,7 @@ func TestReadModifyWriteThroughV1alpha1(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := before.DeepCopy()
-	want.Spec.Source.Repository = "https://example.com/other.git"
+	want.Spec.Source.Git.Repository = "https://example.com/other.git"
 	want.Spec.Replicas = ptr.To[int32](4)
 	want.Status.AvailableReplicas = 0
 	if !apiequality.Semantic.DeepEqual(after, want) {
@@ -394,11 +448,11 @@ func TestFieldSelectors(t *testing.T) {
 		want        string
 	}{
 		"name in v1alpha1":           {kind: "v1alpha1", label: "metadata.name", want: "metadata.name"},
-		"repository in v1alpha1":     {kind: "v1alpha1", label: "spec.gitRepo", want: "spec.source.repository"},
+		"repository in v1alpha1":     {kind: "v1alpha1", label: "spec.gitRepo", want: "spec.source.git.repository"},
 		"deployment in v1alpha1":     {kind: "v1alpha1", label: "spec.deploymentName", want: "spec.deploymentName"},
-		"v1beta1's name in v1alpha1": {kind: "v1alpha1", label: "spec.source.repository"},
+		"v1beta1's name in v1alpha1": {kind: "v1alpha1", label: "spec.source.git.repository"},
 		"namespace in v1beta1":       {kind: "v1beta1", label: "metadata.namespace", want: "metadata.namespace"},
-		"repository in v1beta1":      {kind: "v1beta1", label: "spec.source.repository", want: "spec.source.repository"},
+		"repository in v1beta1":      {kind: "v1beta1", label: "spec.source.git.repository", want: "spec.source.git.repository"},
 		"deployment in v1beta1":      {kind: "v1beta1", label: "spec.deploymentName", want: "spec.deploymentName"},
 		"v1alpha1's name in v1beta1": {kind: "v1beta1", label: "spec.gitRepo"},
 	}

@@ -31,9 +31,12 @@ var (
 // of its own.
 var (
 	alphaRepository = fieldpath.MakePathOrDie("spec", "gitRepo")
-	betaRepository  = fieldpath.MakePathOrDie("spec", "source", "repository")
-	annotation      = fieldpath.MakePathOrDie("metadata", "annotations", website.AnnotationV1beta1Fields)
+	betaRepository  = fieldpath.MakePathOrDie("spec", "source", "git", "repository")
+	annotation      = fieldpath.MakePathOrDie("metadata", "annotations", website.AnnotationCarriedFields)
 )
+
+// IsRepository reports whether a field of v1beta1 is spec.gitRepo here.
+func IsRepository(path fieldpath.Path) bool { return path.Equals(betaRepository) }
 
 // ManagedFieldsInV1beta1 returns entries with those of v1alpha1 translated to
 // v1beta1. Entries of one manager that come to be of the same version are merged.

@@ -33,7 +33,7 @@ func of(subresource string) func(*metav1.ManagedFieldsEntry) {
 }
 
 func TestManagedFieldsInV1beta1(t *testing.T) {
-	const alphaSpec, betaSpec = `{"f:spec":{"f:gitRepo":{},"f:replicas":{}}}`, `{"f:spec":{"f:replicas":{},"f:source":{"f:repository":{}}}}`
+	const alphaSpec, betaSpec = `{"f:spec":{"f:gitRepo":{},"f:replicas":{}}}`, `{"f:spec":{"f:replicas":{},"f:source":{"f:git":{"f:repository":{}}}}}`
 	tests := map[string]struct{ given, want []metav1.ManagedFieldsEntry }{
 		"none": {},
 		"of v1beta1": {
@@ -50,8 +50,8 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 		},
 		"no manager owns the annotation": {
 			given: []metav1.ManagedFieldsEntry{
-				owner("a", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/v1beta1-fields":{}}}}`),
-				owner("b", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/v1beta1-fields":{},"f:note":{}}}}`),
+				owner("a", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/fields-of-other-versions":{}}}}`),
+				owner("b", "v1alpha1", `{"f:metadata":{"f:annotations":{"f:mycontroller.nevermosby.io/fields-of-other-versions":{},"f:note":{}}}}`),
 			},
 			want: []metav1.ManagedFieldsEntry{owner("b", "v1beta1", `{"f:metadata":{"f:annotations":{"f:note":{}}}}`)},
 		},
@@ -85,12 +85,12 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 // changes no owner, not even of fields that it does not know.
 func TestManagedFieldsThereAndBack(t *testing.T) {
 	stored := []metav1.ManagedFieldsEntry{
-		owner("a", "v1beta1", `{"f:spec":{"f:source":{"f:path":{},"f:ref":{"f:branch":{}},"f:repository":{}},"f:sync":{"f:periodSeconds":{}}}}`),
+		owner("a", "v1beta1", `{"f:spec":{"f:source":{"f:git":{"f:ref":{"f:branch":{}},"f:repository":{}},"f:path":{}},"f:sync":{"f:periodSeconds":{}}}}`),
 		owner("b", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, of("scale")),
-		owner("c", "v1", `{"f:spec":{"f:source":{"f:repository":{}}}}`),
+		owner("c", "v1", `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`),
 	}
 	read := managedFieldsInV1alpha1(stored)
-	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:source":{"f:path":{},"f:ref":{"f:branch":{}}},"f:sync":{"f:periodSeconds":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
+	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:source":{"f:git":{"f:ref":{"f:branch":{}}},"f:path":{}},"f:sync":{"f:periodSeconds":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
 		t.Errorf("read as v1alpha1 (- got, + want):\n%s", diff.Diff(read[0], want))
 	}
 	if stored[0].APIVersion != betaVersion {
@@ -104,7 +104,7 @@ func TestManagedFieldsThereAndBack(t *testing.T) {
 // TestFieldSetsAreNotShared: a set that is kept is translated once, but no two objects
 // share the result.
 func TestFieldSetsAreNotShared(t *testing.T) {
-	const beta, alpha = `{"f:spec":{"f:source":{"f:repository":{}}}}`, `{"f:spec":{"f:gitRepo":{}}}`
+	const beta, alpha = `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`, `{"f:spec":{"f:gitRepo":{}}}`
 	for range 3 {
 		got := fieldsInV1alpha1(metav1.NewFieldsV1(beta))
 		if got.GetRawString() != alpha {

@@ -15,7 +15,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 		case "metadata.name", "metadata.namespace", "spec.deploymentName", "status.ready", "status.commit":
 			return label, value, nil
 		case "spec.gitRepo":
-			return "spec.source.repository", value, nil
+			return "spec.source.git.repository", value, nil
 		}
 		return "", "", fmt.Errorf("field label not supported: %s", label)
 	})

@@ -173,7 +173,7 @@ func autoConvert_website_WebsiteStatus_To_v1alpha1_WebsiteStatus(in *website.Web
 	// WARNING: in.Selector requires manual conversion: does not exist in peer-type
 	// WARNING: in.Commit requires manual conversion: does not exist in peer-type
 	// WARNING: in.NodePort requires manual conversion: does not exist in peer-type
-	// WARNING: in.Urls requires manual conversion: does not exist in peer-type
+	// WARNING: in.URLs requires manual conversion: does not exist in peer-type
 	// WARNING: in.Conditions requires manual conversion: does not exist in peer-type
 	// WARNING: in.Sync requires manual conversion: does not exist in peer-type
 	// WARNING: in.History requires manual conversion: does not exist in peer-type

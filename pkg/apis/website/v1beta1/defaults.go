@@ -11,18 +11,6 @@ func init() {
 	localSchemeBuilder.Register(RegisterDefaults, addFieldLabelConversions)
 }
 
-// SetDefaults_WebsiteSpec makes the Service of a Website with hosts one that takes no node
-// port: its pods are reached through a Gateway or an Ingress.
-func SetDefaults_WebsiteSpec(spec *WebsiteSpec) {
-	switch {
-	case spec.Service.Type != "":
-	case len(spec.Hosts) > 0:
-		spec.Service.Type = ServiceTypeClusterIP
-	default:
-		spec.Service.Type = ServiceTypeNodePort
-	}
-}
-
 // SetDefaults_WebsiteResources rounds quantities up to thousandths, as Kubernetes
 // does in pods. Otherwise the Deployment would never equal the spec. There are no parts of
 // bytes on a disk.

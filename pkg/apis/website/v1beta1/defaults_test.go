@@ -44,23 +44,22 @@ func TestDiskIsRounded(t *testing.T) {
 	}
 }
 
-// TestServiceTypeDependsOnHosts: only where no type is set.
-func TestServiceTypeDependsOnHosts(t *testing.T) {
-	hosts := []string{"shop.example.com"}
-	tests := map[string]struct {
-		spec v1beta1.WebsiteSpec
-		want v1beta1.ServiceType
-	}{
-		"no hosts":          {want: v1beta1.ServiceTypeNodePort},
-		"hosts":             {spec: v1beta1.WebsiteSpec{Hosts: hosts}, want: v1beta1.ServiceTypeClusterIP},
-		"hosts, node port":  {spec: v1beta1.WebsiteSpec{Hosts: hosts, Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort}}, want: v1beta1.ServiceTypeNodePort},
-		"hosts, a balancer": {spec: v1beta1.WebsiteSpec{Hosts: hosts, Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer}}, want: v1beta1.ServiceTypeLoadBalancer},
-		"a cluster IP":      {spec: v1beta1.WebsiteSpec{Service: v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}}, want: v1beta1.ServiceTypeClusterIP},
+// TestConstantDefaults: none depends on another field, so that a replacement and a patch get the same.
+func TestConstantDefaults(t *testing.T) {
+	w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{
+		Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{}},
+		Serving: v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a"}, {From: "/b", StatusCode: 302}}},
+		Hosts:   []string{"shop.example.com"},
+	}}
+	v1beta1.SetObjectDefaults_Website(w)
+	git, redirects := w.Spec.Source.Git, w.Spec.Serving.Redirects
+	if git.Submodules != v1beta1.SubmodulesNone || git.CredentialScope != v1beta1.CredentialScopeRepository {
+		t.Errorf("the repository is %+v, want submodules None and credentialScope Repository", git)
 	}
-	for name, test := range tests {
-		w := &v1beta1.Website{Spec: test.spec}
-		if v1beta1.SetObjectDefaults_Website(w); w.Spec.Service.Type != test.want {
-			t.Errorf("%s: the type is %s, want %s", name, w.Spec.Service.Type, test.want)
-		}
+	if redirects[0].StatusCode != 301 || redirects[1].StatusCode != 302 {
+		t.Errorf("the redirects are %+v, want 301 where nothing is set", redirects)
+	}
+	if w.Spec.Service.Type != v1beta1.ServiceTypeClusterIP || w.Spec.Suspend != nil {
+		t.Errorf("service.type is %s and suspend %v, want ClusterIP and none", w.Spec.Service.Type, w.Spec.Suspend)
 	}
 }

@@ -24,6 +24,8 @@ func (m *GatewayReference) Reset() { *m = GatewayReference{} }
 
 func (m *GitReference) Reset() { *m = GitReference{} }
 
+func (m *GitSource) Reset() { *m = GitSource{} }
+
 func (m *IssuerReference) Reset() { *m = IssuerReference{} }
 
 func (m *Redirect) Reset() { *m = Redirect{} }
@@ -197,6 +199,80 @@ func (m *GitReference) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *GitSource) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *GitSource) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *GitSource) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.CARef != nil {
+		{
+			size, err := m.CARef.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
+	i -= len(m.CredentialScope)
+	copy(dAtA[i:], m.CredentialScope)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.CredentialScope)))
+	i--
+	dAtA[i] = 0x2a
+	if m.SecretRef != nil {
+		{
+			size, err := m.SecretRef.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
+	i -= len(m.Submodules)
+	copy(dAtA[i:], m.Submodules)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Submodules)))
+	i--
+	dAtA[i] = 0x1a
+	if m.Ref != nil {
+		{
+			size, err := m.Ref.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	i -= len(m.Repository)
+	copy(dAtA[i:], m.Repository)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Repository)))
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
 func (m *IssuerReference) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -250,7 +326,7 @@ func (m *Redirect) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	i = encodeVarintGenerated(dAtA, i, uint64(m.Code))
+	i = encodeVarintGenerated(dAtA, i, uint64(m.StatusCode))
 	i--
 	dAtA[i] = 0x18
 	i -= len(m.To)
@@ -1065,48 +1141,14 @@ func (m *WebsiteSource) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.CARef != nil {
-		{
-			size, err := m.CARef.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintGenerated(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x3a
-	}
-	i -= len(m.CredentialScope)
-	copy(dAtA[i:], m.CredentialScope)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.CredentialScope)))
-	i--
-	dAtA[i] = 0x32
-	if m.SecretRef != nil {
-		{
-			size, err := m.SecretRef.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintGenerated(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x2a
-	}
-	i -= len(m.Submodules)
-	copy(dAtA[i:], m.Submodules)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Submodules)))
-	i--
-	dAtA[i] = 0x22
 	i -= len(m.Path)
 	copy(dAtA[i:], m.Path)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Path)))
 	i--
-	dAtA[i] = 0x1a
-	if m.Ref != nil {
+	dAtA[i] = 0x12
+	if m.Git != nil {
 		{
-			size, err := m.Ref.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.Git.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1114,13 +1156,8 @@ func (m *WebsiteSource) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintGenerated(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x12
+		dAtA[i] = 0xa
 	}
-	i -= len(m.Repository)
-	copy(dAtA[i:], m.Repository)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Repository)))
-	i--
-	dAtA[i] = 0xa
 	return len(dAtA) - i, nil
 }
 
@@ -1270,14 +1307,16 @@ func (m *WebsiteSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	i--
 	dAtA[i] = 0x22
-	i--
-	if m.Suspend {
-		dAtA[i] = 1
-	} else {
-		dAtA[i] = 0
+	if m.Suspend != nil {
+		i--
+		if *m.Suspend {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
 	}
-	i--
-	dAtA[i] = 0x18
 	if m.Replicas != nil {
 		i = encodeVarintGenerated(dAtA, i, uint64(*m.Replicas))
 		i--
@@ -1379,11 +1418,11 @@ func (m *WebsiteStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0x52
 		}
 	}
-	if len(m.Urls) > 0 {
-		for iNdEx := len(m.Urls) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Urls[iNdEx])
-			copy(dAtA[i:], m.Urls[iNdEx])
-			i = encodeVarintGenerated(dAtA, i, uint64(len(m.Urls[iNdEx])))
+	if len(m.URLs) > 0 {
+		for iNdEx := len(m.URLs) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.URLs[iNdEx])
+			copy(dAtA[i:], m.URLs[iNdEx])
+			i = encodeVarintGenerated(dAtA, i, uint64(len(m.URLs[iNdEx])))
 			i--
 			dAtA[i] = 0x4a
 		}
@@ -1770,6 +1809,33 @@ func (m *GitReference) Size() (n int) {
 	return n
 }
 
+func (m *GitSource) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Repository)
+	n += 1 + l + sovGenerated(uint64(l))
+	if m.Ref != nil {
+		l = m.Ref.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	l = len(m.Submodules)
+	n += 1 + l + sovGenerated(uint64(l))
+	if m.SecretRef != nil {
+		l = m.SecretRef.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	l = len(m.CredentialScope)
+	n += 1 + l + sovGenerated(uint64(l))
+	if m.CARef != nil {
+		l = m.CARef.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	return n
+}
+
 func (m *IssuerReference) Size() (n int) {
 	if m == nil {
 		return 0
@@ -1793,7 +1859,7 @@ func (m *Redirect) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.To)
 	n += 1 + l + sovGenerated(uint64(l))
-	n += 1 + sovGenerated(uint64(m.Code))
+	n += 1 + sovGenerated(uint64(m.StatusCode))
 	return n
 }
 
@@ -2092,26 +2158,12 @@ func (m *WebsiteSource) Size() (n int) {
 	}
 	var l int
 	_ = l
-	l = len(m.Repository)
-	n += 1 + l + sovGenerated(uint64(l))
-	if m.Ref != nil {
-		l = m.Ref.Size()
+	if m.Git != nil {
+		l = m.Git.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
 	l = len(m.Path)
 	n += 1 + l + sovGenerated(uint64(l))
-	l = len(m.Submodules)
-	n += 1 + l + sovGenerated(uint64(l))
-	if m.SecretRef != nil {
-		l = m.SecretRef.Size()
-		n += 1 + l + sovGenerated(uint64(l))
-	}
-	l = len(m.CredentialScope)
-	n += 1 + l + sovGenerated(uint64(l))
-	if m.CARef != nil {
-		l = m.CARef.Size()
-		n += 1 + l + sovGenerated(uint64(l))
-	}
 	return n
 }
 
@@ -2126,7 +2178,9 @@ func (m *WebsiteSpec) Size() (n int) {
 	if m.Replicas != nil {
 		n += 1 + sovGenerated(uint64(*m.Replicas))
 	}
-	n += 2
+	if m.Suspend != nil {
+		n += 2
+	}
 	l = m.Source.Size()
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.Sync.Size()
@@ -2177,8 +2231,8 @@ func (m *WebsiteStatus) Size() (n int) {
 	l = len(m.Commit)
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 1 + sovGenerated(uint64(m.NodePort))
-	if len(m.Urls) > 0 {
-		for _, s := range m.Urls {
+	if len(m.URLs) > 0 {
+		for _, s := range m.URLs {
 			l = len(s)
 			n += 1 + l + sovGenerated(uint64(l))
 		}
@@ -2363,6 +2417,21 @@ func (this *GitReference) String() string {
 	}, "")
 	return s
 }
+func (this *GitSource) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&GitSource{`,
+		`Repository:` + fmt.Sprintf("%v", this.Repository) + `,`,
+		`Ref:` + strings.Replace(this.Ref.String(), "GitReference", "GitReference", 1) + `,`,
+		`Submodules:` + fmt.Sprintf("%v", this.Submodules) + `,`,
+		`SecretRef:` + strings.Replace(this.SecretRef.String(), "SecretReference", "SecretReference", 1) + `,`,
+		`CredentialScope:` + fmt.Sprintf("%v", this.CredentialScope) + `,`,
+		`CARef:` + strings.Replace(this.CARef.String(), "CAReference", "CAReference", 1) + `,`,
+		`}`,
+	}, "")
+	return s
+}
 func (this *IssuerReference) String() string {
 	if this == nil {
 		return "nil"
@@ -2381,7 +2450,7 @@ func (this *Redirect) String() string {
 	s := strings.Join([]string{`&Redirect{`,
 		`From:` + fmt.Sprintf("%v", this.From) + `,`,
 		`To:` + fmt.Sprintf("%v", this.To) + `,`,
-		`Code:` + fmt.Sprintf("%v", this.Code) + `,`,
+		`StatusCode:` + fmt.Sprintf("%v", this.StatusCode) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2625,13 +2694,8 @@ func (this *WebsiteSource) String() string {
 		return "nil"
 	}
 	s := strings.Join([]string{`&WebsiteSource{`,
-		`Repository:` + fmt.Sprintf("%v", this.Repository) + `,`,
-		`Ref:` + strings.Replace(this.Ref.String(), "GitReference", "GitReference", 1) + `,`,
+		`Git:` + strings.Replace(this.Git.String(), "GitSource", "GitSource", 1) + `,`,
 		`Path:` + fmt.Sprintf("%v", this.Path) + `,`,
-		`Submodules:` + fmt.Sprintf("%v", this.Submodules) + `,`,
-		`SecretRef:` + strings.Replace(this.SecretRef.String(), "SecretReference", "SecretReference", 1) + `,`,
-		`CredentialScope:` + fmt.Sprintf("%v", this.CredentialScope) + `,`,
-		`CARef:` + strings.Replace(this.CARef.String(), "CAReference", "CAReference", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2643,7 +2707,7 @@ func (this *WebsiteSpec) String() string {
 	s := strings.Join([]string{`&WebsiteSpec{`,
 		`DeploymentName:` + fmt.Sprintf("%v", this.DeploymentName) + `,`,
 		`Replicas:` + valueToStringGenerated(this.Replicas) + `,`,
-		`Suspend:` + fmt.Sprintf("%v", this.Suspend) + `,`,
+		`Suspend:` + valueToStringGenerated(this.Suspend) + `,`,
 		`Source:` + strings.Replace(strings.Replace(this.Source.String(), "WebsiteSource", "WebsiteSource", 1), `&`, ``, 1) + `,`,
 		`Sync:` + strings.Replace(strings.Replace(this.Sync.String(), "WebsiteSync", "WebsiteSync", 1), `&`, ``, 1) + `,`,
 		`Serving:` + strings.Replace(strings.Replace(this.Serving.String(), "WebsiteServing", "WebsiteServing", 1), `&`, ``, 1) + `,`,
@@ -2694,7 +2758,7 @@ func (this *WebsiteStatus) String() string {
 		`Selector:` + fmt.Sprintf("%v", this.Selector) + `,`,
 		`Commit:` + fmt.Sprintf("%v", this.Commit) + `,`,
 		`NodePort:` + fmt.Sprintf("%v", this.NodePort) + `,`,
-		`Urls:` + fmt.Sprintf("%v", this.Urls) + `,`,
+		`URLs:` + fmt.Sprintf("%v", this.URLs) + `,`,
 		`Conditions:` + repeatedStringForConditions + `,`,
 		`Sync:` + strings.Replace(this.Sync.String(), "WebsiteSyncStatus", "WebsiteSyncStatus", 1) + `,`,
 		`History:` + repeatedStringForHistory + `,`,
@@ -3256,6 +3320,260 @@ func (m *GitReference) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *GitSource) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: GitSource: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: GitSource: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Repository", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Repository = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ref", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Ref == nil {
+				m.Ref = &GitReference{}
+			}
+			if err := m.Ref.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Submodules", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Submodules = SubmodulePolicy(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SecretRef", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.SecretRef == nil {
+				m.SecretRef = &SecretReference{}
+			}
+			if err := m.SecretRef.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CredentialScope", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.CredentialScope = CredentialScope(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CARef", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.CARef == nil {
+				m.CARef = &CAReference{}
+			}
+			if err := m.CARef.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *IssuerReference) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -3465,9 +3783,9 @@ func (m *Redirect) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 3:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Code", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field StatusCode", wireType)
 			}
-			m.Code = 0
+			m.StatusCode = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowGenerated
@@ -3477,7 +3795,7 @@ func (m *Redirect) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Code |= int32(b&0x7F) << shift
+				m.StatusCode |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6099,39 +6417,7 @@ func (m *WebsiteSource) Unmarshal(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repository", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Repository = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ref", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Git", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -6158,14 +6444,14 @@ func (m *WebsiteSource) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Ref == nil {
-				m.Ref = &GitReference{}
+			if m.Git == nil {
+				m.Git = &GitSource{}
 			}
-			if err := m.Ref.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Git.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
-		case 3:
+		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Path", wireType)
 			}
@@ -6196,142 +6482,6 @@ func (m *WebsiteSource) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Path = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Submodules", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Submodules = SubmodulePolicy(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SecretRef", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			if m.SecretRef == nil {
-				m.SecretRef = &SecretReference{}
-			}
-			if err := m.SecretRef.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		case 6:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field CredentialScope", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.CredentialScope = CredentialScope(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 7:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field CARef", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			if m.CARef == nil {
-				m.CARef = &CAReference{}
-			}
-			if err := m.CARef.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6454,7 +6604,8 @@ func (m *WebsiteSpec) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Suspend = bool(v != 0)
+			b := bool(v != 0)
+			m.Suspend = &b
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Source", wireType)
@@ -7102,7 +7253,7 @@ func (m *WebsiteStatus) Unmarshal(dAtA []byte) error {
 			}
 		case 9:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Urls", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field URLs", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -7130,7 +7281,7 @@ func (m *WebsiteStatus) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Urls = append(m.Urls, string(dAtA[iNdEx:postIndex]))
+			m.URLs = append(m.URLs, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
 		case 10:
 			if wireType != 2 {

@@ -100,11 +100,11 @@ const (
 	// WebsiteReasonAuthenticationFailed means that the repository's host rejects
 	// the credentials.
 	WebsiteReasonAuthenticationFailed = "AuthenticationFailed"
-	// WebsiteReasonRefNotFound means that spec.source.ref is not in the
+	// WebsiteReasonRefNotFound means that spec.source.git.ref is not in the
 	// repository, or that the repository is empty.
 	WebsiteReasonRefNotFound = "RefNotFound"
 	// WebsiteReasonCommitRefused means that the repository's host does not send the
-	// commit of spec.source.ref: the repository lacks it, or none of its branches and
+	// commit of spec.source.git.ref: the repository lacks it, or none of its branches and
 	// tags contain it.
 	WebsiteReasonCommitRefused = "CommitRefused"
 	// WebsiteReasonHostKeyMismatch means that the repository's host has an ssh key
@@ -126,7 +126,7 @@ const (
 	// WebsiteReasonPinned means that all ready pods serve the commit of spec.pin. A
 	// request to sync fails with it if another commit was to be served.
 	WebsiteReasonPinned = "Pinned"
-	// WebsiteReasonRefElsewhere means that spec.source.ref does not lead to the commit
+	// WebsiteReasonRefElsewhere means that spec.source.git.ref does not lead to the commit
 	// of a request to sync.
 	WebsiteReasonRefElsewhere = "RefElsewhere"
 	// WebsiteReasonSyncTimedOut means that the ready pods have not answered a request

@@ -11,7 +11,7 @@ import (
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Website"), func(label, value string) (string, string, error) {
 		switch label {
-		case "metadata.name", "metadata.namespace", "spec.deploymentName", "spec.source.repository", "status.ready", "status.commit":
+		case "metadata.name", "metadata.namespace", "spec.deploymentName", "spec.source.git.repository", "status.ready", "status.commit":
 			return label, value, nil
 		}
 		return "", "", fmt.Errorf("field label not supported: %s", label)

@@ -55,13 +55,14 @@ type WebsiteSpec struct {
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
 	// suspend stops following the repository. The pods keep serving their
-	// commit, and new pods fetch the same commit. Changes of source.ref and pin
-	// take effect when suspend is false again, other changes of the spec at once.
-	// Defaults to false.
+	// commit, and new pods fetch the same commit. Changes of source.git.ref and
+	// pin take effect when suspend is false again, other changes of the spec at
+	// once. Defaults to false.
 	// +optional
-	Suspend bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`
+	// +k8s:optional
+	Suspend *bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`
 
-	// source is the repository content to publish.
+	// source is the content to publish.
 	// +required
 	Source WebsiteSource `json:"source" protobuf:"bytes,4,opt,name=source"`
 
@@ -194,7 +195,7 @@ type WebsiteStatus struct {
 	// +listType=atomic
 	// +k8s:optional
 	// +k8s:maxItems=16
-	Urls []string `json:"urls,omitempty" protobuf:"bytes,9,rep,name=urls"`
+	URLs []string `json:"urls,omitempty" protobuf:"bytes,9,rep,name=urls"`
 
 	// conditions are Ready, which summarizes the pods and the Service, Available,
 	// Progressing, Synced, with hosts Routed, and with previews Previewed.

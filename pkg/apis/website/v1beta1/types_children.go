@@ -7,11 +7,11 @@ import (
 
 // WebsiteService configures the Service of the pods.
 type WebsiteService struct {
-	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
-	// Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is
-	// stored: a patch or apply that sets hosts later does not change it; a
-	// replacement without it gets the default of its hosts.
+	// type is the type of the Service: ClusterIP, NodePort or LoadBalancer. The
+	// latter two open the site to clients outside the cluster, so that setting
+	// them requires expose on the Website. Defaults to ClusterIP, as in a Service.
 	// +optional
+	// +default="ClusterIP"
 	// +k8s:optional
 	Type ServiceType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=ServiceType"`
 
@@ -39,16 +39,17 @@ type WebsiteService struct {
 	Annotations map[string]string `json:"annotations,omitempty" protobuf:"bytes,4,rep,name=annotations"`
 }
 
-// ServiceType is the type of the Service.
+// ServiceType is the type of the Service. More values may be added. A client that
+// does not know a value must keep it, and must not take it for the default.
 // +enum
 // +k8s:enum
 type ServiceType string
 
 const (
-	// ServiceTypeNodePort makes the site reachable on a port of every node.
-	ServiceTypeNodePort ServiceType = "NodePort"
 	// ServiceTypeClusterIP makes the site reachable within the cluster only.
 	ServiceTypeClusterIP ServiceType = "ClusterIP"
+	// ServiceTypeNodePort makes the site reachable on a port of every node.
+	ServiceTypeNodePort ServiceType = "NodePort"
 	// ServiceTypeLoadBalancer requests a load balancer from the cloud provider.
 	ServiceTypeLoadBalancer ServiceType = "LoadBalancer"
 )

@@ -1,7 +1,26 @@
 package v1beta1
 
-// WebsiteSource is the repository content to publish.
+// WebsiteSource is the content to publish. Exactly one kind of source must be
+// set; today there is only git, and more may be added.
 type WebsiteSource struct {
+	// git is a git repository.
+	// +optional
+	// +k8s:optional
+	// +k8s:unionMember
+	Git *GitSource `json:"git,omitempty" protobuf:"bytes,1,opt,name=git"`
+
+	// path is the directory to publish, relative to the root of the source, of
+	// at most 1024 characters: segments of letters, digits, '.', '_' and '-',
+	// separated by '/'. No segment may be ".", ".." or ".git", or begin with
+	// '-'. Defaults to the root.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=1024
+	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+}
+
+// GitSource is a git repository, and what is fetched from it.
+type GitSource struct {
 	// repository is the address of the git repository: an https://, http:// or
 	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
 	// contain white space, control characters, '$', a query string or a
@@ -16,22 +35,12 @@ type WebsiteSource struct {
 	// +k8s:optional
 	Ref *GitReference `json:"ref,omitempty" protobuf:"bytes,2,opt,name=ref"`
 
-	// path is the directory to publish, relative to the root of the
-	// repository, of at most 1024 characters: segments of letters, digits,
-	// '.', '_' and '-', separated by '/'. No segment may be ".", ".." or
-	// ".git", or begin with '-'. Defaults to the root.
+	// submodules selects the git submodules to fetch: None, Shallow (those of
+	// the repository) or Recursive (also those of submodules). Defaults to None.
 	// +optional
+	// +default="None"
 	// +k8s:optional
-	// +k8s:maxLength=1024
-	Path string `json:"path,omitempty" protobuf:"bytes,3,opt,name=path"`
-
-	// submodules selects the git submodules to fetch: Off (none), Shallow
-	// (those of the repository) or Recursive (also those of submodules).
-	// Defaults to Off.
-	// +optional
-	// +default="Off"
-	// +k8s:optional
-	Submodules SubmodulePolicy `json:"submodules,omitempty" protobuf:"bytes,4,opt,name=submodules,casttype=SubmodulePolicy"`
+	Submodules SubmodulePolicy `json:"submodules,omitempty" protobuf:"bytes,3,opt,name=submodules,casttype=SubmodulePolicy"`
 
 	// secretRef names the Secret with the credentials for the repository:
 	// username and password for https://, ssh-privatekey and known_hosts for
@@ -42,7 +51,7 @@ type WebsiteSource struct {
 	// the volume, by default within 90 seconds.
 	// +optional
 	// +k8s:optional
-	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,5,opt,name=secretRef"`
+	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,4,opt,name=secretRef"`
 
 	// credentialScope limits where the credentials of secretRef are sent:
 	// Repository (to the path of repository only) or Host (to every repository
@@ -52,7 +61,7 @@ type WebsiteSource struct {
 	// +optional
 	// +default="Repository"
 	// +k8s:optional
-	CredentialScope CredentialScope `json:"credentialScope,omitempty" protobuf:"bytes,6,opt,name=credentialScope,casttype=CredentialScope"`
+	CredentialScope CredentialScope `json:"credentialScope,omitempty" protobuf:"bytes,5,opt,name=credentialScope,casttype=CredentialScope"`
 
 	// caRef names the bundle of CA certificates for an https:// repository whose
 	// server has a certificate of a private CA. It must not be set for other
@@ -60,7 +69,7 @@ type WebsiteSource struct {
 	// Secret. Defaults to the public CAs.
 	// +optional
 	// +k8s:optional
-	CARef *CAReference `json:"caRef,omitempty" protobuf:"bytes,7,opt,name=caRef"`
+	CARef *CAReference `json:"caRef,omitempty" protobuf:"bytes,6,opt,name=caRef"`
 }
 
 // GitReference selects a commit of a repository. At most one of its fields may
@@ -98,20 +107,24 @@ type GitReference struct {
 }
 
 // SubmodulePolicy selects the git submodules to fetch.
+// More values may be added. A client that does not know a value must keep it, and
+// must not take it for the default.
 // +enum
 // +k8s:enum
 type SubmodulePolicy string
 
 const (
-	// SubmodulesOff fetches no submodules.
-	SubmodulesOff SubmodulePolicy = "Off"
+	// SubmodulesNone fetches no submodules.
+	SubmodulesNone SubmodulePolicy = "None"
 	// SubmodulesShallow fetches the submodules of the repository itself.
 	SubmodulesShallow SubmodulePolicy = "Shallow"
 	// SubmodulesRecursive also fetches the submodules of submodules.
 	SubmodulesRecursive SubmodulePolicy = "Recursive"
 )
 
-// CredentialScope limits where credentials are sent.
+// CredentialScope limits where credentials are sent. More values may be added. A
+// client that does not know a value must keep it, and must not take it for the
+// default.
 // +enum
 // +k8s:enum
 type CredentialScope string
@@ -228,7 +241,9 @@ type WebsiteServing struct {
 	Headers []ResponseHeader `json:"headers,omitempty" protobuf:"bytes,5,rep,name=headers"`
 }
 
-// FallbackPolicy is the response for a path that does not exist.
+// FallbackPolicy is the response for a path that does not exist. More values may
+// be added. A client that does not know a value must keep it, and must not take it
+// for the default.
 // +enum
 // +k8s:enum
 type FallbackPolicy string
@@ -262,9 +277,11 @@ type Redirect struct {
 	// +k8s:maxLength=2048
 	To string `json:"to" protobuf:"bytes,2,opt,name=to"`
 
-	// code is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.
+	// statusCode is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to
+	// 301.
 	// +optional
-	Code int32 `json:"code,omitempty" protobuf:"varint,3,opt,name=code"`
+	// +default=301
+	StatusCode int32 `json:"statusCode,omitempty" protobuf:"varint,3,opt,name=statusCode"`
 }
 
 // ResponseHeader is a header added to responses.
@@ -272,11 +289,11 @@ type ResponseHeader struct {
 	// path is a URL path prefix, of at most 1024 characters. It is compared with
 	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
 	// Surrogate-Control, with the path of the served file. The longest matching
-	// prefix applies. Defaults to /.
-	// +optional
-	// +k8s:optional
+	// prefix applies; "/" is for all paths.
+	// +required
+	// +k8s:required
 	// +k8s:maxLength=1024
-	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
 
 	// name is the name of the header: at most 128 letters, digits and '-'.
 	// Connection headers and headers that the web server sets are rejected.

@@ -75,7 +75,8 @@ type WebsiteSyncCompletion struct {
 	Commit string `json:"commit,omitempty" protobuf:"bytes,6,opt,name=commit"`
 }
 
-// SyncResult is the outcome of a request to fetch the repository at once.
+// SyncResult is the outcome of a request to fetch the repository at once. More
+// values may be added. A client should take one that it does not know for Failed.
 // +enum
 // +k8s:enum
 type SyncResult string
@@ -125,7 +126,8 @@ type WebsiteRelease struct {
 	Cause ReleaseCause `json:"cause" protobuf:"bytes,6,opt,name=cause,casttype=ReleaseCause"`
 }
 
-// ReleaseCause is why a commit was published.
+// ReleaseCause is why a commit was published. More values may be added. A client
+// should show one that it does not know as it is.
 // +enum
 // +k8s:enum
 type ReleaseCause string

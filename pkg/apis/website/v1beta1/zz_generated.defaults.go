@@ -19,20 +19,21 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 }
 
 func SetObjectDefaults_Website(in *Website) {
-	SetDefaults_WebsiteSpec(&in.Spec)
 	if in.Spec.Replicas == nil {
 		var ptrVar1 int32 = 1
 		in.Spec.Replicas = &ptrVar1
 	}
-	if in.Spec.Source.Submodules == "" {
-		in.Spec.Source.Submodules = "Off"
-	}
-	if in.Spec.Source.CredentialScope == "" {
-		in.Spec.Source.CredentialScope = "Repository"
-	}
-	if in.Spec.Source.CARef != nil {
-		if in.Spec.Source.CARef.Key == "" {
-			in.Spec.Source.CARef.Key = "ca.crt"
+	if in.Spec.Source.Git != nil {
+		if in.Spec.Source.Git.Submodules == "" {
+			in.Spec.Source.Git.Submodules = "None"
+		}
+		if in.Spec.Source.Git.CredentialScope == "" {
+			in.Spec.Source.Git.CredentialScope = "Repository"
+		}
+		if in.Spec.Source.Git.CARef != nil {
+			if in.Spec.Source.Git.CARef.Key == "" {
+				in.Spec.Source.Git.CARef.Key = "ca.crt"
+			}
 		}
 	}
 	if in.Spec.Sync.PeriodSeconds == 0 {
@@ -49,6 +50,15 @@ func SetObjectDefaults_Website(in *Website) {
 	}
 	if in.Spec.Serving.Fallback == "" {
 		in.Spec.Serving.Fallback = "None"
+	}
+	for i := range in.Spec.Serving.Redirects {
+		a := &in.Spec.Serving.Redirects[i]
+		if a.StatusCode == 0 {
+			a.StatusCode = 301
+		}
+	}
+	if in.Spec.Service.Type == "" {
+		in.Spec.Service.Type = "ClusterIP"
 	}
 	SetDefaults_WebsiteResources(&in.Spec.Resources)
 	if in.Spec.TLS.IssuerRef != nil {

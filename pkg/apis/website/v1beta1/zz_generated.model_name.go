@@ -21,6 +21,11 @@ func (in GitReference) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in GitSource) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.GitSource"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IssuerReference) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.IssuerReference"
 }

@@ -447,6 +447,171 @@ func Validate_GitReference(
 	return errs
 }
 
+// Validate_GitSource validates an instance of GitSource according
+// to declarative validation rules in the API schema.
+func Validate_GitSource(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *GitSource) (errs field.ErrorList) {
+
+	// field GitSource.Repository has no validation
+
+	{ // field GitSource.Ref
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *GitReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_GitReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GitSource) *GitReference {
+				return oldObj.Ref
+			})
+		errs = append(errs, fn(fldPath.Child("ref"), obj.Ref, oldVal, oldObj != nil)...)
+	}
+
+	{ // field GitSource.Submodules
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SubmodulePolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SubmodulePolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GitSource) *SubmodulePolicy {
+				return &oldObj.Submodules
+			})
+		errs = append(errs, fn(fldPath.Child("submodules"), &obj.Submodules, oldVal, oldObj != nil)...)
+	}
+
+	{ // field GitSource.SecretRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SecretReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GitSource) *SecretReference {
+				return oldObj.SecretRef
+			})
+		errs = append(errs, fn(fldPath.Child("secretRef"), obj.SecretRef, oldVal, oldObj != nil)...)
+	}
+
+	{ // field GitSource.CredentialScope
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *CredentialScope,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_CredentialScope(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GitSource) *CredentialScope {
+				return &oldObj.CredentialScope
+			})
+		errs = append(errs, fn(fldPath.Child("credentialScope"), &obj.CredentialScope, oldVal, oldObj != nil)...)
+	}
+
+	{ // field GitSource.CARef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *CAReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_CAReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *GitSource) *CAReference {
+				return oldObj.CARef
+			})
+		errs = append(errs, fn(fldPath.Child("caRef"), obj.CARef, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 var symbolsForIssuerKind = sets.New(IssuerKindClusterIssuer, IssuerKindIssuer)
 
 // Validate_IssuerKind validates an instance of IssuerKind according
@@ -605,7 +770,7 @@ func Validate_Redirect(
 		errs = append(errs, fn(fldPath.Child("to"), &obj.To, oldVal, oldObj != nil)...)
 	}
 
-	// field Redirect.Code has no validation
+	// field Redirect.StatusCode has no validation
 	return errs
 }
 
@@ -643,7 +808,8 @@ func Validate_ResponseHeader(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
 				earlyReturn = true
 			}
 			if earlyReturn {
@@ -784,7 +950,7 @@ func Validate_ServiceType(
 	return errs
 }
 
-var symbolsForSubmodulePolicy = sets.New(SubmodulesOff, SubmodulesRecursive, SubmodulesShallow)
+var symbolsForSubmodulePolicy = sets.New(SubmodulesNone, SubmodulesRecursive, SubmodulesShallow)
 
 // Validate_SubmodulePolicy validates an instance of SubmodulePolicy according
 // to declarative validation rules in the API schema.
@@ -1525,7 +1691,9 @@ func Validate_WebsiteService(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
 				earlyReturn = true
 			}
 			if earlyReturn {
@@ -1787,22 +1955,32 @@ func Validate_WebsiteServing(
 	return errs
 }
 
+var unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteSource_ = validate.NewUnionMembership(validate.NewUnionMember("git"))
+
 // Validate_WebsiteSource validates an instance of WebsiteSource according
 // to declarative validation rules in the API schema.
 func Validate_WebsiteSource(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
 	obj, oldObj *WebsiteSource) (errs field.ErrorList) {
 
-	// field WebsiteSource.Repository has no validation
+	if e := validate.Union(ctx, op, fldPath, obj, oldObj, unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteSource_,
+		func(obj *WebsiteSource) bool {
+			if obj == nil {
+				return false
+			}
+			return obj.Git != nil
+		}); len(e) != 0 {
+		errs = append(errs, e...)
+	}
 
-	{ // field WebsiteSource.Ref
+	{ // field WebsiteSource.Git
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *GitReference,
+			obj, oldObj *GitSource,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
@@ -1815,14 +1993,14 @@ func Validate_WebsiteSource(
 				return // do not proceed
 			}
 			// call the type's validation function
-			errs = append(errs, Validate_GitReference(ctx, op, fldPath, obj, oldObj)...)
+			errs = append(errs, Validate_GitSource(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSource) *GitReference {
-				return oldObj.Ref
+			func(oldObj *WebsiteSource) *GitSource {
+				return oldObj.Git
 			})
-		errs = append(errs, fn(fldPath.Child("ref"), obj.Ref, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("git"), obj.Git, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteSource.Path
@@ -1854,130 +2032,6 @@ func Validate_WebsiteSource(
 				return &oldObj.Path
 			})
 		errs = append(errs, fn(fldPath.Child("path"), &obj.Path, oldVal, oldObj != nil)...)
-	}
-
-	{ // field WebsiteSource.Submodules
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *SubmodulePolicy,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			// optional fields with default values are effectively required
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			// call the type's validation function
-			errs = append(errs, Validate_SubmodulePolicy(ctx, op, fldPath, obj, oldObj)...)
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSource) *SubmodulePolicy {
-				return &oldObj.Submodules
-			})
-		errs = append(errs, fn(fldPath.Child("submodules"), &obj.Submodules, oldVal, oldObj != nil)...)
-	}
-
-	{ // field WebsiteSource.SecretRef
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *SecretReference,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			// call the type's validation function
-			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSource) *SecretReference {
-				return oldObj.SecretRef
-			})
-		errs = append(errs, fn(fldPath.Child("secretRef"), obj.SecretRef, oldVal, oldObj != nil)...)
-	}
-
-	{ // field WebsiteSource.CredentialScope
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *CredentialScope,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			// optional fields with default values are effectively required
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			// call the type's validation function
-			errs = append(errs, Validate_CredentialScope(ctx, op, fldPath, obj, oldObj)...)
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSource) *CredentialScope {
-				return &oldObj.CredentialScope
-			})
-		errs = append(errs, fn(fldPath.Child("credentialScope"), &obj.CredentialScope, oldVal, oldObj != nil)...)
-	}
-
-	{ // field WebsiteSource.CARef
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *CAReference,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			// call the type's validation function
-			errs = append(errs, Validate_CAReference(ctx, op, fldPath, obj, oldObj)...)
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSource) *CAReference {
-				return oldObj.CARef
-			})
-		errs = append(errs, fn(fldPath.Child("caRef"), obj.CARef, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -2053,7 +2107,33 @@ func Validate_WebsiteSpec(
 		errs = append(errs, fn(fldPath.Child("replicas"), obj.Replicas, oldVal, oldObj != nil)...)
 	}
 
-	// field WebsiteSpec.Suspend has no validation
+	{ // field WebsiteSpec.Suspend
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *bool,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *bool {
+				return oldObj.Suspend
+			})
+		errs = append(errs, fn(fldPath.Child("suspend"), obj.Suspend, oldVal, oldObj != nil)...)
+	}
 
 	{ // field WebsiteSpec.Source
 		fn := func(
@@ -2535,7 +2615,7 @@ func Validate_WebsiteStatus(
 		errs = append(errs, fn(fldPath.Child("nodePort"), &obj.NodePort, oldVal, oldObj != nil)...)
 	}
 
-	{ // field WebsiteStatus.Urls
+	{ // field WebsiteStatus.URLs
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []string,
@@ -2562,9 +2642,9 @@ func Validate_WebsiteStatus(
 		}
 		oldVal := safe.Field(oldObj,
 			func(oldObj *WebsiteStatus) []string {
-				return oldObj.Urls
+				return oldObj.URLs
 			})
-		errs = append(errs, fn(fldPath.Child("urls"), obj.Urls, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("urls"), obj.URLs, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteStatus.Conditions

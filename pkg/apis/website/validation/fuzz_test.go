@@ -33,18 +33,18 @@ func FuzzValidateWebsite(f *testing.F) {
 				repo(repository)(w)
 				onlyForSSH(repository, secret("key"))(w)
 			}},
-			{name: "branch", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Branch: ref} }},
-			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Tag: ref} }},
-			{name: "commit", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Commit: ref} }},
-			{name: "ref name", value: ref, set: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Name: ref} }},
+			{name: "branch", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Branch: ref} }},
+			{name: "tag", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: ref} }},
+			{name: "commit", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Commit: ref} }},
+			{name: "ref name", value: ref, set: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Name: ref} }},
 			{name: "path", value: path, nginx: true, set: func(w *website.Website) { w.Spec.Source.Path = path }},
 			{name: "index", value: index, nginx: true, set: func(w *website.Website) { w.Spec.Serving.Index = index }},
 			{name: "notFoundPath", value: notFound, nginx: true, set: func(w *website.Website) { w.Spec.Serving.NotFoundPath = notFound }},
 			{name: "from", value: from, nginx: true, set: func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: from, To: "/fuzz", Code: 301}}
+				w.Spec.Serving.Redirects = []website.Redirect{{From: from, To: "/fuzz", StatusCode: 301}}
 			}},
 			{name: "to", value: to, nginx: true, set: func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: "/fuzz", To: to, Code: 301}}
+				w.Spec.Serving.Redirects = []website.Redirect{{From: "/fuzz", To: to, StatusCode: 301}}
 			}},
 			{name: "header path", value: headerPath, nginx: true, set: func(w *website.Website) {
 				w.Spec.Serving.Headers = []website.ResponseHeader{{Path: headerPath, Name: "X", Value: "x"}}

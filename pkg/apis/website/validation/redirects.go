@@ -16,7 +16,7 @@ import (
 // bounds the size of nginx's configuration.
 const maxPrefixRedirects = 100
 
-var redirectCodes = []int32{301, 302, 303, 307, 308}
+var statusCodes = []int32{301, 302, 303, 307, 308}
 
 var (
 	// placeholder is a segment that other servers replace.
@@ -70,15 +70,15 @@ func validateRedirect(redirect *website.Redirect, path *field.Path) field.ErrorL
 	default:
 		errs = append(errs, validateURL(redirect.To, "must be an absolute path, or an https:// or http:// URL", to)...)
 	}
-	if redirect.Code != 0 && !sets.New(redirectCodes...).Has(redirect.Code) {
-		errs = append(errs, field.NotSupported(path.Child("code"), redirect.Code, codeNames()))
+	if !slices.Contains(statusCodes, redirect.StatusCode) {
+		errs = append(errs, field.NotSupported(path.Child("statusCode"), redirect.StatusCode, statusCodeNames()))
 	}
 	return errs
 }
 
-func codeNames() []string {
+func statusCodeNames() []string {
 	var names []string
-	for _, code := range redirectCodes {
+	for _, code := range statusCodes {
 		names = append(names, fmt.Sprint(code))
 	}
 	return names

@@ -80,7 +80,7 @@ func TestValidateRepository(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want []string
 			if test.want != "" {
-				want = []string{"spec.source.repository: " + test.want}
+				want = []string{"spec.source.git.repository: " + test.want}
 			}
 			checkErrors(t, ValidateWebsite(newWebsite(repo(test.repo), onlyForSSH(test.repo, secret("key")))), want)
 		})
@@ -142,11 +142,11 @@ func TestRepositoryErrorHidesCredentials(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			redirect := newWebsite(func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: test.address, Code: 301}}
+				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: test.address, StatusCode: 301}}
 			})
 			observed := newWebsite(func(w *website.Website) {
-				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: "/b", Code: 301}}
-				w.Status.Urls = []string{test.address}
+				w.Spec.Serving.Redirects = []website.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
+				w.Status.URLs = []string{test.address}
 			})
 			found := map[string]field.ErrorList{
 				"repository": ValidateWebsite(newWebsite(repo(test.address), onlyForSSH(test.address, secret("key")))),

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -122,7 +121,7 @@ func validateHeaders(headers, old []website.ResponseHeader, path *field.Path) fi
 	seen := sets.New[website.ResponseHeader]()
 	for i, header := range headers {
 		at := path.Index(i)
-		key := website.ResponseHeader{Path: cmp.Or(header.Path, "/"), Name: strings.ToLower(header.Name)}
+		key := website.ResponseHeader{Path: header.Path, Name: strings.ToLower(header.Name)}
 		if key.Name != "" && seen.Has(key) {
 			errs = append(errs, field.Duplicate(at.Child("name"), header.Name))
 			continue

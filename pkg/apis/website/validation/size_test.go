@@ -49,7 +49,7 @@ func TestObjectSize(t *testing.T) {
 		"more field managers than are merged": {change: func(w *website.Website) {
 			w.ManagedFields = make([]metav1.ManagedFieldsEntry, MaxManagedFields+1)
 		}, want: "metadata.managedFields: Too many: 257: must have at most 256 items"},
-		"a large status": {change: func(w *website.Website) { w.Status.Urls = []string{strings.Repeat("u", MaxBytes)} }},
+		"a large status": {change: func(w *website.Website) { w.Status.URLs = []string{strings.Repeat("u", MaxBytes)} }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

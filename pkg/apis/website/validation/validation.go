@@ -31,7 +31,7 @@ func ValidateWebsite(w *website.Website) field.ErrorList {
 func ValidateWebsiteUpdate(updated, old *website.Website) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, metadata)
-	if updated.Annotations[website.AnnotationV1beta1Fields] != old.Annotations[website.AnnotationV1beta1Fields] {
+	if updated.Annotations[website.AnnotationCarriedFields] != old.Annotations[website.AnnotationCarriedFields] {
 		errs = append(errs, validateAnnotations(updated.Annotations, metadata.Child("annotations"))...)
 	}
 	errs = append(errs, validateObjectSize(updated, old)...)
@@ -51,10 +51,10 @@ func ValidateWebsiteStatusUpdate(updated, old *website.Website) field.ErrorList 
 // version removes it, so here it comes from a request in another version, which
 // would ignore its fields.
 func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
-	if _, present := annotations[website.AnnotationV1beta1Fields]; !present {
+	if _, present := annotations[website.AnnotationCarriedFields]; !present {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationV1beta1Fields), "only supported in v1alpha1: set the fields that it contains instead")}
+	return field.ErrorList{field.Forbidden(path.Key(website.AnnotationCarriedFields), "only supported in v1alpha1: set the fields that it contains instead")}
 }
 
 // validateSpec checks what differs from old, which is nil on creation.
@@ -74,26 +74,14 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	}
 
 	source := path.Child("source")
-	check(spec.Source.Repository, old.Source.Repository, func() field.ErrorList {
-		return validateRepository(spec.Source.Repository, source.Child("repository"))
-	})
-	check(transportOf(&spec.Source), transportOf(&old.Source), func() field.ErrorList {
-		return validateTransport(&spec.Source, source.Child("secretRef"))
-	})
-	check(credentialUseOf(&spec.Source), credentialUseOf(&old.Source), func() field.ErrorList {
-		return validateCredentialScope(&spec.Source, source.Child("credentialScope"))
-	})
-	check(caUseOf(&spec.Source), caUseOf(&old.Source), func() field.ErrorList {
-		return validateCARef(&spec.Source, source.Child("caRef"))
+	if spec.Source.Git != nil {
+		errs = append(errs, validateGitSource(spec.Source.Git, old.Source.Git, source.Child("git"))...)
+	}
+	check(spec.Source.Path, old.Source.Path, func() field.ErrorList {
+		return validatePath(spec.Source.Path, source.Child("path"))
 	})
 	check(spec.Pin, old.Pin, func() field.ErrorList {
 		return validateOptionalCommit(spec.Pin, path.Child("pin"))
-	})
-	check(spec.Source.Ref, old.Source.Ref, func() field.ErrorList {
-		return validateReference(spec.Source.Ref, source.Child("ref"))
-	})
-	check(spec.Source.Path, old.Source.Path, func() field.ErrorList {
-		return validatePath(spec.Source.Path, source.Child("path"))
 	})
 	if creating || spec.DeploymentName == "" {
 		errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)
@@ -156,8 +144,8 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 			errs = append(errs, field.Invalid(path.Child("selector"), status.Selector, err.Error()))
 		}
 	}
-	if !apiequality.Semantic.DeepEqual(status.Urls, old.Urls) {
-		for i, url := range status.Urls {
+	if !apiequality.Semantic.DeepEqual(status.URLs, old.URLs) {
+		for i, url := range status.URLs {
 			errs = append(errs, validateURL(url, "must be an https:// or http:// URL", path.Child("urls").Index(i))...)
 		}
 	}

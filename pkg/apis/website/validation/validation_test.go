@@ -20,9 +20,9 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 	w := &website.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", ResourceVersion: "1"},
 		Spec: website.WebsiteSpec{
-			Source: website.WebsiteSource{
-				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesOff, CredentialScope: website.CredentialScopeRepository,
-			},
+			Source: website.WebsiteSource{Git: &website.GitSource{
+				Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository,
+			}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
@@ -44,16 +44,18 @@ func replicas(n int32) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Replicas = &n }
 }
 func repo(repo string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.Repository = repo }
+	return func(w *website.Website) { w.Spec.Source.Git.Repository = repo }
 }
 func disk(size string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Resources.Disk = ptr.To(resource.MustParse(size)) }
 }
 func secret(name string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: name} }
+	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: name} }
 }
 func submodules(policy website.SubmodulePolicy, scope website.CredentialScope) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.Submodules, w.Spec.Source.CredentialScope = policy, scope }
+	return func(w *website.Website) {
+		w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = policy, scope
+	}
 }
 
 // checkErrors compares the whole text of the errors with want.
@@ -92,15 +94,12 @@ func TestValidateWebsite(t *testing.T) {
 			website: newWebsite(deployment("1a")), want: []string{`spec.deploymentName: Invalid value: "1a": ` + utilvalidation.IsDNS1035Label("1a")[0]},
 		},
 		"annotation that only v1alpha1 has": {
-			website: newWebsite(func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"} }),
-			want:    []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"},
+			website: newWebsite(func(w *website.Website) { w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"} }),
+			want:    []string{"metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"},
 		},
 		"everything missing": {
 			website: &website.Website{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}},
-			want: []string{
-				"spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path",
-				"spec.deploymentName: Required value: the name of the Deployment",
-			},
+			want:    []string{"spec.deploymentName: Required value: the name of the Deployment"},
 		},
 	}
 	for name, test := range tests {
@@ -114,13 +113,13 @@ func TestValidateWebsite(t *testing.T) {
 // what is left as it is must not stop a change elsewhere.
 func TestValidateWebsiteUpdate(t *testing.T) {
 	stale := func(w *website.Website) {
-		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: "{}"}
+		w.Annotations = map[string]string{website.AnnotationCarriedFields: "{}"}
 		w.Spec = website.WebsiteSpec{
 			DeploymentName: "Kubia",
-			Source:         website.WebsiteSource{Repository: "-x", Ref: &website.GitReference{Branch: "-x"}, Path: "../x"},
+			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "-x", Ref: &website.GitReference{Branch: "-x"}}, Path: "../x"},
 			Serving: website.WebsiteServing{
 				Index: "-x", NotFoundPath: "x",
-				Redirects: []website.Redirect{{From: "x", To: "$", Code: 200}},
+				Redirects: []website.Redirect{{From: "x", To: "$", StatusCode: 200}},
 				Headers:   []website.ResponseHeader{{Path: "x", Name: "Connection", Value: "$"}},
 			},
 			Service:   website.WebsiteService{Type: website.ServiceTypeClusterIP, NodePort: 30000},
@@ -138,19 +137,19 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		"nothing changed":       {tweak: func(*website.Website) {}},
 		"scaled":                {tweak: replicas(5)},
 		"repository mended":     {tweak: repo("https://example.com/other.git")},
-		"repository made worse": {tweak: repo("-y"), want: []string{`spec.source.repository: Invalid value: "-y": must not begin with '-'`}},
-		"repository removed":    {tweak: repo(""), want: []string{"spec.source.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
-		"branch made worse":     {tweak: func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Branch: "-y"} }, want: []string{`spec.source.ref.branch: Invalid value: "-y": must not begin with '-'`}},
+		"repository made worse": {tweak: repo("-y"), want: []string{`spec.source.git.repository: Invalid value: "-y": must not begin with '-'`}},
+		"repository removed":    {tweak: repo(""), want: []string{"spec.source.git.repository: Required value: the git repository to publish; must be an https://, http:// or ssh:// URL, or user@host:path"}},
+		"branch made worse":     {tweak: func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Branch: "-y"} }, want: []string{`spec.source.git.ref.branch: Invalid value: "-y": must not begin with '-'`}},
 		"path made worse":       {tweak: func(w *website.Website) { w.Spec.Source.Path = "../y" }, want: []string{`spec.source.path: Invalid value: "../y": must not contain the segment '.' or '..'`}},
 		"deployment renamed":    {tweak: deployment("other"), want: []string{`spec.deploymentName: Invalid value: "other": field is immutable`}},
 		"deployment removed":    {tweak: deployment(""), want: []string{"spec.deploymentName: Required value: the name of the Deployment"}},
 		"index made worse":      {tweak: func(w *website.Website) { w.Spec.Serving.Index = "-y" }, want: []string{`spec.serving.index: Invalid value: "-y": must be the name of a file: letters, digits and the characters . _ -, not beginning with '.' or '-'`}},
 		"not found made worse":  {tweak: func(w *website.Website) { w.Spec.Serving.NotFoundPath = "y" }, want: []string{`spec.serving.notFoundPath: Invalid value: "y": must begin with '/'`}},
 		"good redirect added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "/a", To: "/b", Code: 301})
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "/a", To: "/b", StatusCode: 301})
 		}},
 		"bad redirect added": {tweak: func(w *website.Website) {
-			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "y", To: "/b", Code: 301})
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, website.Redirect{From: "y", To: "/b", StatusCode: 301})
 		}, want: []string{`spec.serving.redirects[1].from: Invalid value: "y": must begin with '/'`}},
 		"good header added": {tweak: func(w *website.Website) {
 			w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, website.ResponseHeader{Path: "/", Name: "X", Value: "y"})
@@ -167,7 +166,7 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		"disk mended":            {tweak: disk("64Mi")},
 		"selector made worse":    {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"--": ""} }, want: []string{`spec.scheduling.nodeSelector: Invalid value: "--": ` + utilvalidation.IsQualifiedName("--")[0]}},
 		"tolerations made worse": {tweak: func(w *website.Website) { w.Spec.Scheduling.Tolerations = []corev1.Toleration{{}, {}} }, want: []string{`spec.scheduling.tolerations[0].operator: Invalid value: "": must be Exists when there is no key`, `spec.scheduling.tolerations[1].operator: Invalid value: "": must be Exists when there is no key`}},
-		"annotation made worse":  {tweak: func(w *website.Website) { w.Annotations[website.AnnotationV1beta1Fields] = "{} " }, want: []string{"metadata.annotations[mycontroller.nevermosby.io/v1beta1-fields]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"}},
+		"annotation made worse":  {tweak: func(w *website.Website) { w.Annotations[website.AnnotationCarriedFields] = "{} " }, want: []string{"metadata.annotations[mycontroller.nevermosby.io/fields-of-other-versions]: Forbidden: only supported in v1alpha1: set the fields that it contains instead"}},
 		"annotation removed":     {tweak: func(w *website.Website) { w.Annotations = nil }},
 		"Website renamed":        {tweak: named("other"), want: []string{`metadata.name: Invalid value: "other": field is immutable`}},
 	}
@@ -184,13 +183,13 @@ func TestValidateWebsiteStatusUpdate(t *testing.T) {
 		want         []string
 	}{
 		"a full status": {updated: website.WebsiteStatus{
-			AvailableReplicas: 3, Selector: "app=website-nginx,controller=kubia", Commit: strings.Repeat("a", 40), Urls: []string{"http://10.0.0.1:30080"},
+			AvailableReplicas: 3, Selector: "app=website-nginx,controller=kubia", Commit: strings.Repeat("a", 40), URLs: []string{"http://10.0.0.1:30080"},
 			Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()}},
 		}},
 		"commit of SHA-256":     {updated: website.WebsiteStatus{Commit: strings.Repeat("a", 64)}},
 		"abbreviated commit":    {updated: website.WebsiteStatus{Commit: "abc1234"}, want: []string{`status.commit: Invalid value: "abc1234": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 		"selector with a slip":  {updated: website.WebsiteStatus{Selector: "a in b"}, want: []string{`status.selector: Invalid value: "a in b": unable to parse requirement: found 'b' expected: '('`}},
-		"url of another scheme": {updated: website.WebsiteStatus{Urls: []string{"http://example.com", "ftp://example.com"}}, want: []string{`status.urls[1]: Invalid value: "ftp://example.com": must be an https:// or http:// URL`}},
+		"url of another scheme": {updated: website.WebsiteStatus{URLs: []string{"http://example.com", "ftp://example.com"}}, want: []string{`status.urls[1]: Invalid value: "ftp://example.com": must be an https:// or http:// URL`}},
 		"condition twice": {updated: website.WebsiteStatus{Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Serving", LastTransitionTime: metav1.Now()},
 			{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: metav1.Now()},
@@ -199,8 +198,8 @@ func TestValidateWebsiteStatusUpdate(t *testing.T) {
 			{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.Now()},
 		}}, want: []string{"status.conditions[0].reason: Required value"}},
 		"what was wrong before stays": {
-			old:     website.WebsiteStatus{Commit: "x", Selector: "a in b", Urls: []string{"x"}, Conditions: []metav1.Condition{{}}},
-			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", Urls: []string{"x"}, Conditions: []metav1.Condition{{}}, ReadyReplicas: 1},
+			old:     website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"}, Conditions: []metav1.Condition{{}}},
+			updated: website.WebsiteStatus{Commit: "x", Selector: "a in b", URLs: []string{"x"}, Conditions: []metav1.Condition{{}}, ReadyReplicas: 1},
 		},
 	}
 	for name, test := range tests {

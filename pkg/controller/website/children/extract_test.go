@@ -67,7 +67,7 @@ func TestExtractNothing(t *testing.T) {
 // they are made, after another client has added to them.
 func TestExtractChildren(t *testing.T) {
 	website := newWebsite("kubia")
-	website.Spec.Source = v1beta1.WebsiteSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesOff, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}
+	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}}
 	website.Spec.Hosts, website.Spec.Replicas = []string{"www.example.com", "example.com"}, ptr.To[int32](2)
 	website.Spec.RedirectToCanonical, website.Spec.Service.Type = true, v1beta1.ServiceTypeNodePort
 	deployment, config := built(t, website)
@@ -151,7 +151,7 @@ func encoded(t *testing.T, object any) string {
 // BenchmarkExtractDeployment compares with client-go the time that it takes to extract a Deployment.
 func BenchmarkExtractDeployment(b *testing.B) {
 	website := newWebsite("kubia")
-	website.Spec.Source = v1beta1.WebsiteSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesOff}
+	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}}
 	desired, _ := built(b, website)
 	deployment, err := fake.NewClientset().AppsV1().Deployments("default").Apply(b.Context(), desired, metav1.ApplyOptions{FieldManager: FieldManager})
 	if err != nil {

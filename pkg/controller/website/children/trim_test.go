@@ -223,10 +223,10 @@ func TestTrimUnreadable(t *testing.T) {
 	}
 }
 
-// TestTrimPreview: the path of a header is part of its key, and is stored only if it was set.
+// TestTrimPreview: the path of a header is part of its key.
 func TestTrimPreview(t *testing.T) {
-	header := func(name string) *websitev1beta1ac.ResponseHeaderApplyConfiguration {
-		return websitev1beta1ac.ResponseHeader().WithName(name).WithValue("1")
+	header := func(path, name string) *websitev1beta1ac.ResponseHeaderApplyConfiguration {
+		return websitev1beta1ac.ResponseHeader().WithPath(path).WithName(name).WithValue("1")
 	}
 	wanted := func(headers ...*websitev1beta1ac.ResponseHeaderApplyConfiguration) Digest {
 		t.Helper()
@@ -240,16 +240,18 @@ func TestTrimPreview(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "site", Namespace: "default", Annotations: map[string]string{GenerationAnnotation: "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: v1beta1.SchemeGroupVersion.String(), FieldsType: "FieldsV1",
 			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + GenerationAnnotation + `":{}}},"f:spec":{"f:serving":{"f:headers":{
-				"k:{\"name\":\"A\",\"path\":\"/\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"B\",\"path\":\"/b\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}}}}}`),
+				"k:{\"name\":\"A\",\"path\":\"/\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}},"k:{\"name\":\"B\",\"path\":\"/b\"}":{".":{},"f:name":{},"f:path":{},"f:value":{}}}}}}`),
 		}}},
-		Spec: v1beta1.WebsiteSpec{Serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "A", Value: "1"}, {Name: "B", Path: "/b", Value: "1"}, {Name: "C", Value: "of another"}}}},
+		Spec: v1beta1.WebsiteSpec{Serving: v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{
+			{Path: "/", Name: "A", Value: "1"}, {Path: "/b", Name: "B", Value: "1"}, {Path: "/", Name: "C", Value: "of another"},
+		}}},
 	}
 	Trim(preview)
 	applied, ok := keptDigest(preview)
-	if want := wanted(header("A"), header("B").WithPath("/b")); !ok || applied != want {
+	if want := wanted(header("/", "A"), header("/b", "B")); !ok || applied != want {
 		t.Errorf("applied is %+v (%t), want %+v", applied, ok, want)
 	}
-	if applied == wanted(header("B").WithPath("/b")) {
+	if applied == wanted(header("/b", "B")) {
 		t.Error("a header that is no longer wanted is not seen")
 	}
 }

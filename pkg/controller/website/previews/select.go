@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -118,7 +119,7 @@ func (s *Selection) due(in time.Duration) {
 // ownBranch returns the branch that the Website itself follows, or "".
 func ownBranch(in *Input) string {
 	const prefix = "refs/heads/"
-	ref := in.Website.Spec.Source.Ref
+	ref := resources.Git(in.Website).Ref
 	switch {
 	case ref != nil && ref.Branch != "":
 		return ref.Branch

@@ -25,7 +25,7 @@ func newInput(tweaks ...func(*Input)) *Input {
 	in := &Input{Now: now, Website: &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: v1beta1.WebsiteSpec{
-			Source:   v1beta1.WebsiteSource{Ref: &v1beta1.GitReference{Branch: "main"}},
+			Source:   v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Ref: &v1beta1.GitReference{Branch: "main"}}},
 			Previews: &v1beta1.WebsitePreviews{Branches: []string{"*"}, MaxCount: 3},
 		},
 	}}
@@ -60,7 +60,7 @@ func withPatterns(patterns ...string) func(*Input) {
 }
 
 func following(ref *v1beta1.GitReference) func(*Input) {
-	return func(in *Input) { in.Website.Spec.Source.Ref = ref }
+	return func(in *Input) { in.Website.Spec.Source.Git.Ref = ref }
 }
 
 // reported has a branch reported before, with commitA.

@@ -20,7 +20,8 @@ func AgentConfigMap(website *v1beta1.Website, keys string, existing map[string]s
 	before, err := requests.ParsePin([]byte(existing[requests.PinFile]))
 	isSame := before.Commit == pin.Commit && before.Generation <= pin.Generation
 	// Of a suspended Website it may not be known yet on which commit it stays.
-	isUnknown := website.Spec.Suspend && (website.Spec.Source.Ref == nil || website.Spec.Source.Ref.Commit != pin.Commit || pin.Commit == "")
+	ref := Git(website).Ref
+	isUnknown := IsSuspended(website) && (ref == nil || ref.Commit != pin.Commit || pin.Commit == "")
 	if err == nil && (isSame || isUnknown) {
 		pin = before
 	}

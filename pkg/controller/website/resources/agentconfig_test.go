@@ -59,7 +59,7 @@ func TestAgentConfigMap(t *testing.T) {
 // TestTheAgentsOfASuspendedWebsite: while it is not known on which commit a Website stays, what
 // was written before stays as well.
 func TestTheAgentsOfASuspendedWebsite(t *testing.T) {
-	suspended := newWebsite(func(website *v1beta1.Website) { website.Spec.Suspend, website.Generation = true, 4 })
+	suspended := newWebsite(func(website *v1beta1.Website) { website.Spec.Suspend, website.Generation = new(true), 4 })
 	existing := map[string]string{requests.PinFile: requests.Pin{Commit: pinnedCommit, Generation: 3}.String()}
 	if got := AgentConfigMap(suspended, "", existing).Data[requests.PinFile]; got != existing[requests.PinFile] {
 		t.Errorf("before the commit is known agents read %s", got)

@@ -435,10 +435,10 @@ func TestUnsafeRepositories(t *testing.T) {
 		"next line control": "https://example.com/\u0085",
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
+			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Git.Repository = repository })
 			if _, err := Deployment(site, testInstallation, ""); err == nil {
 				t.Errorf("a Deployment was built for %q", repository)
-			} else if !strings.Contains(err.Error(), "spec.source.repository") {
+			} else if !strings.Contains(err.Error(), "spec.source.git.repository") {
 				t.Errorf("the error does not say which field to change: %v", err)
 			}
 		})
@@ -456,7 +456,7 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		"odd":   "https://example.com/a,b;c=$(id)`id`&x",
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Repository = repository })
+			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Git.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
 			if !slices.Contains(expandAll(pod.InitContainers[1].Args, everyVariable), "--repo="+repository) {
 				t.Errorf("--repo is not one argument: %q", pod.InitContainers[1].Args)

@@ -21,15 +21,15 @@ const (
 
 // usesSSH reports whether the Secret of a source holds a key rather than a password. The
 // controller has no permission to read Secrets, so it cannot check their type.
-func usesSSH(source *v1beta1.WebsiteSource) bool {
-	return !strings.HasPrefix(source.Repository, "https://") && !strings.HasPrefix(source.Repository, "http://")
+func usesSSH(git *v1beta1.GitSource) bool {
+	return !strings.HasPrefix(git.Repository, "https://") && !strings.HasPrefix(git.Repository, "http://")
 }
 
 // credentialSettings are git's settings that limit the password to the path of
 // the repository. They are for submodules only: git requests credentials again
 // where a server redirects to, which is often the path with ".git" at its end.
-func credentialSettings(source *v1beta1.WebsiteSource) []gitSetting {
-	if source.SecretRef == nil || usesSSH(source) || source.Submodules == v1beta1.SubmodulesOff || source.CredentialScope == v1beta1.CredentialScopeHost {
+func credentialSettings(git *v1beta1.GitSource) []gitSetting {
+	if git.SecretRef == nil || usesSSH(git) || git.Submodules == v1beta1.SubmodulesNone || git.CredentialScope == v1beta1.CredentialScopeHost {
 		return nil
 	}
 	return []gitSetting{{"credential.useHttpPath", "true"}}
@@ -37,11 +37,11 @@ func credentialSettings(source *v1beta1.WebsiteSource) []gitSetting {
 
 // credentialArgs are the flags of git-sync for the credentials of a private
 // repository. The password and the key stay in files.
-func credentialArgs(source *v1beta1.WebsiteSource) []string {
+func credentialArgs(git *v1beta1.GitSource) []string {
 	switch {
-	case source.SecretRef == nil:
+	case git.SecretRef == nil:
 		return nil
-	case usesSSH(source):
+	case usesSSH(git):
 		return []string{
 			"--ssh-key-file=" + credentialsMountPath + "/" + corev1.SSHAuthPrivateKey,
 			"--ssh-known-hosts=true",
@@ -54,8 +54,8 @@ func credentialArgs(source *v1beta1.WebsiteSource) []string {
 
 // agentCredentialArgs are the flags of the agent for them. git-sync takes the user name as a
 // flag only, which the agent adds, and changes when the Secret changes.
-func agentCredentialArgs(source *v1beta1.WebsiteSource) []string {
-	if source.SecretRef == nil || usesSSH(source) {
+func agentCredentialArgs(git *v1beta1.GitSource) []string {
+	if git.SecretRef == nil || usesSSH(git) {
 		return nil
 	}
 	return []string{"--username-file=" + credentialsMountPath + "/" + corev1.BasicAuthUsernameKey}
@@ -63,15 +63,15 @@ func agentCredentialArgs(source *v1beta1.WebsiteSource) []string {
 
 // credentialVolumes mount what the arguments point to, and no other key of the Secret. A Secret that lacks one keeps the pod from starting, with an event
 // that names the key.
-func credentialVolumes(source *v1beta1.WebsiteSource) []*corev1ac.VolumeApplyConfiguration {
-	if source.SecretRef == nil {
+func credentialVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
+	if git.SecretRef == nil {
 		return nil
 	}
 	keys := []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey}
-	if usesSSH(source) {
+	if usesSSH(git) {
 		keys = []string{corev1.SSHAuthPrivateKey, knownHostsKey}
 	}
-	secret := corev1ac.SecretVolumeSource().WithSecretName(source.SecretRef.Name).WithDefaultMode(secretMode)
+	secret := corev1ac.SecretVolumeSource().WithSecretName(git.SecretRef.Name).WithDefaultMode(secretMode)
 	for _, key := range keys {
 		secret.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
 	}
@@ -79,8 +79,8 @@ func credentialVolumes(source *v1beta1.WebsiteSource) []*corev1ac.VolumeApplyCon
 }
 
 // credentialMounts give git-sync, and not nginx, what credentialVolumes hold.
-func credentialMounts(source *v1beta1.WebsiteSource) []*corev1ac.VolumeMountApplyConfiguration {
-	if source.SecretRef == nil {
+func credentialMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration {
+	if git.SecretRef == nil {
 		return nil
 	}
 	return []*corev1ac.VolumeMountApplyConfiguration{

@@ -12,15 +12,15 @@ import (
 // withCredentials has a Website fetch a private repository.
 func withCredentials(repository string, submodules v1beta1.SubmodulePolicy, scope v1beta1.CredentialScope) func(*v1beta1.Website) {
 	return func(site *v1beta1.Website) {
-		site.Spec.Source = v1beta1.WebsiteSource{
+		site.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{
 			Repository: repository, Submodules: submodules,
 			SecretRef: &v1beta1.SecretReference{Name: "credentials"}, CredentialScope: scope,
-		}
+		}}
 	}
 }
 
 // gitEnvironment is what the container of a source has git read.
-func gitEnvironment(source *v1beta1.WebsiteSource) []string {
+func gitEnvironment(source *v1beta1.GitSource) []string {
 	var environment []string
 	for _, variable := range gitVariables(source) {
 		environment = append(environment, *variable.Name+"="+*variable.Value)
@@ -41,7 +41,7 @@ func TestCredentialScope(t *testing.T) {
 		ownOnHTTP = "http://git.example.com/team/site.git"
 		elsewhere = "https://evil.example.com/team/site.git"
 	)
-	const off, shallow, recursive = v1beta1.SubmodulesOff, v1beta1.SubmodulesShallow, v1beta1.SubmodulesRecursive
+	const off, shallow, recursive = v1beta1.SubmodulesNone, v1beta1.SubmodulesShallow, v1beta1.SubmodulesRecursive
 	tests := map[string]struct {
 		submodules v1beta1.SubmodulePolicy
 		scope      v1beta1.CredentialScope
@@ -59,7 +59,7 @@ func TestCredentialScope(t *testing.T) {
 			home := t.TempDir()
 			run := func(input string, args ...string) (string, error) {
 				command := exec.CommandContext(t.Context(), git, append([]string{"-c", "credential.helper=cache --timeout 3600"}, args...)...)
-				command.Dir, command.Env = home, append(gitEnvironment(&site.Spec.Source), "HOME="+home, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
+				command.Dir, command.Env = home, append(gitEnvironment(site.Spec.Source.Git), "HOME="+home, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
 				command.Stdin = strings.NewReader(input)
 				output, err := command.Output()
 				return string(output), err

@@ -123,8 +123,8 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 			emptyDir(agentVolume, resource.MustParse("32Mi")),
 		).
 		WithVolumes(agentConfig(website)).
-		WithVolumes(credentialVolumes(&website.Spec.Source)...).
-		WithVolumes(caVolumes(&website.Spec.Source)...).
+		WithVolumes(credentialVolumes(Git(website))...).
+		WithVolumes(caVolumes(Git(website))...).
 		WithVolumes(accessVolumes(website)...).
 		WithImagePullSecrets(pullSecrets(installation.PullSecrets)...)
 
@@ -286,20 +286,21 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation) (*cor
 	if err != nil {
 		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", website.Name, err)
 	}
+	git := Git(website)
 	return corev1ac.Container().
 		WithName(GitSyncContainer).
 		WithImage(installation.GitSync).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithCommand(agentProgram).
 		WithArgs(unexpandedArgs(agentArgs(website))...).
-		WithArgs(agentCredentialArgs(&website.Spec.Source)...).
+		WithArgs(agentCredentialArgs(git)...).
 		WithArgs(accessArgs(website)...).
 		WithArgs("--", gitSyncProgram).
 		WithArgs(unexpandedArgs(args)...).
-		WithArgs(credentialArgs(&website.Spec.Source)...).
+		WithArgs(credentialArgs(git)...).
 		WithEnv(podUID()).
-		WithEnv(gitVariables(&website.Spec.Source)...).
-		WithEnv(caVariables(&website.Spec.Source)...).
+		WithEnv(gitVariables(git)...).
+		WithEnv(caVariables(git)...).
 		WithEnv(installation.Proxy.variables()...).
 		WithPorts(containerPort(metricsPortName, syncMetricsPort)).
 		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
@@ -311,7 +312,7 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation) (*cor
 			// As a directory: what is mounted by subPath never changes.
 			corev1ac.VolumeMount().WithName(agentConfigVolume).WithMountPath(agentConfigPath).WithReadOnly(true),
 		).
-		WithVolumeMounts(credentialMounts(&website.Spec.Source)...).
-		WithVolumeMounts(caMounts(&website.Spec.Source)...).
+		WithVolumeMounts(credentialMounts(git)...).
+		WithVolumeMounts(caMounts(git)...).
 		WithVolumeMounts(accessMounts(website)...), nil
 }

@@ -41,24 +41,24 @@ func pullSecrets(names []string) []*corev1ac.LocalObjectReferenceApplyConfigurat
 	return secrets
 }
 
-// caVolumes mount the bundle of CA certificates of a source. One that is missing keeps the
+// caVolumes mount the bundle of CA certificates of a git. One that is missing keeps the
 // pod from starting, with an event that names it.
-func caVolumes(source *v1beta1.WebsiteSource) []*corev1ac.VolumeApplyConfiguration {
-	if source.CARef == nil {
+func caVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
+	if git.CARef == nil {
 		return nil
 	}
-	volume, item := corev1ac.Volume().WithName(caVolume), corev1ac.KeyToPath().WithKey(cmp.Or(source.CARef.Key, caFile)).WithPath(caFile)
-	if source.CARef.SecretName != "" {
-		volume.WithSecret(corev1ac.SecretVolumeSource().WithSecretName(source.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item))
+	volume, item := corev1ac.Volume().WithName(caVolume), corev1ac.KeyToPath().WithKey(cmp.Or(git.CARef.Key, caFile)).WithPath(caFile)
+	if git.CARef.SecretName != "" {
+		volume.WithSecret(corev1ac.SecretVolumeSource().WithSecretName(git.CARef.SecretName).WithDefaultMode(secretMode).WithItems(item))
 	} else {
-		volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(source.CARef.ConfigMapName).WithItems(item))
+		volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(git.CARef.ConfigMapName).WithItems(item))
 	}
 	return []*corev1ac.VolumeApplyConfiguration{volume}
 }
 
 // caMounts give git, and not nginx, what caVolumes hold.
-func caMounts(source *v1beta1.WebsiteSource) []*corev1ac.VolumeMountApplyConfiguration {
-	if source.CARef == nil {
+func caMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration {
+	if git.CARef == nil {
 		return nil
 	}
 	return []*corev1ac.VolumeMountApplyConfiguration{corev1ac.VolumeMount().WithName(caVolume).WithMountPath(caMountPath).WithReadOnly(true)}
@@ -66,8 +66,8 @@ func caMounts(source *v1beta1.WebsiteSource) []*corev1ac.VolumeMountApplyConfigu
 
 // caVariables have git verify servers with the bundle, which it reads for each fetch, in the
 // place of the public CAs.
-func caVariables(source *v1beta1.WebsiteSource) []*corev1ac.EnvVarApplyConfiguration {
-	if source.CARef == nil {
+func caVariables(git *v1beta1.GitSource) []*corev1ac.EnvVarApplyConfiguration {
+	if git.CARef == nil {
 		return nil
 	}
 	return []*corev1ac.EnvVarApplyConfiguration{corev1ac.EnvVar().WithName("GIT_SSL_CAINFO").WithValue(caMountPath + "/" + caFile)}

@@ -34,7 +34,7 @@ func TestPrivateCA(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withCA := func(website *v1beta1.Website) { website.Spec.Source.CARef = &test.ref }
+			withCA := func(website *v1beta1.Website) { website.Spec.Source.Git.CARef = &test.ref }
 			pod := podOf(t, testInstallation, withCA)
 			container := containerOf(t, pod, GitSyncContainer)
 			i := slices.IndexFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == caVolume })

@@ -103,7 +103,7 @@ func TestNothingIsExpanded(t *testing.T) {
 			repository, branch := "https://evil/"+hostile+"/x.git", hostile
 			tweak := withCredentials(repository, v1beta1.SubmodulesRecursive, v1beta1.CredentialScopeRepository)
 			pod := buildDeployment(t, newWebsite(tweak, func(site *v1beta1.Website) {
-				site.Spec.Source.Ref = &v1beta1.GitReference{Branch: branch}
+				site.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: branch}
 			})).Spec.Template.Spec
 			var got []string
 			for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {

@@ -46,19 +46,19 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	f.Fuzz(func(t *testing.T, repository, ref, path, index, notFound, from, to, headerPath, headerName, headerValue string) {
 		// One at a time, so that a value that is refused does not hide another.
 		members := []func(*v1beta1.Website){
-			func(w *v1beta1.Website) { w.Spec.Source.Repository = repository },
+			func(w *v1beta1.Website) { w.Spec.Source.Git.Repository = repository },
 			func(w *v1beta1.Website) {
-				w.Spec.Source.Repository, w.Spec.Source.SecretRef = repository, &v1beta1.SecretReference{Name: "key"}
+				w.Spec.Source.Git.Repository, w.Spec.Source.Git.SecretRef = repository, &v1beta1.SecretReference{Name: "key"}
 			},
-			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: ref} },
-			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Tag: ref} },
-			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Commit: ref} },
-			func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Name: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Tag: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: ref} },
+			func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Name: ref} },
 			func(w *v1beta1.Website) { w.Spec.Source.Path = path },
 			func(w *v1beta1.Website) { w.Spec.Serving.Index = index },
 			func(w *v1beta1.Website) { w.Spec.Serving.NotFoundPath = notFound },
 			func(w *v1beta1.Website) {
-				w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: from, To: to, Code: 301})
+				w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects, v1beta1.Redirect{From: from, To: to, StatusCode: 301})
 			},
 			func(w *v1beta1.Website) {
 				w.Spec.Serving.Headers = append(w.Spec.Serving.Headers, v1beta1.ResponseHeader{Path: headerPath, Name: headerName, Value: headerValue})
@@ -89,7 +89,7 @@ func FuzzAcceptedWebsites(f *testing.F) {
 		}
 		// Only what is said of the credentials is meant to be expanded.
 		pod := buildDeployment(t, site).Spec.Template.Spec
-		want := slices.Concat(args, expandAll(credentialArgs(&site.Spec.Source), everyVariable))
+		want := slices.Concat(args, expandAll(credentialArgs(site.Spec.Source.Git), everyVariable))
 		if got := expandAll(resourcestest.GitSyncArgs(pod.InitContainers[1].Args), everyVariable); !slices.Equal(got, want) {
 			t.Errorf("%+v is accepted, and the kubelet passes on %q, want %q", site.Spec, got, want)
 		}

@@ -22,14 +22,18 @@ const (
 // gitSyncArgs is the command line of git-sync for a Website, without that of its
 // credentials.
 func gitSyncArgs(website *v1beta1.Website) ([]string, error) {
-	repository, ref := website.Spec.Source.Repository, gitRef(website.Spec.Source.Ref)
-	if err := checkGitArgument("spec.source.repository", repository); err != nil {
+	git := website.Spec.Source.Git
+	if git == nil {
+		return nil, fmt.Errorf("spec.source has no git, and this version of website-controller knows no other kind of source: update website-controller")
+	}
+	repository, ref := git.Repository, gitRef(git.Ref)
+	if err := checkGitArgument("spec.source.git.repository", repository); err != nil {
 		return nil, err
 	}
-	if err := checkGitArgument("spec.source.ref", ref); err != nil {
+	if err := checkGitArgument("spec.source.git.ref", ref); err != nil {
 		return nil, err
 	}
-	submodules, err := submodulesArg(website.Spec.Source.Submodules)
+	submodules, err := submodulesArg(git.Submodules)
 	if err != nil {
 		return nil, err
 	}
@@ -74,15 +78,23 @@ func gitRef(ref *v1beta1.GitReference) string {
 
 func submodulesArg(policy v1beta1.SubmodulePolicy) (string, error) {
 	switch policy {
-	case v1beta1.SubmodulesOff:
+	case v1beta1.SubmodulesNone:
 		return "--submodules=off", nil
 	case v1beta1.SubmodulesShallow:
 		return "--submodules=shallow", nil
 	case v1beta1.SubmodulesRecursive:
 		return "--submodules=recursive", nil
 	default:
-		return "", fmt.Errorf("spec.source.submodules %q is unknown to this version of website-controller: update website-controller", policy)
+		return "", fmt.Errorf("spec.source.git.submodules %q is unknown to this version of website-controller: update website-controller", policy)
 	}
+}
+
+// Git returns the git repository of a Website, an empty one if its source is of a kind that this version does not know.
+func Git(website *v1beta1.Website) *v1beta1.GitSource {
+	if git := website.Spec.Source.Git; git != nil {
+		return git
+	}
+	return &v1beta1.GitSource{}
 }
 
 // checkGitArgument refuses what git would not read as the repository or ref it
@@ -134,16 +146,16 @@ var fetchSettings = []gitSetting{
 const sshCommand = "ssh -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
 
 // gitSettings are git's settings for a Website.
-func gitSettings(source *v1beta1.WebsiteSource) []gitSetting {
-	return slices.Concat(memorySettings, fetchSettings, credentialSettings(source))
+func gitSettings(git *v1beta1.GitSource) []gitSetting {
+	return slices.Concat(memorySettings, fetchSettings, credentialSettings(git))
 }
 
 // gitVariables is the environment of git, which git-sync has no flags for.
-func gitVariables(source *v1beta1.WebsiteSource) []*corev1ac.EnvVarApplyConfiguration {
+func gitVariables(git *v1beta1.GitSource) []*corev1ac.EnvVarApplyConfiguration {
 	variable := func(name, value string) *corev1ac.EnvVarApplyConfiguration {
 		return corev1ac.EnvVar().WithName(name).WithValue(unexpanded(value))
 	}
-	settings := gitSettings(source)
+	settings := gitSettings(git)
 	variables := []*corev1ac.EnvVarApplyConfiguration{
 		// git itself would also take file:// and helper programs.
 		variable("GIT_ALLOW_PROTOCOL", "http:https:ssh"),

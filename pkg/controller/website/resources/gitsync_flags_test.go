@@ -125,8 +125,8 @@ func TestGitReadsItsSettings(t *testing.T) {
 		t.Skip("no git on PATH: install the package git")
 	}
 	var environment []string
-	for _, policy := range []v1beta1.SubmodulePolicy{v1beta1.SubmodulesOff, v1beta1.SubmodulesShallow} {
-		source := &newWebsite(withCredentials("https://example.com/site.git", policy, v1beta1.CredentialScopeRepository)).Spec.Source
+	for _, policy := range []v1beta1.SubmodulePolicy{v1beta1.SubmodulesNone, v1beta1.SubmodulesShallow} {
+		source := newWebsite(withCredentials("https://example.com/site.git", policy, v1beta1.CredentialScopeRepository)).Spec.Source.Git
 		environment = gitEnvironment(source)
 		for _, setting := range gitSettings(source) {
 			command := exec.CommandContext(t.Context(), git, "config", "--get", setting.key)

@@ -95,7 +95,7 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		UsersFile:       usersFile(website),
 		Limits:          newConnectionLimits(website),
 	}
-	submodules := website.Spec.Source.Submodules
+	submodules := Git(website).Submodules
 	encoded, err := json.Marshal(struct {
 		nginxParameters
 		Submodules v1beta1.SubmodulePolicy

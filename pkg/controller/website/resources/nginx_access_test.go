@@ -68,9 +68,9 @@ var protectedSites = map[string]v1beta1.WebsiteServing{
 }
 
 var manyRedirects = []v1beta1.Redirect{
-	{From: "/r301", To: "/secret"}, {From: "/r302", To: "/secret", Code: 302}, {From: "/r303", To: "/secret?a=b", Code: 303},
-	{From: "/r307", To: "https://example.com/secret", Code: 307}, {From: "/r308", To: "/secret#x", Code: 308},
-	{From: "/prefix/*", To: "/secret/:splat"}, {From: "/other/*", To: "https://example.com/secret/:splat", Code: 302},
+	{From: "/r301", To: "/secret", StatusCode: 301}, {From: "/r302", To: "/secret", StatusCode: 302}, {From: "/r303", To: "/secret?a=b", StatusCode: 303},
+	{From: "/r307", To: "https://example.com/secret", StatusCode: 307}, {From: "/r308", To: "/secret#x", StatusCode: 308},
+	{From: "/prefix/*", To: "/secret/:splat", StatusCode: 301}, {From: "/other/*", To: "https://example.com/secret/:splat", StatusCode: 302},
 }
 
 // protectedPaths are requested of each. Files have the word that no rejection may have.
@@ -323,7 +323,7 @@ func TestOpenSitesAreUnchanged(t *testing.T) {
 func TestNginxTakesTheLargestProtectedConfiguration(t *testing.T) {
 	var serving v1beta1.WebsiteServing
 	for i := range 2000 {
-		redirect := v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/secret/%d", i), Code: 302}
+		redirect := v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/secret/%d", i), StatusCode: 302}
 		if i < 100 {
 			redirect.From, redirect.To = redirect.From+"/*", redirect.To+"/:splat"
 		}

@@ -136,7 +136,7 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return revision(serving, website.Spec.Source.Submodules, isProtected(website))
+		return revision(serving, website.Spec.Source.Git.Submodules, isProtected(website))
 	}
 	if revisionOf() != revisionOf(func(website *v1beta1.Website) { website.Name, website.UID = "other", "other" }) {
 		t.Error("two pods with the same configuration differ")
@@ -146,11 +146,11 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		"path":               withPath("public"),
 		"index":              withServing(v1beta1.WebsiteServing{Index: "home.html"}),
 		"fallback":           withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
-		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}}),
-		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}}),
+		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow },
 		"access":             withUsers("readers"),
 		"everything moved":   withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/*", To: "https://example.com/:splat"}}}),
-		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
+		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
 	} {
 		got := revisionOf(tweak)
 		if other, ok := seen[got]; ok {
@@ -170,7 +170,7 @@ func TestNginxCacheControl(t *testing.T) {
 			{Path: "/assets/", Name: "cache-control", Value: immutable},
 			{Path: "/raw/", Name: "X-Content-Type-Options", Value: "other"},
 		},
-		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", Code: 301}, {From: "/assets/latest.js", To: "/assets/app.js", Code: 302}},
+		Redirects: []v1beta1.Redirect{{From: "/old", To: "/", StatusCode: 301}, {From: "/assets/latest.js", To: "/assets/app.js", StatusCode: 302}},
 	}))
 	s.write(commitA, "index.html", "home")
 	s.write(commitA, "404.html", "not here")

@@ -31,7 +31,7 @@ func FuzzNginxConfig(f *testing.F) {
 			config, err := NginxConfig(newWebsite(access, withPath(path), withServing(v1beta1.WebsiteServing{
 				Index:        index,
 				NotFoundPath: notFound,
-				Redirects:    []v1beta1.Redirect{{From: from, To: to, Code: 301}},
+				Redirects:    []v1beta1.Redirect{{From: from, To: to, StatusCode: 301}},
 				Headers:      []v1beta1.ResponseHeader{{Path: headerPath, Name: headerName, Value: headerValue}},
 			})))
 			if err != nil {

@@ -161,10 +161,10 @@ func TestNginxRulesForPages(t *testing.T) {
 	const year = "public, max-age=31536000, immutable"
 	rules := v1beta1.WebsiteServing{
 		Redirects: []v1beta1.Redirect{
-			{From: "/index.html", To: "/", Code: 301},
-			{From: "/page.html", To: "/page", Code: 301},
-			{From: "/old", To: "/page", Code: 302},
-			{From: "/404.html", To: "/", Code: 301},
+			{From: "/index.html", To: "/", StatusCode: 301},
+			{From: "/page.html", To: "/page", StatusCode: 301},
+			{From: "/old", To: "/page", StatusCode: 302},
+			{From: "/404.html", To: "/", StatusCode: 301},
 		},
 		Headers: []v1beta1.ResponseHeader{
 			{Path: "/page", Name: "X-Asked", Value: "page"},

@@ -23,19 +23,19 @@ func TestRenderedConfigs(t *testing.T) {
 	tweaks := map[string]func(*v1beta1.Website){
 		"as it is":   func(*v1beta1.Website) {},
 		"a path":     func(w *v1beta1.Website) { w.Spec.Source.Path = "public" },
-		"submodules": func(w *v1beta1.Website) { w.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
+		"submodules": func(w *v1beta1.Website) { w.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
 		"an index":   func(w *v1beta1.Website) { w.Spec.Serving.Index = "start.html" },
 		"a redirect": func(w *v1beta1.Website) {
-			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", Code: 301}}
+			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
 		},
 		"another redirect": func(w *v1beta1.Website) {
-			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/c", Code: 301}}
+			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/c", StatusCode: 301}}
 		},
 		"all moved": func(w *v1beta1.Website) {
-			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/*", To: "https://example.com/", Code: 301}}
+			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/*", To: "https://example.com/", StatusCode: 301}}
 		},
 		"all moved elsewhere": func(w *v1beta1.Website) {
-			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/*", To: "https://example.org/", Code: 301}}
+			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/*", To: "https://example.org/", StatusCode: 301}}
 		},
 		"a header": func(w *v1beta1.Website) {
 			w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Name: "X-A", Path: "/", Value: "1"}}

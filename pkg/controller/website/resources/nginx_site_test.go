@@ -106,7 +106,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.revision = revision(serving, website.Spec.Source.Submodules, isProtected(website))
+	s.revision = revision(serving, website.Spec.Source.Git.Submodules, isProtected(website))
 	parameters := nginxParameters{
 		Root: s.root, Link: gitLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),

@@ -30,13 +30,13 @@ func WantsPreviews(website *v1beta1.Website) bool {
 
 // listedForPreviews is which branches the agents list.
 func listedForPreviews(website *v1beta1.Website) requests.Previews {
-	ref := website.Spec.Source.Ref
+	ref := Git(website).Ref
 	return requests.Previews{Branches: website.Spec.Previews.Branches, Head: ref == nil || *ref == v1beta1.GitReference{}}
 }
 
 // BranchesID identifies what the agents of a Website list.
 func BranchesID(website *v1beta1.Website) string {
-	return listedForPreviews(website).ID(website.Spec.Source.Repository)
+	return listedForPreviews(website).ID(Git(website).Repository)
 }
 
 // Preview builds the Website that is the preview of a branch. It has a host below domain,
@@ -45,8 +45,9 @@ func Preview(website *v1beta1.Website, branch, domain string) (*websitev1beta1ac
 	spec := website.Spec.DeepCopy()
 	spec.DeploymentName = branches.DeploymentName(website.Name, branch)
 	spec.Replicas = ptr.To[int32](1)
-	spec.Source.Ref = &v1beta1.GitReference{Branch: branch}
-	spec.Pin, spec.Suspend, spec.Previews, spec.RedirectToCanonical = "", false, nil, false
+	spec.Source.Git = Git(website).DeepCopy()
+	spec.Source.Git.Ref = &v1beta1.GitReference{Branch: branch}
+	spec.Pin, spec.Suspend, spec.Previews, spec.RedirectToCanonical = "", nil, nil, false
 	if previews := website.Spec.Previews; previews.BasicAuthRef != nil {
 		spec.Access.BasicAuthRef = previews.BasicAuthRef
 	}

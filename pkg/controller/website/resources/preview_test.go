@@ -39,7 +39,7 @@ func previewSpec(t *testing.T, website *v1beta1.Website, branch, domain string) 
 func TestPreview(t *testing.T) {
 	website := newWebsite(withPreviews, func(w *v1beta1.Website) {
 		w.Spec.Replicas, w.Spec.Pin, w.Spec.RedirectToCanonical = ptr.To[int32](3), pinnedCommit, true
-		w.Spec.Source.SecretRef, w.Spec.Source.Path = &v1beta1.SecretReference{Name: "key"}, "public"
+		w.Spec.Source.Git.SecretRef, w.Spec.Source.Path = &v1beta1.SecretReference{Name: "key"}, "public"
 		w.Spec.Hosts, w.Spec.TLS.SecretRef = []string{"a.example.com", "b.example.com"}, &v1beta1.SecretReference{Name: "cert"}
 		w.Spec.Routing.IngressClassName = "public"
 		w.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer, LoadBalancerClass: "x", Annotations: map[string]string{"a": "b"}}
@@ -49,7 +49,7 @@ func TestPreview(t *testing.T) {
 	})
 	want := *website.Spec.DeepCopy()
 	want.DeploymentName, want.Replicas, want.Pin, want.RedirectToCanonical, want.Previews = "kubia-next", ptr.To[int32](1), "", false, nil
-	want.Source.Ref = &v1beta1.GitReference{Branch: "next"}
+	want.Source.Git.Ref = &v1beta1.GitReference{Branch: "next"}
 	want.Hosts = []string{"next.kubia.previews.example.com"}
 	want.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}
 	want.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "A", Value: "b"}, {Path: "/", Name: "X-Robots-Tag", Value: "noindex"}}
@@ -81,7 +81,7 @@ func TestWhatAgentsList(t *testing.T) {
 	if data := AgentConfigMap(preview, "keys", nil).Data; len(data) != 2 {
 		t.Errorf("of a preview the agents read %v", data)
 	}
-	branch := func(w *v1beta1.Website) { w.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} }
+	branch := func(w *v1beta1.Website) { w.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"} }
 	for name, test := range map[string]struct {
 		website *v1beta1.Website
 		want    requests.Previews
@@ -90,7 +90,7 @@ func TestWhatAgentsList(t *testing.T) {
 		"following a branch": {newWebsite(withPreviews, branch), requests.Previews{Branches: []string{"feature/*"}}},
 	} {
 		got, err := requests.ParsePreviews([]byte(AgentConfigMap(test.website, "keys", nil).Data[requests.PreviewsFile]))
-		if err != nil || !reflect.DeepEqual(got, test.want) || got.ID(test.website.Spec.Source.Repository) != BranchesID(test.website) {
+		if err != nil || !reflect.DeepEqual(got, test.want) || got.ID(test.website.Spec.Source.Git.Repository) != BranchesID(test.website) {
 			t.Errorf("%s: the agents read %+v, %v, want %+v", name, got, err, test.want)
 		}
 	}

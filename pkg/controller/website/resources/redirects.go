@@ -1,9 +1,7 @@
 package resources
 
 import (
-	"cmp"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -15,7 +13,7 @@ const restVariable = "${rest}"
 
 // redirect returns what the template needs for a redirect.
 func (q *quoter) redirect(what string, wanted v1beta1.Redirect) redirect {
-	r := redirect{Code: cmp.Or(wanted.Code, http.StatusMovedPermanently)}
+	r := redirect{Code: wanted.StatusCode}
 	to, fragment, hasFragment := strings.Cut(wanted.To, "#")
 	if hasFragment {
 		fragment = "#" + fragment

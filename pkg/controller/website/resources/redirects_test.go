@@ -14,15 +14,15 @@ import (
 
 func TestNginxRedirects(t *testing.T) {
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{
-		{From: "/blog/*", To: "/news/:splat", Code: http.StatusFound},
-		{From: "/old", To: "/new?from=old", Code: http.StatusMovedPermanently},
-		{From: "/part", To: "/whole#part", Code: http.StatusMovedPermanently},
-		{From: "/a+b,(c)", To: "https://example.com/x#part", Code: http.StatusTemporaryRedirect},
-		{From: "/blog/2020/*", To: "https://archive.example.com/:splat?year=2020&p=:splat#:splat", Code: http.StatusMovedPermanently},
-		{From: "/blog/about", To: "/about", Code: http.StatusMovedPermanently},
-		{From: "/root/*", To: "/:splat", Code: http.StatusMovedPermanently},
-		{From: "/gone/*", To: "/", Code: http.StatusSeeOther},
-		{From: "/x.y+z/*", To: "/z/:splat", Code: http.StatusMovedPermanently},
+		{From: "/blog/*", To: "/news/:splat", StatusCode: http.StatusFound},
+		{From: "/old", To: "/new?from=old", StatusCode: http.StatusMovedPermanently},
+		{From: "/part", To: "/whole#part", StatusCode: http.StatusMovedPermanently},
+		{From: "/a+b,(c)", To: "https://example.com/x#part", StatusCode: http.StatusTemporaryRedirect},
+		{From: "/blog/2020/*", To: "https://archive.example.com/:splat?year=2020&p=:splat#:splat", StatusCode: http.StatusMovedPermanently},
+		{From: "/blog/about", To: "/about", StatusCode: http.StatusMovedPermanently},
+		{From: "/root/*", To: "/:splat", StatusCode: http.StatusMovedPermanently},
+		{From: "/gone/*", To: "/", StatusCode: http.StatusSeeOther},
+		{From: "/x.y+z/*", To: "/z/:splat", StatusCode: http.StatusMovedPermanently},
 	}}))
 	s.write(commitA, "old", "still a file")
 	s.write(commitA, "older", "file")
@@ -85,8 +85,8 @@ func TestNginxRedirects(t *testing.T) {
 // TestNginxMovedSite redirects everything, the paths of errors included.
 func TestNginxMovedSite(t *testing.T) {
 	s := startNginx(t, withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{
-		{From: "/*", To: "https://new.example.com/:splat", Code: http.StatusMovedPermanently},
-		{From: "/stays", To: "/here", Code: http.StatusMovedPermanently},
+		{From: "/*", To: "https://new.example.com/:splat", StatusCode: http.StatusMovedPermanently},
+		{From: "/stays", To: "/here", StatusCode: http.StatusMovedPermanently},
 	}}))
 	s.write(commitA, "index.html", "home")
 	s.publish("releases/" + commitA)
@@ -114,15 +114,15 @@ func TestLargestServingFitsIntoAConfigMap(t *testing.T) {
 	tests := map[string]func(*v1beta1.WebsiteServing){
 		"short redirects": func(s *v1beta1.WebsiteServing) {
 			for i := range 2000 {
-				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 110), To: long(i, 100), Code: 301})
+				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 110), To: long(i, 100), StatusCode: 301})
 			}
 		},
 		"redirects with a prefix": func(s *v1beta1.WebsiteServing) {
 			for i := range 100 {
-				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 1022) + "/*", To: "/" + strings.Repeat(":splat", 340), Code: 301})
+				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 1022) + "/*", To: "/" + strings.Repeat(":splat", 340), StatusCode: 301})
 			}
 			for i := range 1900 {
-				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 38), To: long(i, 38), Code: 301})
+				s.Redirects = append(s.Redirects, v1beta1.Redirect{From: long(i, 38), To: long(i, 38), StatusCode: 301})
 			}
 		},
 		"headers for paths": func(s *v1beta1.WebsiteServing) {

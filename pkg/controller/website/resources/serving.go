@@ -219,9 +219,6 @@ func (q *quoter) headers(wanted []v1beta1.ResponseHeader) []header {
 		defaults[strings.ToLower(h.Name)] = h.Value
 	}
 	ordered := slices.Clone(wanted)
-	for i := range ordered {
-		ordered[i].Path = cmp.Or(ordered[i].Path, "/")
-	}
 	slices.SortStableFunc(ordered, func(a, b v1beta1.ResponseHeader) int {
 		return cmp.Compare(len(b.Path), len(a.Path))
 	})

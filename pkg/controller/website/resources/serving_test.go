@@ -89,7 +89,7 @@ func TestNginxHeaders(t *testing.T) {
 func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	var serving v1beta1.WebsiteServing
 	for i := range 2000 {
-		serving.Redirects = append(serving.Redirects, v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/to/%d", i), Code: 302})
+		serving.Redirects = append(serving.Redirects, v1beta1.Redirect{From: fmt.Sprintf("/from/%d", i), To: fmt.Sprintf("/to/%d", i), StatusCode: 302})
 	}
 	for i := range 100 {
 		serving.Headers = append(serving.Headers, v1beta1.ResponseHeader{Path: "/", Name: fmt.Sprintf("X-Header-%d", i), Value: strings.Repeat("v", 20)})
@@ -97,7 +97,7 @@ func TestNginxTakesTheLargestConfiguration(t *testing.T) {
 	// And each of them as long as it may be, with what takes an escape to write.
 	longest := func(length int) string { return "/" + strings.Repeat(".", length-1) }
 	serving.NotFoundPath = longest(1024)
-	serving.Redirects[0] = v1beta1.Redirect{From: longest(1024), To: longest(2048), Code: 302}
+	serving.Redirects[0] = v1beta1.Redirect{From: longest(1024), To: longest(2048), StatusCode: 302}
 	serving.Headers[0] = v1beta1.ResponseHeader{Path: longest(1024), Name: "X-" + strings.Repeat("h", 126), Value: strings.Repeat(`"`, 4096)}
 	serving.Headers[1] = v1beta1.ResponseHeader{Path: "/", Name: "X-Longest", Value: strings.Repeat(`"`, 4096)}
 	s := startNginx(t, withServing(serving))
@@ -124,8 +124,8 @@ func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 		"path out of the repository":     withPath("a/../../etc"),
 		"index with a space":             withServing(v1beta1.WebsiteServing{Index: "a b"}),
 		"not found page of a variable":   withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
-		"redirect with a variable":       withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", Code: 301}}}),
-		"redirect with a line feed":      withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", Code: 301}}}),
+		"redirect with a variable":       withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", StatusCode: 301}}}),
+		"redirect with a line feed":      withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b\nX: y", StatusCode: 301}}}),
 		"header that ends the directive": withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X a; autoindex on; #", Value: "a"}}}),
 		"header with a carriage return":  withServing(v1beta1.WebsiteServing{Headers: []v1beta1.ResponseHeader{{Name: "X", Value: "a\rb"}}}),
 	}

@@ -33,11 +33,11 @@ func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) 
 }
 
 func TestGitSyncFollowsTheSource(t *testing.T) {
-	withSource := func(change func(*v1beta1.WebsiteSource)) func(*v1beta1.Website) {
-		return func(website *v1beta1.Website) { change(&website.Spec.Source) }
+	withSource := func(change func(*v1beta1.GitSource)) func(*v1beta1.Website) {
+		return func(website *v1beta1.Website) { change(website.Spec.Source.Git) }
 	}
 	ref := func(ref v1beta1.GitReference) func(*v1beta1.Website) {
-		return withSource(func(s *v1beta1.WebsiteSource) { s.Ref = &ref })
+		return withSource(func(s *v1beta1.GitSource) { s.Ref = &ref })
 	}
 	tests := map[string]struct {
 		tweak func(*v1beta1.Website)
@@ -48,8 +48,8 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 		"tag":                {tweak: ref(v1beta1.GitReference{Tag: "v1.2"}), want: []string{"--ref=refs/tags/v1.2"}},
 		"commit":             {tweak: ref(v1beta1.GitReference{Commit: longCommit}), want: []string{"--ref=" + longCommit}},
 		"full name":          {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"}), want: []string{"--ref=refs/pull/1/head"}},
-		"shallow submodules": {tweak: withSource(func(s *v1beta1.WebsiteSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=shallow"}},
-		"all submodules":     {tweak: withSource(func(s *v1beta1.WebsiteSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=recursive"}},
+		"shallow submodules": {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=shallow"}},
+		"all submodules":     {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=recursive"}},
 		"times": {
 			tweak: func(website *v1beta1.Website) {
 				website.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 10, TimeoutSeconds: 30}
@@ -72,8 +72,8 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 func TestCredentialsReachGitSyncOnly(t *testing.T) {
 	withSecret := func(repository string) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) {
-			website.Spec.Source.Repository = repository
-			website.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "deploy-key"}
+			website.Spec.Source.Git.Repository = repository
+			website.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "deploy-key"}
 		}
 	}
 	tests := map[string]struct {

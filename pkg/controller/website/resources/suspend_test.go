@@ -14,7 +14,7 @@ import (
 // TestKeptOn: the children follow nothing but the commit.
 func TestKeptOn(t *testing.T) {
 	commit := strings.Repeat("0a", 20)
-	website := newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} })
+	website := newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"} })
 	before := website.DeepCopy()
 	args := buildDeployment(t, KeptOn(website, commit)).Spec.Template.Spec.InitContainers[1].Args
 	if !slices.Contains(args, RefFlag+commit) {

@@ -16,10 +16,10 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default", UID: "uid-of-kubia"},
 		Spec: v1beta1.WebsiteSpec{
-			Source: v1beta1.WebsiteSource{
+			Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{
 				Repository: "https://github.com/nevermosby/kubia-website-example.git",
-				Submodules: v1beta1.SubmodulesOff,
-			},
+				Submodules: v1beta1.SubmodulesNone,
+			}},
 			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: "kubia-website",

@@ -98,7 +98,7 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 		status.ReadyReplicas, status.AvailableReplicas = pods.ReadyReplicas, pods.AvailableReplicas
 	}
 	if in.Deployment == nil || in.ServiceTaken {
-		status.Urls = nil
+		status.URLs = nil
 	}
 	// The node port of a Service that is gone stays, to create it again with that, unless its name is another's.
 	if in.ServiceTaken || in.Deployment == nil && in.Problem != nil && in.Problem.Reason == v1beta1.WebsiteReasonNameTaken {
@@ -106,8 +106,8 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 	}
 	if port := httpPort(in.Service); port != nil {
 		if !in.keepsURLs(port) {
-			status.Urls = append(in.hostURLs(), urlsOf(in.Service, in.nodes())...)
-			status.Urls = status.Urls[:min(len(status.Urls), maxURLs)]
+			status.URLs = append(in.hostURLs(), urlsOf(in.Service, in.nodes())...)
+			status.URLs = status.URLs[:min(len(status.URLs), maxURLs)]
 		}
 		status.NodePort = port.NodePort
 	}

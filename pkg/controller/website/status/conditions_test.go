@@ -33,7 +33,7 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: testNamespace, UID: "uid-of-kubia"},
 		Spec: v1beta1.WebsiteSpec{
-			Source:         v1beta1.WebsiteSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesOff},
+			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 		},
@@ -246,9 +246,9 @@ func TestConditions(t *testing.T) {
 		"a LimitRange of containers": {replicaFailure(`pods "kubia-1" is forbidden: maximum memory usage per Container is 200Mi, but limit is 256Mi`),
 			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: container agent (spec.resources.sync), git-sync (spec.resources.sync): maximum memory usage per Container is 200Mi"},
 		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureAuthentication }),
-			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.secretRef"},
+			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.git.secretRef"},
 		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureRefNotFound }),
-			each("RefNotFound") + "False/RefNotFound", "", "spec.source.ref"},
+			each("RefNotFound") + "False/RefNotFound", "", "spec.source.git.ref"},
 		"wrong path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
 			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
 
@@ -258,7 +258,7 @@ func TestConditions(t *testing.T) {
 		"fails for an unknown reason": {func(in *Input) { in.Pods[1].Failure = workload.FailureUnknown }, served + "False/SyncFailing", commitA, ""},
 		"remote unreachable, but the commit is fixed": {func(in *Input) {
 			in.Pods[1].Failure = workload.FailureUnreachable
-			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
 			served + "False/PathNotFound", commitA, ""},
@@ -277,7 +277,7 @@ func TestConditions(t *testing.T) {
 		"git-sync does not answer":             {func(in *Input) { in.Pods[1].SyncUnreachable = true }, served + "Unknown/PodsUnreachable", commitA, ""},
 		"git-sync does not answer and need not": {func(in *Input) {
 			in.Pods[1].SyncUnreachable = true
-			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 		"an evicted pod is left over": {func(in *Input) {
 			in.Pods = append(in.Pods, newPod("0"))
@@ -298,12 +298,12 @@ func TestConditions(t *testing.T) {
 		"it never was known":                                     {func(in *Input) { in.Pods[1].FollowingUnknown = true }, served + "Unknown/Observing", commitA, ""},
 		"it is not known and need not be": {func(in *Input) {
 			fetchesUnknown("Unknown", "PodsUnreachable")(in)
-			in.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitA}
+			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 
-		"suspended":          {func(in *Input) { in.Website.Spec.Suspend = true; keptOn(commitA)(in) }, served + "Unknown/Suspended", commitA, ""},
-		"suspending":         {func(in *Input) { in.Website.Spec.Suspend = true; in.Pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
-		"suspended, no pods": {func(in *Input) { in.Website.Spec.Suspend = true; keptOn(commitA)(in); in.Pods = nil }, served + "Unknown/Suspended", commitA, ""},
+		"suspended":          {func(in *Input) { in.Website.Spec.Suspend = new(true); keptOn(commitA)(in) }, served + "Unknown/Suspended", commitA, ""},
+		"suspending":         {func(in *Input) { in.Website.Spec.Suspend = new(true); in.Pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
+		"suspended, no pods": {func(in *Input) { in.Website.Spec.Suspend = new(true); keptOn(commitA)(in); in.Pods = nil }, served + "Unknown/Suspended", commitA, ""},
 
 		"name taken": {func(in *Input) {
 			in.Deployment, in.Service, in.Pods = nil, nil, nil
@@ -394,14 +394,14 @@ func TestSyncedIsAboutThePodsOfTheSpec(t *testing.T) {
 // TestSyncedOfFormerPods: a pod of the spec before says nothing about the current spec, which may have another Secret.
 func TestSyncedOfFormerPods(t *testing.T) {
 	in := newInput(func(in *Input) {
-		in.Website.Spec.Source.SecretRef = &v1beta1.SecretReference{Name: "wrong"}
+		in.Website.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "wrong"}
 		for i := range in.Pods {
 			in.Pods[i].Failure, in.Pods[i].FailedTwice = workload.FailureAuthentication, true
 		}
 	})
 	in.Website.Status = Compute(in)
 	in.Website.Generation++
-	in.Website.Spec.Source.SecretRef.Name = "right"
+	in.Website.Spec.Source.Git.SecretRef.Name = "right"
 	for i := range in.Pods {
 		in.Pods[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 	}

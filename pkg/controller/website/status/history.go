@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // maxHistory is how many releases are reported.
@@ -62,7 +63,7 @@ func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
 		return v1beta1.ReleaseCauseSpec, website.CreationTimestamp.Time
 	case len(website.Status.History) == 0:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime
-	case website.Spec.Pin == commit && !website.Spec.Suspend:
+	case website.Spec.Pin == commit && !resources.IsSuspended(website):
 		return v1beta1.ReleaseCauseRollback, in.Origin.SpecChangedTime
 	case in.Origin.SpecChanged:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime

@@ -120,7 +120,7 @@ func TestPinned(t *testing.T) {
 		"pinned to another":                {[]func(*Input){pinnedTo(commitB), toldPin(commitB)}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
 		"pinned to one that is lost":       {[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Failure = "CommitRefused" }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitRefused, false},
 		"some serve it":                    {[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Commit = commitB }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
-		"suspended":                        {[]func(*Input){pinnedTo(commitB), func(in *Input) { in.Website.Spec.Suspend = true }, toldPin(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, true},
+		"suspended":                        {[]func(*Input){pinnedTo(commitB), func(in *Input) { in.Website.Spec.Suspend = new(true) }, toldPin(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // PinOf returns the commit that the agents are requested to serve, or nothing. Of a suspended
@@ -30,12 +31,12 @@ func Settled(in *Input) bool {
 func pinned(in *Input) *finding {
 	pin := PinOf(in)
 	commit, state := commitOf(in.Pods)
-	if in.Website.Spec.Suspend || pin == "" || state != commitAgreed || commit != pin {
+	if resources.IsSuspended(in.Website) || pin == "" || state != commitAgreed || commit != pin {
 		return nil
 	}
 	message := "all ready pods serve the commit of spec.pin"
 	if newest := in.newestCommit(); newest != "" && newest != commit {
-		message += "; spec.source.ref leads to commit " + newest
+		message += "; spec.source.git.ref leads to commit " + newest
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPinned, message: message}
 }
@@ -44,7 +45,7 @@ func pinned(in *Input) *finding {
 func pinPending(in *Input) *finding {
 	pin := PinOf(in)
 	commit, state := commitOf(in.Pods)
-	if in.Website.Spec.Suspend || pin == "" || state != commitAgreed || commit == pin {
+	if resources.IsSuspended(in.Website) || pin == "" || state != commitAgreed || commit == pin {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonCommitsDiffer, message: "the ready pods serve another commit than spec.pin, which is being fetched"}

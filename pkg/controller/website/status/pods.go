@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -131,7 +132,7 @@ func waitsToStart(pod *corev1.Pod) bool {
 
 func notStarting(website *v1beta1.Website) *finding {
 	message := "a pod is waiting for its volumes or its network; see \"kubectl describe pods\""
-	if secret := website.Spec.Source.SecretRef; secret != nil {
+	if secret := resources.Git(website).SecretRef; secret != nil {
 		message = fmt.Sprintf("a pod is waiting for its volumes or its network; check that Secret %q exists and has the keys for the protocol of the repository", secret.Name)
 	}
 	return &finding{reason: v1beta1.WebsiteReasonPodNotStarting, message: message}
@@ -175,33 +176,33 @@ func fetchFailure(website *v1beta1.Website, observed workload.Observation) *find
 // printed.
 func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
 	if pin := website.Spec.Pin; pin != "" && (failure == workload.FailureRefNotFound || failure == workload.FailureCommitRefused) {
-		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.repository does not send commit " + pin + " of spec.pin; check that a branch or tag contains it"}
+		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.git.repository does not send commit " + pin + " of spec.pin; check that a branch or tag contains it"}
 	}
 	switch failure {
 	case workload.FailureUnreachable:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryUnreachable, message: "the host of spec.source.repository is unreachable from the pods, or is not a git server; check its name, the network and its certificate"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryUnreachable, message: "the host of spec.source.git.repository is unreachable from the pods, or is not a git server; check its name, the network and its certificate"}
 	case workload.FailureNotFound:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryNotFound, message: "repository not found, or not visible with these credentials; check spec.source.repository"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryNotFound, message: "repository not found, or not visible with these credentials; check spec.source.git.repository"}
 	case workload.FailureAuthentication:
-		if website.Spec.Source.SecretRef == nil {
-			return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "the repository requires credentials, or does not exist; set spec.source.secretRef to a Secret with credentials"}
+		if resources.Git(website).SecretRef == nil {
+			return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "the repository requires credentials, or does not exist; set spec.source.git.secretRef to a Secret with credentials"}
 		}
-		return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: fmt.Sprintf("the repository rejects the credentials in Secret %q", website.Spec.Source.SecretRef.Name)}
+		return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: fmt.Sprintf("the repository rejects the credentials in Secret %q", resources.Git(website).SecretRef.Name)}
 	case workload.FailureRefNotFound:
-		return &finding{reason: v1beta1.WebsiteReasonRefNotFound, message: "spec.source.ref does not exist in the repository, or the repository is empty"}
+		return &finding{reason: v1beta1.WebsiteReasonRefNotFound, message: "spec.source.git.ref does not exist in the repository, or the repository is empty"}
 	case workload.FailureCommitRefused:
-		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.repository does not send the commit of spec.source.ref; check that a branch or tag contains it"}
+		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.git.repository does not send the commit of spec.source.git.ref; check that a branch or tag contains it"}
 	case workload.FailureHostKey:
-		if website.Spec.Source.SecretRef == nil {
-			return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: "the ssh key of the host of spec.source.repository is not known; set spec.source.secretRef to a Secret with known_hosts"}
+		if resources.Git(website).SecretRef == nil {
+			return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: "the ssh key of the host of spec.source.git.repository is not known; set spec.source.git.secretRef to a Secret with known_hosts"}
 		}
-		return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: fmt.Sprintf("the ssh key of the host of spec.source.repository is not in known_hosts of Secret %q; if the host has a new key, add it", website.Spec.Source.SecretRef.Name)}
+		return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: fmt.Sprintf("the ssh key of the host of spec.source.git.repository is not in known_hosts of Secret %q; if the host has a new key, add it", resources.Git(website).SecretRef.Name)}
 	case workload.FailureObjectFormat:
 		return &finding{reason: v1beta1.WebsiteReasonObjectFormatMismatch, message: "the object format of the repository is not supported by git, or a submodule has another one; use SHA-1 or SHA-256 for all of them"}
 	case workload.FailureSubmodule:
-		return &finding{reason: v1beta1.WebsiteReasonSubmoduleFailing, message: "a submodule of the repository cannot be fetched; check .gitmodules and spec.source.credentialScope, or set spec.source.submodules to Off"}
+		return &finding{reason: v1beta1.WebsiteReasonSubmoduleFailing, message: "a submodule of the repository cannot be fetched; check .gitmodules and spec.source.git.credentialScope, or set spec.source.git.submodules to None"}
 	case workload.FailureTimedOut:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.repository does not finish a fetch in time; check the host, or raise spec.sync.timeoutSeconds"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.git.repository does not finish a fetch in time; check the host, or raise spec.sync.timeoutSeconds"}
 	case workload.FailureStorage:
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full, or the commit has too many files or symbolic links"}
 	case workload.FailureMemory:

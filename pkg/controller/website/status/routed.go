@@ -98,7 +98,7 @@ func (in *Input) hostURLs() []string {
 			urls = append(urls, result.URL)
 			continue
 		}
-		for _, before := range in.Website.Status.Urls {
+		for _, before := range in.Website.Status.URLs {
 			if parsed, err := neturl.Parse(before); err == nil && parsed.Hostname() == host.Name {
 				urls = append(urls, before)
 			}

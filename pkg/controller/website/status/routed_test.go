@@ -64,7 +64,7 @@ func TestRouted(t *testing.T) {
 		"not requested since a restart": {func(in *Input) {
 			in.Routing.Results = nil
 			in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: shop, Routed: true}, {Name: www, Routed: true}}
-			in.Website.Status.Urls = []string{"https://" + shop + ":8443", "https://" + www}
+			in.Website.Status.URLs = []string{"https://" + shop + ":8443", "https://" + www}
 		}, metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, []string{"https://" + shop + ":8443", "https://" + www}},
 		"only wildcards": {func(in *Input) {
 			in.Website.Spec.Hosts, in.Routing.Results = []string{"*.example.com"}, nil
@@ -78,9 +78,9 @@ func TestRouted(t *testing.T) {
 			if condition == nil || condition.Status != test.status || condition.Reason != test.reason {
 				t.Errorf("condition %+v, want %s, %s", condition, test.status, test.reason)
 			}
-			urls := slices.DeleteFunc(slices.Clone(status.Urls), func(url string) bool { return url[:5] == "http:" })
-			if !slices.Equal(urls, test.urls) || len(status.Urls) <= len(test.urls) {
-				t.Errorf("urls %v, want %v before those of the Service", status.Urls, test.urls)
+			urls := slices.DeleteFunc(slices.Clone(status.URLs), func(url string) bool { return url[:5] == "http:" })
+			if !slices.Equal(urls, test.urls) || len(status.URLs) <= len(test.urls) {
+				t.Errorf("urls %v, want %v before those of the Service", status.URLs, test.urls)
 			}
 			if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) {
 				t.Errorf("Ready depends on it: %+v", status.Conditions)
@@ -95,8 +95,8 @@ func TestHostsRemoved(t *testing.T) {
 		in.RoutesRemain = true
 		in.Website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: shop, Routed: true}}
 	}))
-	if len(remaining.Hosts) != 1 || len(remaining.Urls) == 0 || remaining.Urls[0] == "https://"+shop {
-		t.Errorf("while routes remain: hosts %+v, urls %v, want the host, and no address of it", remaining.Hosts, remaining.Urls)
+	if len(remaining.Hosts) != 1 || len(remaining.URLs) == 0 || remaining.URLs[0] == "https://"+shop {
+		t.Errorf("while routes remain: hosts %+v, urls %v, want the host, and no address of it", remaining.Hosts, remaining.URLs)
 	}
 	status := Compute(routed(func(in *Input) {
 		in.Website.Spec.Hosts, in.Routing = nil, nil

@@ -18,7 +18,7 @@ import (
 // past. With probing disabled, that pods have not been probed means nothing, and they
 // serve what is pinned.
 func KeptCommit(in *Input) string {
-	if !in.Website.Spec.Suspend {
+	if !resources.IsSuspended(in.Website) {
 		return ""
 	}
 	reported := in.Website.Status.Commit
@@ -45,8 +45,8 @@ func KeptCommit(in *Input) string {
 // isOfTheSource reports whether the commit of a Deployment is that of the source, and records nothing: its pods may
 // serve another one, that is pinned, or because that of the source cannot be fetched.
 func isOfTheSource(in *Input, commit string) bool {
-	spec := &in.Website.Spec
-	return (in.Probing || spec.Pin != "") && spec.Source.Ref != nil && spec.Source.Ref.Commit == commit
+	ref := resources.Git(in.Website).Ref
+	return (in.Probing || in.Website.Spec.Pin != "") && ref != nil && ref.Commit == commit
 }
 
 // suspension finds how far a Website is suspended, or nothing when it is not.
@@ -54,7 +54,7 @@ func suspension(in *Input) *finding {
 	commit, _ := commitOf(in.Pods)
 	kept := KeptCommit(in)
 	switch {
-	case !in.Website.Spec.Suspend:
+	case !resources.IsSuspended(in.Website):
 		return nil
 	case kept == "" && !in.Probing:
 		return &finding{reason: v1beta1.WebsiteReasonNotObserved,

@@ -11,7 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-func suspend(website *v1beta1.Website) { website.Spec.Suspend = true }
+func suspend(website *v1beta1.Website) { website.Spec.Suspend = new(true) }
 
 func withCommit(commit string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) { website.Status.Commit = commit }
@@ -48,7 +48,7 @@ func TestKeptCommit(t *testing.T) {
 
 	fixedOn := func(commit string) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) {
-			website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commit}
+			website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commit}
 		}
 	}
 	pinnedTo := func(commit string) func(*v1beta1.Website) {
@@ -100,7 +100,7 @@ func TestKeptCommit(t *testing.T) {
 		t.Errorf("commit observation disabled, pinned after it was suspended: %q, want %q", got, commitA)
 	}
 	silent.Website.Status.Commit, silent.Website.Spec.Pin = "", ""
-	silent.Website.Spec.Source.Ref = &v1beta1.GitReference{Commit: commitB}
+	silent.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitB}
 	silent.Deployment = deployment(commitB)
 	if got := KeptCommit(&silent); got != commitB {
 		t.Errorf("commit observation disabled, a fixed commit: %q, want %q", got, commitB)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -82,7 +83,7 @@ func (in *Input) syncCompleted(sync *v1beta1.WebsiteSyncStatus, result v1beta1.S
 // syncRefused finds why no pod can be requested to sync.
 func (in *Input) syncRefused() *finding {
 	switch {
-	case in.Website.Spec.Suspend:
+	case resources.IsSuspended(in.Website):
 		return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: the repository is not fetched; set it to false"}
 	case in.wantedReplicas() == 0:
 		return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "spec.replicas is 0: no pod fetches the repository"}
@@ -124,7 +125,7 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.W
 	case pin != "":
 		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + wanted + " is not served: spec.pin is " + pin}
 	default:
-		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonRefElsewhere, message: "spec.source.ref leads to commit " + commit + ", not to " + wanted}
+		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonRefElsewhere, message: "spec.source.git.ref leads to commit " + commit + ", not to " + wanted}
 	}
 }
 

@@ -128,7 +128,7 @@ func TestSync(t *testing.T) {
 		"pinned, for another commit": {tweaks: []func(*Input){requested(isStarted, forCommit(commitB)), pinnedTo(commitA), synced(commitB)}, started: &firstRequest,
 			completed: &firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPinned, message: commitB + " is not served"},
 
-		"suspended": {tweaks: []func(*Input){requested(), mayStart, func(in *Input) { in.Website.Spec.Suspend = true }}, started: &firstRequest,
+		"suspended": {tweaks: []func(*Input){requested(), mayStart, func(in *Input) { in.Website.Spec.Suspend = new(true) }}, started: &firstRequest,
 			completed: &firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonSuspended},
 		"offline, another was started recently": {tweaks: []func(*Input){requested(), func(in *Input) { in.Website.Spec.Replicas = ptr.To[int32](0) }}},
 		"offline": {tweaks: []func(*Input){requested(), mayStart, func(in *Input) { in.Website.Spec.Replicas = ptr.To[int32](0) }}, started: &firstRequest,

@@ -110,7 +110,7 @@ func commitsDiffer(in *Input) *finding {
 // the very commit that it is to stay on needs nothing from the repository.
 func fetchProblem(in *Input) *finding {
 	fixed := PinOf(in)
-	if ref := in.Website.Spec.Source.Ref; fixed == "" && ref != nil {
+	if ref := resources.Git(in.Website).Ref; fixed == "" && ref != nil {
 		fixed = ref.Commit
 	}
 	var former *finding
@@ -216,7 +216,7 @@ func commitPublished(in *Input) *finding {
 // anyReadyFollower reports whether there is a ready pod of this kind, if the pods
 // follow anything.
 func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
-	ref := in.Website.Spec.Source.Ref
+	ref := resources.Git(in.Website).Ref
 	if KeptCommit(in) != "" || (ref != nil && resources.IsCommit(ref.Commit)) {
 		return false // Nothing is followed.
 	}

@@ -67,7 +67,7 @@ func (in *Input) nodes() []string {
 // before this one, which are not read any more as soon as they are being replaced.
 func (in *Input) keepsURLs(port *corev1.ServicePort) bool {
 	return in.Service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != "" && len(in.nodes()) == 0 &&
-		len(in.Website.Status.Urls) > 0 && in.Website.Status.NodePort == port.NodePort
+		len(in.Website.Status.URLs) > 0 && in.Website.Status.NodePort == port.NodePort
 }
 
 // httpPort returns the port of a Service that is the Website's. Others may have added

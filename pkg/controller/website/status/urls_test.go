@@ -73,7 +73,7 @@ func TestURLsDuringATakeover(t *testing.T) {
 		"the first new pod is ready":         {nil, []Pod{own}, "1234", known, ofOwn},
 		"the Service leads to own pods":      {nil, nil, "", known, []string{"http://s.ns.svc"}},
 	} {
-		website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.Urls = 30080, test.reported })
+		website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.URLs = 30080, test.reported })
 		service := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"},
 			Spec: corev1.ServiceSpec{
@@ -85,7 +85,7 @@ func TestURLsDuringATakeover(t *testing.T) {
 		}
 		if got := Compute(newInput(func(in *Input) {
 			in.Website, in.Service, in.Pods, in.FormerPods = website, service, test.pods, test.former
-		})).Urls; !slices.Equal(got, test.want) {
+		})).URLs; !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -93,11 +93,11 @@ func TestURLsDuringATakeover(t *testing.T) {
 
 // TestNodePortIsRestored: as long as nothing else has the names, a Service is created again with its node port.
 func TestNodePortIsRestored(t *testing.T) {
-	website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.Urls = 30080, []string{"http://192.0.2.1:30080"} })
+	website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.URLs = 30080, []string{"http://192.0.2.1:30080"} })
 	for reason, want := range map[string]int32{v1beta1.WebsiteReasonQuotaExceeded: 30080, v1beta1.WebsiteReasonNameTaken: 0} {
 		got := Compute(&Input{Website: website, Problem: &problem.Problem{Reason: reason, Message: "x"}, Now: testNow})
-		if got.NodePort != want || len(got.Urls) > 0 {
-			t.Errorf("%s without children: node port %d, URLs %v; want %d and none", reason, got.NodePort, got.Urls, want)
+		if got.NodePort != want || len(got.URLs) > 0 {
+			t.Errorf("%s without children: node port %d, URLs %v; want %d and none", reason, got.NodePort, got.URLs, want)
 		}
 	}
 }

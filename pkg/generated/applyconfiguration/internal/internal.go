@@ -333,6 +333,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tag
       type:
         scalar: string
+- name: io.nevermosby.mycontroller.v1beta1.GitSource
+  map:
+    fields:
+    - name: caRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.CAReference
+    - name: credentialScope
+      type:
+        scalar: string
+      default: Repository
+    - name: ref
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.GitReference
+    - name: repository
+      type:
+        scalar: string
+      default: ""
+    - name: secretRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
+    - name: submodules
+      type:
+        scalar: string
+      default: None
 - name: io.nevermosby.mycontroller.v1beta1.IssuerReference
   map:
     fields:
@@ -347,13 +371,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.Redirect
   map:
     fields:
-    - name: code
-      type:
-        scalar: numeric
     - name: from
       type:
         scalar: string
       default: ""
+    - name: statusCode
+      type:
+        scalar: numeric
+      default: 301
     - name: to
       type:
         scalar: string
@@ -368,7 +393,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: path
       type:
         scalar: string
-      default: /
+      default: ""
     - name: value
       type:
         scalar: string
@@ -519,6 +544,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: type
       type:
         scalar: string
+      default: ClusterIP
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteServing
   map:
     fields:
@@ -552,30 +578,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSource
   map:
     fields:
-    - name: caRef
+    - name: git
       type:
-        namedType: io.nevermosby.mycontroller.v1beta1.CAReference
-    - name: credentialScope
-      type:
-        scalar: string
-      default: Repository
+        namedType: io.nevermosby.mycontroller.v1beta1.GitSource
     - name: path
       type:
         scalar: string
-    - name: ref
-      type:
-        namedType: io.nevermosby.mycontroller.v1beta1.GitReference
-    - name: repository
-      type:
-        scalar: string
-      default: ""
-    - name: secretRef
-      type:
-        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
-    - name: submodules
-      type:
-        scalar: string
-      default: false
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSpec
   map:
     fields:

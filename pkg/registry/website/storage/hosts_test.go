@@ -117,7 +117,7 @@ func TestFieldRules(t *testing.T) {
 			for _, version := range []string{"v1beta1", "v1alpha1"} {
 				want := test.want
 				if version == "v1alpha1" && want != "" {
-					want = "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + want
+					want = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + want
 				}
 				_, err := s.Website.Create(as(requestContext(version, ""), rich), newWebsite(test.tweak), nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				checkRefused(t, err, want)

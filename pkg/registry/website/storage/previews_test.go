@@ -32,7 +32,7 @@ func (g grants) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 // withPreviews has everything that takes a permission, and previews.
 func withPreviews(w *website.Website) {
 	withSecret("key")(w)
-	w.Spec.Source.CARef = &website.CAReference{SecretName: "ca", Key: "ca.crt"}
+	w.Spec.Source.Git.CARef = &website.CAReference{SecretName: "ca", Key: "ca.crt"}
 	w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	w.Spec.Hosts, w.Spec.TLS.SecretRef = []string{"shop.example.com"}, &website.SecretReference{Name: "cert"}
 	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5, Domain: "previews.example.com", BasicAuthRef: &website.SecretReference{Name: "users"}}
@@ -43,7 +43,7 @@ func previewOf(parent *website.Website) *website.Website {
 	return newWebsite(func(w *website.Website) {
 		w.Spec = *parent.Spec.DeepCopy()
 		w.Name, w.Spec.DeploymentName = "kubia-feature-a", "kubia-feature-a"
-		w.Spec.Source.Ref, w.Spec.Replicas = &website.GitReference{Branch: "feature-a"}, ptr.To[int32](1)
+		w.Spec.Source.Git.Ref, w.Spec.Replicas = &website.GitReference{Branch: "feature-a"}, ptr.To[int32](1)
 		w.Spec.Previews, w.Spec.Hosts = nil, []string{"feature-a.kubia.previews.example.com"}
 		w.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: parent.Name, UID: parent.UID, Controller: ptr.To(true),
@@ -59,7 +59,7 @@ const (
 func TestPermissionsOfPreviews(t *testing.T) {
 	type tweak = func(*website.Website)
 	same := func(*website.Website) {}
-	repository := func(w *website.Website) { w.Spec.Source.Repository = "https://evil.example.com/site.git" }
+	repository := func(w *website.Website) { w.Spec.Source.Git.Repository = "https://evil.example.com/site.git" }
 	for name, test := range map[string]struct {
 		user            string
 		parent, preview tweak
@@ -68,18 +68,18 @@ func TestPermissionsOfPreviews(t *testing.T) {
 		"by the controller":                  {previewer, same, same, ""},
 		"by a user":                          {poor, same, same, refused},
 		"of another repository":              {previewer, same, repository, refused},
-		"with submodules":                    {previewer, same, func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesShallow }, refused},
-		"with the submodules of its Website": {previewer, func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesShallow }, same, ""},
+		"with submodules":                    {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, refused},
+		"with the submodules of its Website": {previewer, func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesShallow }, same, ""},
 		"of another scope": {previewer, same, func(w *website.Website) {
-			w.Spec.Source.Submodules, w.Spec.Source.CredentialScope = website.SubmodulesShallow, website.CredentialScopeHost
+			w.Spec.Source.Git.Submodules, w.Spec.Source.Git.CredentialScope = website.SubmodulesShallow, website.CredentialScopeHost
 		}, refused},
 		"with another Secret":                    {previewer, same, withSecret("other"), `requires get on secrets "other"`},
-		"with another CA":                        {previewer, same, func(w *website.Website) { w.Spec.Source.CARef.Key = "other" }, `spec.source.caRef: Forbidden: requires get on secrets "ca"`},
+		"with another CA":                        {previewer, same, func(w *website.Website) { w.Spec.Source.Git.CARef.Key = "other" }, `spec.source.git.caRef: Forbidden: requires get on secrets "ca"`},
 		"with another certificate":               {previewer, same, func(w *website.Website) { w.Spec.TLS.SecretRef.Name = "other" }, `requires get on secrets "other"`},
 		"with a load balancer":                   {previewer, same, func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type: Forbidden"},
 		"with another toleration":                {previewer, same, func(w *website.Website) { w.Spec.Scheduling.Tolerations[0].Key = "other" }, "spec.scheduling.tolerations: Forbidden"},
-		"of a tag":                               {previewer, same, func(w *website.Website) { w.Spec.Source.Ref = &website.GitReference{Tag: "feature-a"} }, refused},
-		"of another branch":                      {previewer, same, func(w *website.Website) { w.Spec.Source.Ref.Branch = "feature-b" }, refused},
+		"of a tag":                               {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Ref = &website.GitReference{Tag: "feature-a"} }, refused},
+		"of another branch":                      {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Ref.Branch = "feature-b" }, refused},
 		"of a branch that does not match":        {previewer, func(w *website.Website) { w.Spec.Previews.Branches = []string{"next"} }, same, refused},
 		"with another name":                      {previewer, same, func(w *website.Website) { w.Name = "kubia-other" }, refused},
 		"with the host of another branch":        {previewer, same, func(w *website.Website) { w.Spec.Hosts[0] = "b.kubia.previews.example.com" }, `use on websitehosts "b.kubia.previews.example.com"`},
@@ -153,14 +153,14 @@ func TestChangesOfPreviews(t *testing.T) {
 	checkRefused(t, update(previewer, preview, other), "")
 	// What is unchanged takes no permission, as with every Website.
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Pin = "" }), "")
-	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Source.Repository = "https://evil.example.com/a" }), `requires get on secrets "other"`)
+	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Source.Git.Repository = "https://evil.example.com/a" }), `requires get on secrets "other"`)
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), "spec.previews: Forbidden: requires create on websites in namespace")
-	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), `spec.source.secretRef: Forbidden: requires get on secrets "other"`)
+	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), `spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews = nil }), "")
 	again := func(w *website.Website) {
 		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 5}
 	}
-	checkRefused(t, update(poor, "kubia", again), `spec.source.secretRef: Forbidden: requires get on secrets "other"`)
+	checkRefused(t, update(poor, "kubia", again), `spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences[0].UID = types.UID("other") }),
 		`metadata.ownerReferences[0]: Forbidden: requires preview on websites "kubia"`)
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.OwnerReferences = nil }), "")

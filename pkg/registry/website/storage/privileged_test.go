@@ -13,23 +13,28 @@ import (
 // TestPrivilegedFields sets fields that require verbs of their own on Websites, on
 // every way to the store.
 func TestPrivilegedFields(t *testing.T) {
+	const orClusterIP = ", or set the type ClusterIP, the default of v1beta1"
 	tests := map[string]struct {
 		tweak       func(*website.Website)
 		field, verb string
+		orElse      string
 	}{
-		"load balancer": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type", "expose"},
-		"node port":     {func(w *website.Website) { w.Spec.Service.NodePort = 30080 }, "spec.service.nodePort", "expose"},
+		"load balancer": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeLoadBalancer }, "spec.service.type", "expose", orClusterIP},
+		"any node port": {func(w *website.Website) { w.Spec.Service.Type = website.ServiceTypeNodePort }, "spec.service.type", "expose", orClusterIP},
+		"node port": {func(w *website.Website) {
+			w.Spec.Service.Type, w.Spec.Service.NodePort = website.ServiceTypeNodePort, 30080
+		}, "spec.service.nodePort", "expose", ""},
 		"tolerations": {func(w *website.Website) {
 			w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
-		}, "spec.scheduling.tolerations", "schedule"},
+		}, "spec.scheduling.tolerations", "schedule", ""},
 	}
 	p := &policy{allowed: []string{"rich/kubia"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
-			inV1beta1 := test.field + ": Forbidden: requires " + test.verb + ` on websites "kubia" in namespace "default": ask for a role that grants it`
-			want := map[string]string{"v1beta1": inV1beta1, "v1alpha1": "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + inV1beta1}
+			inV1beta1 := test.field + ": Forbidden: requires " + test.verb + ` on websites "kubia" in namespace "default": ask for a role that grants it` + test.orElse
+			want := map[string]string{"v1beta1": inV1beta1, "v1alpha1": "metadata.annotations[" + website.AnnotationCarriedFields + "]." + inV1beta1}
 			for version, want := range want {
 				ctx := as(requestContext(version, ""), poor)
 				_, err := storage.Website.Create(ctx, newWebsite(test.tweak), nil, &metav1.CreateOptions{})

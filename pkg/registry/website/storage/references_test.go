@@ -22,7 +22,7 @@ import (
 
 const (
 	rich, poor = "rich", "poor"
-	refused    = `spec.source.secretRef: Forbidden: requires get on secrets "key" in namespace "default": ask for a role that grants it`
+	refused    = `spec.source.git.secretRef: Forbidden: requires get on secrets "key" in namespace "default": ask for a role that grants it`
 )
 
 // policy allows users to get Secrets, by "user/secret", and records the checks.
@@ -48,7 +48,7 @@ func as(ctx context.Context, name string) context.Context {
 }
 
 func withSecret(name string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Source.SecretRef = &website.SecretReference{Name: name} }
+	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: name} }
 }
 
 func withUsers(w *website.Website) {
@@ -61,7 +61,7 @@ func withUsersOfPreviews(w *website.Website) {
 
 // certified has the server of the repository verified with a CA that every user may get.
 func certified(w *website.Website) {
-	w.Spec.Source.CARef = &website.CAReference{ConfigMapName: "ca", Key: "ca.crt"}
+	w.Spec.Source.Git.CARef = &website.CAReference{ConfigMapName: "ca", Key: "ca.crt"}
 }
 
 // changed is an update by which admission or a client changes what is stored.
@@ -95,7 +95,7 @@ func checkRefused(t *testing.T, err error, want string) {
 }
 
 func TestReferencesOfNewWebsites(t *testing.T) {
-	carried := "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + refused
+	carried := "metadata.annotations[" + website.AnnotationCarriedFields + "]." + refused
 	tests := map[string]struct {
 		user, version string
 		tweak         func(*website.Website)
@@ -112,7 +112,7 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 		}},
 	}
 	for field, users := range map[string]func(*website.Website){"spec.access.basicAuthRef": withUsers, "spec.previews.basicAuthRef": withUsersOfPreviews} {
-		refused := strings.Replace(refused, "spec.source.secretRef", field, 1)
+		refused := strings.Replace(refused, "spec.source.git.secretRef", field, 1)
 		for what, test := range map[string]struct {
 			user, version string
 			tweak         func(*website.Website)
@@ -120,7 +120,7 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 		}{
 			"":                    {user: poor, version: "v1beta1", tweak: users, want: refused},
 			", that may be read":  {user: rich, version: "v1beta1", tweak: users},
-			", carried":           {user: poor, version: "v1alpha1", tweak: users, want: "metadata.annotations[" + website.AnnotationV1beta1Fields + "]." + refused},
+			", carried":           {user: poor, version: "v1alpha1", tweak: users, want: "metadata.annotations[" + website.AnnotationCarriedFields + "]." + refused},
 			", carried, may read": {user: rich, version: "v1alpha1", tweak: users},
 		} {
 			tests[field+what] = test
@@ -155,10 +155,10 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 
 func TestReferencesOfChangedWebsites(t *testing.T) {
 	repository := func(r string) func(*website.Website) {
-		return func(w *website.Website) { w.Spec.Source.Repository = r }
+		return func(w *website.Website) { w.Spec.Source.Git.Repository = r }
 	}
 	at := func(r *website.GitReference) func(*website.Website) {
-		return func(w *website.Website) { w.Spec.Source.Ref = r }
+		return func(w *website.Website) { w.Spec.Source.Git.Ref = r }
 	}
 	tests := map[string]struct {
 		tweak func(*website.Website)
@@ -174,7 +174,7 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 			w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: "X-A", Value: "b"}}
 		}},
 		"replicas":             {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](7) }},
-		"reference removed":    {tweak: func(w *website.Website) { w.Spec.Source.SecretRef = nil }},
+		"reference removed":    {tweak: func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }},
 		"the same, written so": {tweak: withSecret("key")},
 		"another reference":    {tweak: withSecret("other"), want: strings.Replace(refused, "key", "other", 1)},
 		"another repository":   {tweak: repository("https://evil.example.com/site.git"), want: refused},
@@ -183,11 +183,11 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
 		"no branch":            {tweak: at(nil), want: refused},
 		"a pin":                {tweak: func(w *website.Website) { w.Spec.Pin = strings.Repeat("a", 40) }, want: refused},
-		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Submodules = website.SubmodulesRecursive }, want: refused},
-		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.secretRef", "spec.access.basicAuthRef", 1)},
-		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.secretRef", "spec.previews.basicAuthRef", 1)},
+		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesRecursive }, want: refused},
+		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.access.basicAuthRef", 1)},
+		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.previews.basicAuthRef", 1)},
 		"a CA":                 {tweak: certified, want: refused},
-		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.CredentialScope = website.CredentialScopeHost }, want: refused},
+		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost }, want: refused},
 	}
 	p := &policy{allowed: []string{"rich/key", "rich/", "rich/ca", "poor/", "poor/ca"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
@@ -261,7 +261,7 @@ func TestReferenceIsComparedWithWhatIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := obj.(*website.Website).DeepCopy()
-	removed := func(w *website.Website) { w.Spec.Source.SecretRef = nil }
+	removed := func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }
 	if _, _, err := storage.Website.Update(richly, "kubia", changed(removed), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -278,13 +278,13 @@ func TestSubresourcesCannotRefer(t *testing.T) {
 	mustCreate(t, storage, newWebsite())
 	hostile := changed(withSecret("key"), func(w *website.Website) {
 		w.Status.ReadyReplicas = 1
-		w.Annotations = map[string]string{website.AnnotationV1beta1Fields: `{"spec":{"source":{"secretRef":{"name":"key"}}}}`}
+		w.Annotations = map[string]string{website.AnnotationCarriedFields: `{"spec":{"source":{"git":{"secretRef":{"name":"key"}}}}}`}
 	})
 	for _, version := range []string{"v1beta1", "v1alpha1"} {
 		if _, _, err := storage.Status.Update(as(requestContext(version, "status"), poor), "kubia", hostile, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if w := get(t, storage); w.Spec.Source.SecretRef != nil || len(w.Annotations) > 0 || w.Status.ReadyReplicas != 1 {
+		if w := get(t, storage); w.Spec.Source.Git.SecretRef != nil || len(w.Annotations) > 0 || w.Status.ReadyReplicas != 1 {
 			t.Errorf("after a status update in %s: %+v", version, w)
 		}
 	}

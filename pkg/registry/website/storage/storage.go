@@ -45,15 +45,11 @@ type REST struct {
 var (
 	_ rest.StandardStorage      = &REST{}
 	_ rest.ShortNamesProvider   = &REST{}
-	_ rest.CategoriesProvider   = &REST{}
 	_ rest.SingularNameProvider = &REST{}
 )
 
 // ShortNames lets users type "kubectl get ws".
 func (*REST) ShortNames() []string { return []string{"ws"} }
-
-// Categories makes Websites part of "kubectl get all".
-func (*REST) Categories() []string { return []string{"all"} }
 
 // List returns the selected Websites, as a Table if the context asks for that.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
@@ -67,12 +63,14 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 // Create stores a new Website if the requesting user may set its fields and its
 // Deployment's name is free.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
 	return r.Store.Create(ctx, obj, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))), options)
 }
 
 // Update changes a Website, or creates it by server-side apply, if the requesting
 // user may set the fields that change.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
 	obj, created, err := r.Store.Update(ctx, name, objInfo, r.fields.OnCreate(r.names.onCreate(r.hosts.onCreate(createValidation))),
 		r.fields.OnUpdate(r.hosts.onUpdate(updateValidation)), forceAllowCreate, options)
 	return obj, created, publicConflict(err)
@@ -171,6 +169,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 // Update changes the status of an existing Website. forceAllowCreate is not
 // passed on: server-side apply to a status must not create a Website.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	ctx = registry.WithFieldValidation(ctx, options.FieldValidation)
 	obj, created, err := r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 	return obj, created, publicConflict(err)
 }

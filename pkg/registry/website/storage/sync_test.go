@@ -250,7 +250,7 @@ func TestBatchesOfAFloodAreSpread(t *testing.T) {
 // TestSyncWaits goes through all ends of a wait.
 func TestSyncWaits(t *testing.T) {
 	suspend := func(t *testing.T, storage *WebsiteStorage) {
-		if _, _, err := storage.Website.Update(requestContext("v1beta1", ""), "kubia", changed(func(w *website.Website) { w.Spec.Suspend = true }), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		if _, _, err := storage.Website.Update(requestContext("v1beta1", ""), "kubia", changed(func(w *website.Website) { w.Spec.Suspend = new(true) }), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -78,11 +78,11 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 	s := newCachedStorage(t, genericregistry.StorageWithCacher())
 	mustCreate(t, s, newWebsite())
 	mustCreate(t, s, newWebsite(func(w *website.Website) {
-		w.Name, w.Spec.DeploymentName, w.Spec.Source.Repository = "other", "other-website", "https://example.com/other.git"
+		w.Name, w.Spec.DeploymentName, w.Spec.Source.Git.Repository = "other", "other-website", "https://example.com/other.git"
 	}))
 	const (
 		byDeployment = storagemetrics.StorageBackendWatchCache + " f:spec.deploymentName"
-		byRepository = storagemetrics.StorageBackendWatchCache + " f:spec.source.repository"
+		byRepository = storagemetrics.StorageBackendWatchCache + " f:spec.source.git.repository"
 		byReady      = storagemetrics.StorageBackendWatchCache + " f:status.ready"
 		byCommit     = storagemetrics.StorageBackendWatchCache + " f:status.commit"
 		withoutIndex = storagemetrics.StorageBackendWatchCache + " "
@@ -94,12 +94,12 @@ func TestSelectionFromTheWatchCache(t *testing.T) {
 		indexes []string
 	}{
 		"by deployment":        {selector: "spec.deploymentName=kubia-website", want: []string{"kubia"}, indexes: []string{byDeployment}},
-		"by repository":        {selector: "spec.source.repository=https://example.com/other.git", want: []string{"other"}, indexes: []string{byRepository}},
+		"by repository":        {selector: "spec.source.git.repository=https://example.com/other.git", want: []string{"other"}, indexes: []string{byRepository}},
 		"by readiness":         {selector: "status.ready=Unknown", want: []string{"kubia", "other"}, indexes: []string{byReady}},
 		"by other readiness":   {selector: "status.ready=False", indexes: []string{byReady}},
 		"by commit":            {selector: "status.commit=", want: []string{"kubia", "other"}, indexes: []string{byCommit}},
 		"by name":              {selector: "metadata.name=other", want: []string{"other"}, indexes: []string{withoutIndex}},
-		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.repository=https://example.com/other.git", indexes: []string{byDeployment, byRepository}},
+		"by both":              {selector: "spec.deploymentName=kubia-website,spec.source.git.repository=https://example.com/other.git", indexes: []string{byDeployment, byRepository}},
 		"by an absent value":   {selector: "spec.deploymentName=absent", indexes: []string{byDeployment}},
 		"everything but kubia": {selector: "spec.deploymentName!=kubia-website", want: []string{"other"}, indexes: []string{withoutIndex}},
 	}

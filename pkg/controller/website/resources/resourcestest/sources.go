@@ -15,19 +15,19 @@ func Sources() map[string]func(*v1beta1.Website) {
 	secret := &v1beta1.SecretReference{Name: "credentials"}
 	return map[string]func(*v1beta1.Website){
 		"nothing said": func(*v1beta1.Website) {},
-		"branch":       func(website *v1beta1.Website) { website.Spec.Source.Ref = &v1beta1.GitReference{Branch: "main"} },
-		"tag":          func(website *v1beta1.Website) { website.Spec.Source.Ref = &v1beta1.GitReference{Tag: "v1"} },
+		"branch":       func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"} },
+		"tag":          func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Tag: "v1"} },
 		"commit": func(website *v1beta1.Website) {
-			website.Spec.Source.Ref = &v1beta1.GitReference{Commit: strings.Repeat("0123456789", 4)}
+			website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: strings.Repeat("0123456789", 4)}
 		},
-		"submodules":   func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesRecursive },
-		"shallow ones": func(website *v1beta1.Website) { website.Spec.Source.Submodules = v1beta1.SubmodulesShallow },
+		"submodules":   func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
+		"shallow ones": func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow },
 		"rare looks": func(website *v1beta1.Website) {
 			website.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}
 		},
-		"password": func(website *v1beta1.Website) { website.Spec.Source.SecretRef = secret },
+		"password": func(website *v1beta1.Website) { website.Spec.Source.Git.SecretRef = secret },
 		"key": func(website *v1beta1.Website) {
-			website.Spec.Source.Repository, website.Spec.Source.SecretRef = "git@example.com:site.git", secret
+			website.Spec.Source.Git.Repository, website.Spec.Source.Git.SecretRef = "git@example.com:site.git", secret
 		},
 	}
 }

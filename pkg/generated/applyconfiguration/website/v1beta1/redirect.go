@@ -19,8 +19,9 @@ type RedirectApplyConfiguration struct {
 	// the requested path that '*' matched. The query string of the request is
 	// added, unless the target has its own. At most 2048 characters.
 	To *string `json:"to,omitempty"`
-	// code is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to 301.
-	Code *int32 `json:"code,omitempty"`
+	// statusCode is the HTTP status code: 301, 302, 303, 307 or 308. Defaults to
+	// 301.
+	StatusCode *int32 `json:"statusCode,omitempty"`
 }
 
 // RedirectApplyConfiguration constructs a declarative configuration of the Redirect type for use with
@@ -45,10 +46,10 @@ func (b *RedirectApplyConfiguration) WithTo(value string) *RedirectApplyConfigur
 	return b
 }
 
-// WithCode sets the Code field in the declarative configuration to the given value
+// WithStatusCode sets the StatusCode field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Code field is set to the value of the last call.
-func (b *RedirectApplyConfiguration) WithCode(value int32) *RedirectApplyConfiguration {
-	b.Code = &value
+// If called multiple times, the StatusCode field is set to the value of the last call.
+func (b *RedirectApplyConfiguration) WithStatusCode(value int32) *RedirectApplyConfiguration {
+	b.StatusCode = &value
 	return b
 }

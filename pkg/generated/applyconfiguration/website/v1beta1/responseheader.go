@@ -10,7 +10,7 @@ type ResponseHeaderApplyConfiguration struct {
 	// path is a URL path prefix, of at most 1024 characters. It is compared with
 	// the requested path or, for Cache-Control, CDN-Cache-Control, Expires and
 	// Surrogate-Control, with the path of the served file. The longest matching
-	// prefix applies. Defaults to /.
+	// prefix applies; "/" is for all paths.
 	Path *string `json:"path,omitempty"`
 	// name is the name of the header: at most 128 letters, digits and '-'.
 	// Connection headers and headers that the web server sets are rejected.

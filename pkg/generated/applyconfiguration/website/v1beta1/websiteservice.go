@@ -11,10 +11,9 @@ import (
 //
 // WebsiteService configures the Service of the pods.
 type WebsiteServiceApplyConfiguration struct {
-	// type is the type of the Service: NodePort, ClusterIP or LoadBalancer.
-	// Defaults to ClusterIP if hosts are set, otherwise to NodePort. A default is
-	// stored: a patch or apply that sets hosts later does not change it; a
-	// replacement without it gets the default of its hosts.
+	// type is the type of the Service: ClusterIP, NodePort or LoadBalancer. The
+	// latter two open the site to clients outside the cluster, so that setting
+	// them requires expose on the Website. Defaults to ClusterIP, as in a Service.
 	Type *websitev1beta1.ServiceType `json:"type,omitempty"`
 	// nodePort is the port on every node, from 1 to 65535 and within the node
 	// port range of the cluster. It may only be set with the types NodePort and

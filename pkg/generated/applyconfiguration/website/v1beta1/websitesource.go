@@ -2,52 +2,19 @@
 
 package v1beta1
 
-import (
-	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-)
-
 // WebsiteSourceApplyConfiguration represents a declarative configuration of the WebsiteSource type for use
 // with apply.
 //
-// WebsiteSource is the repository content to publish.
+// WebsiteSource is the content to publish. Exactly one kind of source must be
+// set; today there is only git, and more may be added.
 type WebsiteSourceApplyConfiguration struct {
-	// repository is the address of the git repository: an https://, http:// or
-	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
-	// contain white space, control characters, '$', a query string or a
-	// fragment, nor, in an http(s) URL, a user name or password. An ssh address
-	// requires secretRef.
-	Repository *string `json:"repository,omitempty"`
-	// ref is the reference to publish: at most one of branch, tag, commit and
-	// name. Defaults to the branch of the remote's HEAD.
-	Ref *GitReferenceApplyConfiguration `json:"ref,omitempty"`
-	// path is the directory to publish, relative to the root of the
-	// repository, of at most 1024 characters: segments of letters, digits,
-	// '.', '_' and '-', separated by '/'. No segment may be ".", ".." or
-	// ".git", or begin with '-'. Defaults to the root.
+	// git is a git repository.
+	Git *GitSourceApplyConfiguration `json:"git,omitempty"`
+	// path is the directory to publish, relative to the root of the source, of
+	// at most 1024 characters: segments of letters, digits, '.', '_' and '-',
+	// separated by '/'. No segment may be ".", ".." or ".git", or begin with
+	// '-'. Defaults to the root.
 	Path *string `json:"path,omitempty"`
-	// submodules selects the git submodules to fetch: Off (none), Shallow
-	// (those of the repository) or Recursive (also those of submodules).
-	// Defaults to Off.
-	Submodules *websitev1beta1.SubmodulePolicy `json:"submodules,omitempty"`
-	// secretRef names the Secret with the credentials for the repository:
-	// username and password for https://, ssh-privatekey and known_hosts for
-	// ssh. It must not be set for http://. Setting it, or changing repository,
-	// ref, submodules, credentialScope, caRef or the branches of previews while it
-	// is set, requires get on the Secret, and so does a pin that is not in
-	// status.history. Running pods use a changed Secret when the kubelet has updated
-	// the volume, by default within 90 seconds.
-	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// credentialScope limits where the credentials of secretRef are sent:
-	// Repository (to the path of repository only) or Host (to every repository
-	// of its host or, over ssh, of the hosts in known_hosts). Submodules with
-	// ssh credentials require Host, because an ssh key cannot be limited to one
-	// repository. Defaults to Repository.
-	CredentialScope *websitev1beta1.CredentialScope `json:"credentialScope,omitempty"`
-	// caRef names the bundle of CA certificates for an https:// repository whose
-	// server has a certificate of a private CA. It must not be set for other
-	// repositories. Setting or changing it requires get on the ConfigMap or
-	// Secret. Defaults to the public CAs.
-	CARef *CAReferenceApplyConfiguration `json:"caRef,omitempty"`
 }
 
 // WebsiteSourceApplyConfiguration constructs a declarative configuration of the WebsiteSource type for use with
@@ -56,19 +23,11 @@ func WebsiteSource() *WebsiteSourceApplyConfiguration {
 	return &WebsiteSourceApplyConfiguration{}
 }
 
-// WithRepository sets the Repository field in the declarative configuration to the given value
+// WithGit sets the Git field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Repository field is set to the value of the last call.
-func (b *WebsiteSourceApplyConfiguration) WithRepository(value string) *WebsiteSourceApplyConfiguration {
-	b.Repository = &value
-	return b
-}
-
-// WithRef sets the Ref field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Ref field is set to the value of the last call.
-func (b *WebsiteSourceApplyConfiguration) WithRef(value *GitReferenceApplyConfiguration) *WebsiteSourceApplyConfiguration {
-	b.Ref = value
+// If called multiple times, the Git field is set to the value of the last call.
+func (b *WebsiteSourceApplyConfiguration) WithGit(value *GitSourceApplyConfiguration) *WebsiteSourceApplyConfiguration {
+	b.Git = value
 	return b
 }
 
@@ -77,37 +36,5 @@ func (b *WebsiteSourceApplyConfiguration) WithRef(value *GitReferenceApplyConfig
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *WebsiteSourceApplyConfiguration) WithPath(value string) *WebsiteSourceApplyConfiguration {
 	b.Path = &value
-	return b
-}
-
-// WithSubmodules sets the Submodules field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Submodules field is set to the value of the last call.
-func (b *WebsiteSourceApplyConfiguration) WithSubmodules(value websitev1beta1.SubmodulePolicy) *WebsiteSourceApplyConfiguration {
-	b.Submodules = &value
-	return b
-}
-
-// WithSecretRef sets the SecretRef field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the SecretRef field is set to the value of the last call.
-func (b *WebsiteSourceApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *WebsiteSourceApplyConfiguration {
-	b.SecretRef = value
-	return b
-}
-
-// WithCredentialScope sets the CredentialScope field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CredentialScope field is set to the value of the last call.
-func (b *WebsiteSourceApplyConfiguration) WithCredentialScope(value websitev1beta1.CredentialScope) *WebsiteSourceApplyConfiguration {
-	b.CredentialScope = &value
-	return b
-}
-
-// WithCARef sets the CARef field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CARef field is set to the value of the last call.
-func (b *WebsiteSourceApplyConfiguration) WithCARef(value *CAReferenceApplyConfiguration) *WebsiteSourceApplyConfiguration {
-	b.CARef = value
 	return b
 }

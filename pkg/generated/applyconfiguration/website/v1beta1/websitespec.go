@@ -18,11 +18,11 @@ type WebsiteSpecApplyConfiguration struct {
 	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// suspend stops following the repository. The pods keep serving their
-	// commit, and new pods fetch the same commit. Changes of source.ref and pin
-	// take effect when suspend is false again, other changes of the spec at once.
-	// Defaults to false.
+	// commit, and new pods fetch the same commit. Changes of source.git.ref and
+	// pin take effect when suspend is false again, other changes of the spec at
+	// once. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
-	// source is the repository content to publish.
+	// source is the content to publish.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`
 	// sync configures polling of the repository.
 	Sync *WebsiteSyncApplyConfiguration `json:"sync,omitempty"`

@@ -34,7 +34,7 @@ type WebsiteStatusApplyConfiguration struct {
 	NodePort *int32 `json:"nodePort,omitempty"`
 	// urls are the addresses of the site, at most 16, preferred first. The address
 	// of a host is listed once a request for it returned a published commit.
-	Urls []string `json:"urls,omitempty"`
+	URLs []string `json:"urls,omitempty"`
 	// conditions are Ready, which summarizes the pods and the Service, Available,
 	// Progressing, Synced, with hosts Routed, and with previews Previewed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
@@ -119,12 +119,12 @@ func (b *WebsiteStatusApplyConfiguration) WithNodePort(value int32) *WebsiteStat
 	return b
 }
 
-// WithUrls adds the given value to the Urls field in the declarative configuration
+// WithURLs adds the given value to the URLs field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Urls field.
-func (b *WebsiteStatusApplyConfiguration) WithUrls(values ...string) *WebsiteStatusApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the URLs field.
+func (b *WebsiteStatusApplyConfiguration) WithURLs(values ...string) *WebsiteStatusApplyConfiguration {
 	for i := range values {
-		b.Urls = append(b.Urls, values[i])
+		b.URLs = append(b.URLs, values[i])
 	}
 	return b
 }

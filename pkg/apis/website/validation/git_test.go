@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	keyRequired  = "spec.source.secretRef: Required value: a repository over ssh requires a Secret with ssh-privatekey and known_hosts"
-	notEncrypted = "spec.source.secretRef: Forbidden: may not be set for an http:// repository, to which credentials are sent unencrypted: use https://"
-	needsHost    = `spec.source.credentialScope: Invalid value: "Repository": must be Host to fetch submodules with a key for ssh, which cannot be limited to one repository`
+	keyRequired  = "spec.source.git.secretRef: Required value: a repository over ssh requires a Secret with ssh-privatekey and known_hosts"
+	notEncrypted = "spec.source.git.secretRef: Forbidden: may not be set for an http:// repository, to which credentials are sent unencrypted: use https://"
+	needsHost    = `spec.source.git.credentialScope: Invalid value: "Repository": must be Host to fetch submodules with a key for ssh, which cannot be limited to one repository`
 )
 
 func TestValidateCredentials(t *testing.T) {
@@ -32,8 +32,8 @@ func TestValidateCredentials(t *testing.T) {
 		"submodules over ssh":                {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"), submodules(website.SubmodulesRecursive, repository)}, want: []string{needsHost}},
 		"shallow submodules, scp form":       {tweaks: []func(*website.Website){repo("git@h:x"), secret("s"), submodules(website.SubmodulesShallow, repository)}, want: []string{needsHost}},
 		"submodules over ssh, of the host":   {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"), submodules(website.SubmodulesRecursive, host)}},
-		"scope without submodules":           {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"), submodules(website.SubmodulesOff, host)}},
-		"scope without Secret":               {tweaks: []func(*website.Website){submodules(website.SubmodulesOff, host)}},
+		"scope without submodules":           {tweaks: []func(*website.Website){repo("ssh://git@h/x"), secret("s"), submodules(website.SubmodulesNone, host)}},
+		"scope without Secret":               {tweaks: []func(*website.Website){submodules(website.SubmodulesNone, host)}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,9 +59,9 @@ func TestValidateCredentialsUpdate(t *testing.T) {
 		"Secret renamed with http":          {stored: tweaks{repo("http://h/x"), secret("s")}, change: tweaks{secret("t")}, want: []string{notEncrypted}},
 		"https becomes http":                {stored: tweaks{repo("https://h/x"), secret("s")}, change: tweaks{repo("http://h/x")}, want: []string{notEncrypted}},
 		"submodules change with http":       {stored: tweaks{repo("http://h/x"), secret("s")}, change: tweaks{submodules(website.SubmodulesShallow, repository)}},
-		"Secret removed from ssh":           {stored: tweaks{repo("git@h:x"), secret("s")}, change: tweaks{func(w *website.Website) { w.Spec.Source.SecretRef = nil }}, want: []string{keyRequired}},
+		"Secret removed from ssh":           {stored: tweaks{repo("git@h:x"), secret("s")}, change: tweaks{func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }}, want: []string{keyRequired}},
 		"https becomes ssh":                 {stored: tweaks{}, change: tweaks{repo("git@h:x")}, want: []string{keyRequired}},
-		"Secret removed from http":          {stored: tweaks{repo("http://h/x"), secret("s")}, change: tweaks{func(w *website.Website) { w.Spec.Source.SecretRef = nil }}},
+		"Secret removed from http":          {stored: tweaks{repo("http://h/x"), secret("s")}, change: tweaks{func(w *website.Website) { w.Spec.Source.Git.SecretRef = nil }}},
 		"submodules added over ssh":         {stored: tweaks{repo("git@h:x"), secret("s")}, change: tweaks{submodules(website.SubmodulesShallow, repository)}, want: []string{needsHost}},
 		"scope narrowed over ssh":           {stored: tweaks{repo("git@h:x"), secret("s"), submodules(website.SubmodulesShallow, host)}, change: tweaks{submodules(website.SubmodulesShallow, repository)}, want: []string{needsHost}},
 		"https with submodules becomes ssh": {stored: tweaks{secret("s"), submodules(website.SubmodulesShallow, repository)}, change: tweaks{repo("git@h:x")}, want: []string{needsHost}},
