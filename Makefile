@@ -19,6 +19,16 @@ PLATFORMS ?= linux/amd64,linux/arm64
 TAG ?=
 # The file with the Ed25519 key that signs a release.
 KEY ?=
+# Where make deploy pushes images, as in registry.example.com/kubesites, or the command that loads an image archive into
+# the nodes of the cluster. Both empty: kind, k3d and minikube, by the name of the context.
+REGISTRY ?=
+LOAD ?=
+# The kubeconfig context of make deploy and make undeploy. Empty: the current one.
+CONTEXT ?=
+# The git repository that make deploy publishes. Empty: that of artifacts/examples/hello.yaml.
+REPO ?=
+# Not empty: make undeploy deletes all Websites first.
+ALL ?=
 # The versions of make test-hosts.
 KUBERNETES_VERSIONS ?= v1.34.4 v1.35.4 v1.36.3
 # The directory to which make test and make test-long write the coverage of pkg/. Empty: none.
@@ -51,7 +61,7 @@ GO_BUILD = GO=$(GO) hack/go-build.sh
 DEVCLUSTER = bin/devcluster
 
 .DEFAULT_GOAL := help
-.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release generate verify test test-long test-mutants up down clean $(DEVCLUSTER)
+.PHONY: bench bench-controller bench-growth bench-serving bench-deploys test-hosts test-original test-cert-manager test-ha test-robustness test-scale help tools build images release deploy undeploy generate verify test test-long test-mutants up down clean $(DEVCLUSTER)
 
 help: ## List the targets and variables
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z-]*:.*## / {printf "  make %-19s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +109,14 @@ images: tools ## Build the container images in dist/, without a container engine
 
 release: tools ## Build dist/VERSION: images, manifests, signed by KEY
 	@$(IMAGES_COMMAND) --out="$(CURDIR)/dist/$(VERSION)" --release --key="$(if $(filter-out /%,$(firstword $(KEY))),$(CURDIR)/)$(KEY)"
+
+DEPLOY_COMMAND = cd hack/images && $(GO) run ./deploy --context="$(CONTEXT)"
+
+deploy: tools ## Install in the cluster of the current kubeconfig context
+	@$(DEPLOY_COMMAND) --registry="$(REGISTRY)" --load="$(LOAD)" --repository="$(REPO)" --version=$(VERSION) --commit=$(COMMIT) --date=$$(git log -1 --format=%ct)
+
+undeploy: tools ## Remove what make deploy has installed; ALL=1: all Websites
+	@$(DEPLOY_COMMAND) --undeploy $(if $(ALL),--all)
 
 generate: tools ## Regenerate generated code
 	hack/update-codegen.sh

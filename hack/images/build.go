@@ -76,25 +76,67 @@ func Build(ctx context.Context, o Options) (names []string, err error) {
 	return names, nil
 }
 
-// build builds the image of a program for all platforms.
-func (o Options) build(ctx context.Context, program Program, root v1.Layer, temporary string) (string, error) {
-	images, binaries := map[Platform]v1.Image{}, []string{}
+// Made is the image of a program.
+type Made struct {
+	Program
+	// Index has the images of all platforms.
+	Index v1.ImageIndex
+	// Images are those of each platform.
+	Images map[Platform]v1.Image
+}
+
+// Make makes the images, and writes none.
+func Make(ctx context.Context, o Options) (all []Made, err error) {
+	temporary, err := os.MkdirTemp("", "images-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a directory for what images are made of: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	files, err := rootLayer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := packed(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, program := range Programs {
+		made, _, err := o.make(ctx, program, root, temporary)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made)
+	}
+	return all, nil
+}
+
+// make makes the image of a program for all platforms, and returns its binaries.
+func (o Options) make(ctx context.Context, program Program, root v1.Layer, temporary string) (Made, []string, error) {
+	made, binaries := Made{Program: program, Images: map[Platform]v1.Image{}}, []string{}
 	for _, platform := range o.Platforms {
 		binary := filepath.Join(temporary, program.Name+"-"+platform.Arch)
 		if err := o.compile(ctx, program, platform, binary); err != nil {
-			return "", err
+			return Made{}, nil, err
 		}
 		binaries = append(binaries, binary)
-		made, err := o.image(program, platform, root, binary)
+		image, err := o.image(program, platform, root, binary)
 		if err != nil {
-			return "", err
+			return Made{}, nil, err
 		}
-		images[platform] = made
+		made.Images[platform] = image
 	}
-	made, err := index(images, o.Platforms, o.labels(program))
+	var err error
+	made.Index, err = index(made.Images, o.Platforms, o.labels(program))
+	return made, binaries, err
+}
+
+// build writes the image of a program for all platforms.
+func (o Options) build(ctx context.Context, program Program, root v1.Layer, temporary string) (string, error) {
+	all, binaries, err := o.make(ctx, program, root, temporary)
 	if err != nil {
 		return "", err
 	}
+	made := all.Index
 	digest, err := made.Digest()
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of %s: %w", program.Image, err)

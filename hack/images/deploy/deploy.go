@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/kubesites/website-apiserver/hack/images"
+)
+
+const (
+	systemNamespace = "website-system"
+	siteNamespace   = "default"
+	siteName        = "hello"
+	group           = "mycontroller.nevermosby.io"
+
+	// rolloutTimeout covers images that nodes pull.
+	rolloutTimeout = "--timeout=4m"
+	// pollInterval is that of a condition.
+	pollInterval = time.Second
+)
+
+// deployment is an installation in a cluster.
+type deployment struct {
+	start           time.Time
+	dir, context    string
+	registry        string
+	loader          *loader
+	repository      string
+	version, commit string
+	date            time.Time
+	all             bool
+}
+
+// run runs a command, and returns what it prints.
+func run(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("the tool %q is missing in PATH", args[0])
+	}
+	if err != nil {
+		return string(stdout), fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return string(stdout), nil
+}
+
+func (d *deployment) kubectl(ctx context.Context, stdin string, args ...string) (string, error) {
+	return run(ctx, stdin, append([]string{"kubectl", "--context=" + d.context}, args...)...)
+}
+
+// say prints a step that is done.
+func (d *deployment) say(format string, args ...any) {
+	fmt.Printf("%5.1fs  %s\n", time.Since(d.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// deploy installs the product, and publishes a page.
+func (d *deployment) deploy(ctx context.Context) error {
+	platforms, err := d.platforms(ctx)
+	if err != nil {
+		return err
+	}
+	made, err := images.Make(ctx, images.Options{RepoDir: d.dir, Version: d.version, Commit: d.commit, Date: d.date, Platforms: platforms})
+	if err != nil {
+		return err
+	}
+	d.say("images of %s are built", d.tag())
+	if err := d.distribute(ctx, made, platforms); err != nil {
+		return err
+	}
+	overlay, err := d.overlay()
+	if err != nil {
+		return err
+	}
+	if _, err := d.kubectl(ctx, "", "apply", "-k", overlay); err != nil {
+		return err
+	}
+	d.say("artifacts/default is applied in context %s", d.context)
+	for _, program := range []string{"statefulset/website-apiserver", "deployment/website-controller"} {
+		if _, err := d.kubectl(ctx, "", "rollout", "status", "--namespace="+systemNamespace, rolloutTimeout, program); err != nil {
+			pods, _ := d.kubectl(ctx, "", "get", "pods", "--namespace="+systemNamespace)
+			return fmt.Errorf("%w\n%s", err, pods)
+		}
+	}
+	err = poll(ctx, time.Minute, func() error {
+		_, err := d.kubectl(ctx, "", "get", "--raw=/apis/"+group+"/v1beta1")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.say("the API is served")
+	return d.publish(ctx)
+}
+
+// platforms are those of the nodes.
+func (d *deployment) platforms(ctx context.Context) ([]images.Platform, error) {
+	out, err := d.kubectl(ctx, "", "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.architecture}")
+	if err != nil {
+		return nil, err
+	}
+	architectures := strings.Fields(out)
+	slices.Sort(architectures)
+	architectures = slices.Compact(architectures)
+	if len(architectures) == 0 {
+		return nil, fmt.Errorf("the cluster of context %q has no nodes", d.context)
+	}
+	if d.loader != nil && len(architectures) > 1 {
+		return nil, fmt.Errorf("nodes are of %s: name a registry that they pull from (REGISTRY)", strings.Join(architectures, " and "))
+	}
+	var platforms []images.Platform
+	for _, architecture := range architectures {
+		platforms = append(platforms, images.Platform{OS: "linux", Arch: architecture})
+	}
+	return platforms, nil
+}
+
+// tag is that of the images. That of changes that are not committed differs each time, as nodes keep what they have.
+func (d *deployment) tag() string {
+	commit, dirty := strings.CutSuffix(d.commit, "-dirty")
+	tag := commit[:min(len(commit), 12)]
+	if dirty {
+		tag += "-" + d.start.UTC().Format("20060102150405")
+	}
+	return tag
+}
+
+// reference is the name of an image with its tag.
+func (d *deployment) reference(program images.Program) string {
+	if d.registry == "" {
+		return program.Image + ":" + d.tag()
+	}
+	return d.registry + "/" + program.Name + ":" + d.tag()
+}
+
+// distribute brings the images to the nodes.
+func (d *deployment) distribute(ctx context.Context, made []images.Made, platforms []images.Platform) error {
+	if d.loader == nil {
+		for _, image := range made {
+			if err := push(ctx, d.reference(image.Program), image.Index); err != nil {
+				return err
+			}
+		}
+		d.say("images are in %s", d.registry)
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "website-images-")
+	if err != nil {
+		return fmt.Errorf("creating a directory for images: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	var archives []string
+	for _, image := range made {
+		tag, err := name.NewTag(d.reference(image.Program))
+		if err != nil {
+			return err
+		}
+		// The format of docker save, which every container engine loads.
+		archive := filepath.Join(dir, image.Name+".tar")
+		if err := tarball.WriteToFile(archive, tag, image.Images[platforms[0]]); err != nil {
+			return fmt.Errorf("writing %s: %w", archive, err)
+		}
+		archives = append(archives, archive)
+	}
+	if err := d.loader.load(ctx, archives); err != nil {
+		return err
+	}
+	d.say("images are loaded into %s", d.loader.about)
+	return nil
+}
+
+// overlay writes a kustomization of artifacts/default with the images, and returns its directory.
+func (d *deployment) overlay() (string, error) {
+	dir := filepath.Join(d.dir, "dist", "deploy")
+	var replaced []map[string]string
+	for _, program := range images.Programs {
+		reference := d.reference(program)
+		i := strings.LastIndex(reference, ":")
+		replaced = append(replaced, map[string]string{"name": program.Image, "newName": reference[:i], "newTag": reference[i+1:]})
+	}
+	// JSON is YAML.
+	files := map[string]any{
+		"kustomization.yaml": map[string]any{
+			"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+			"resources": []string{"../../artifacts/default"}, "images": replaced, "configurations": []string{"images.yaml"},
+		},
+		// The image of the agent is in a variable of website-controller.
+		"images.yaml": map[string]any{"images": []map[string]string{{"path": "spec/template/spec/containers[]/env[]/value", "kind": "Deployment"}}},
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("creating the overlay: %w", err)
+	}
+	for file, content := range files {
+		data, err := json.MarshalIndent(content, "", "  ")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), append(data, '\n'), 0o644)
+		}
+		if err != nil {
+			return "", fmt.Errorf("writing the overlay: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// stop is an error after which a check is not repeated.
+type stop struct{ error }
+
+// Unwrap returns the error itself.
+func (s stop) Unwrap() error { return s.error }
+
+// poll repeats a check until it succeeds.
+func poll(ctx context.Context, timeout time.Duration, check func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		err := check()
+		if err == nil || errors.As(err, &stop{}) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pollInterval):
+		}
+	}
+}
