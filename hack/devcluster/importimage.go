@@ -22,6 +22,17 @@ func (c *Cluster) ImportImage(ctx context.Context, archive string) error {
 	return nil
 }
 
+// WriteImporter writes a script for other programs that imports an archive, its argument, into the real node.
+func (c *Cluster) WriteImporter(path string) error {
+	p := c.Process(nodeInit)
+	if p == nil || !p.Running() {
+		return errors.New("the cluster has no real node, or it has ended")
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec nsenter --target=%d --pid --net --mount -- %s --address=%s --namespace=%s images import --no-unpack \"$1\"\n",
+		p.PID(), c.plan.programs[ctr], containerdSocket, imageNamespace)
+	return os.WriteFile(path, []byte(script), 0o755)
+}
+
 // ImportProgram makes an image of a static program of this machine, and imports it into the
 // real node. at is the path of the program in the image.
 func (c *Cluster) ImportProgram(ctx context.Context, name, program, at string) error {

@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -48,9 +47,6 @@ func (c *Cluster) install(ctx context.Context, client kubernetes.Interface, regi
 	step.set("applying %s", l.installation())
 	if _, stderr, err := c.Kubectl(ctx, "apply", "-k", l.installation()); err != nil {
 		return step.failed(fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr)))
-	}
-	if err := deleteBrokenServer(ctx, client, archives[websiteAPIServer]); err != nil {
-		return step.failed(err)
 	}
 	step.set("waiting for its pods")
 	err = c.await(ctx, "the installation", installationTimeout, func(ctx context.Context) error {
@@ -144,25 +140,6 @@ func writeInstallation(l layout, repo string, archives map[string]string, contro
 		return fmt.Errorf("creating the directory of the installation: %w", err)
 	}
 	return writeFile(filepath.Join(l.installation(), "kustomization.yaml"), append(data, '\n'), 0o600)
-}
-
-// deleteBrokenServer deletes the pod of website-apiserver if it is of another image and not
-// ready: a StatefulSet waits for such a pod before it replaces it.
-func deleteBrokenServer(ctx context.Context, client kubernetes.Interface, archive string) error {
-	pods, err := podsOf(ctx, client, websiteAPIServer)
-	if err != nil {
-		return err
-	}
-	for _, pod := range pods {
-		if pod.Annotations[archiveLabel] == archive || podWaits(&pod) == "" {
-			continue
-		}
-		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
-		if err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting pod %s, which is not ready: %w", pod.Name, err)
-		}
-	}
-	return nil
 }
 
 // rolledOut returns an error until the pods of the installation are ready, and those of

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 )
 
 // TestInstallation: another image of a program makes another pod of it.
@@ -84,37 +83,6 @@ func TestProductArchives(t *testing.T) {
 	writeTestFile(t, p.product(imagesCommand), "two")
 	if third, err := p.productArchives(); err != nil || third[websiteAPIServer] == second[websiteAPIServer] {
 		t.Errorf("with another way to make images, the archives were %v, are %v, %v", second, third, err)
-	}
-}
-
-// TestBrokenServer: only a pod that is not ready, and not of the current image, is deleted.
-func TestBrokenServer(t *testing.T) {
-	ready := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
-	broken := corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2}},
-	}}}
-	for name, test := range map[string]struct {
-		archive string
-		status  corev1.PodStatus
-		deleted bool
-	}{
-		"former image, broken":  {"former.tar", broken, true},
-		"former image, ready":   {"former.tar", ready, false},
-		"current image, broken": {"current.tar", broken, false},
-	} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: websiteNamespace, Name: "website-apiserver-0", UID: "1",
-			Labels: map[string]string{programLabel: websiteAPIServer}, Annotations: map[string]string{archiveLabel: test.archive},
-		}, Status: test.status}
-		client := fake.NewClientset(pod)
-		if err := deleteBrokenServer(t.Context(), client, "current.tar"); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		left, err := podsOf(t.Context(), client, websiteAPIServer)
-		if err != nil || len(left) == 1 == test.deleted {
-			t.Errorf("%s: %d pods are left, %v", name, len(left), err)
-		}
 	}
 }
 

@@ -149,6 +149,13 @@ var suites = []suite{
 		},
 	},
 	{
+		name: "deploy", about: "make deploy and make undeploy", budget: 10 * time.Minute, long: true, needs: node,
+		steps: []step{{
+			module: "test", packages: []string{"./install"}, tests: []string{"TestDeploy"},
+			flags: []string{"-timeout=20m"}, args: []string{"-deploy"},
+		}},
+	},
+	{
 		name: "gitsync-standin", about: "the stand-in for git-sync, and website-agent beside it", budget: 5 * time.Minute, long: true,
 		tools: []string{"ssh"},
 		steps: []step{{module: "hack/devcluster", packages: []string{"./gitsync-standin"}, race: true, cached: true}},

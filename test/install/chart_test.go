@@ -12,7 +12,7 @@ import (
 var chartValues = map[string]string{
 	"chart":            "ha=false",
 	"chart of ha":      "ha=true",
-	"chart, all of it": "ha=true,certManager=true,monitoring=true,networkPolicies=true",
+	"chart, all of it": "ha=true,certManager=true,monitoring=true,defaultDeny=true,snapshots.enabled=true,staticRegistration=true",
 }
 
 // helm runs a command of helm in the namespace of the installation, and returns what it printed.
@@ -49,8 +49,12 @@ func testChart(t *testing.T, program, sites string, before map[string]string) {
 	publish(t, sites, "third")
 	waitPage(t, sites, "third")
 
+	before = children(t, sites)
+	// The API must have been available for a while before it may go.
 	helm(t, program, "uninstall", "website")
+	requireClean(t)
 	waitRemoved(t)
 	requireKept(t)
 	waitPage(t, sites, "first")
+	requireSame(t, sites, before)
 }

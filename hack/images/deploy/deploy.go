@@ -73,6 +73,7 @@ func (d *deployment) deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.say("building images for context %s", d.context)
 	made, err := images.Make(ctx, images.Options{RepoDir: d.dir, Version: d.version, Commit: d.commit, Date: d.date, Platforms: platforms})
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func (d *deployment) remove(ctx context.Context) error {
 	if left == 0 {
 		uninstall = append(uninstall, "--minimum-age=0s")
 	}
+	d.say("taking the API out of the cluster; within 90 seconds of its installation, this waits while there are sites")
 	if _, err := d.kubectl(ctx, "", uninstall...); err != nil {
 		// The pod may not run: the APIServices must not stay alone all the same.
 		if _, err := d.kubectl(ctx, "", "delete", "apiservice", "--ignore-not-found", "v1beta1."+group, "v1alpha1."+group); err != nil {
@@ -45,7 +46,7 @@ func (d *deployment) remove(ctx context.Context) error {
 	}
 	d.say("artifacts/default is deleted")
 	if left > 0 {
-		fmt.Printf("\n%d sites are kept, and keep serving. The namespace %s has the store of their Websites.\n"+
+		fmt.Printf("\nSites that are kept, and keep serving: %d. The namespace %s has the store of their Websites.\n"+
 			"To come back: make deploy. To remove them too: make deploy && make undeploy ALL=1\n", left, systemNamespace)
 		return nil
 	}

@@ -3,13 +3,20 @@ package health
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // healthCheck is the script that is shipped for Argo CD.
@@ -28,6 +35,49 @@ func healthCheck(t *testing.T) string {
 		t.Fatal("argocd-cm.yaml has no health check of Websites")
 	}
 	return script
+}
+
+// TestKnownTypeFields: Argo CD compares quantities as such only in fields that it is told.
+func TestKnownTypeFields(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "artifacts", "clients", "argocd", "argocd-cm.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configMap struct{ Data map[string]string }
+	if err := yaml.UnmarshalStrict(data, &configMap); err != nil {
+		t.Fatal(err)
+	}
+	var fields []struct{ Field, Type string }
+	if err := yaml.UnmarshalStrict([]byte(configMap.Data["resource.customizations.knownTypeFields.mycontroller.nevermosby.io_Website"]), &fields); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, field := range fields {
+		got[field.Field] = field.Type
+	}
+	want := map[string]string{}
+	quantities(reflect.TypeFor[v1beta1.WebsiteSpec](), "spec", want)
+	if !maps.Equal(got, want) {
+		t.Errorf("the fields are %v, want %v", got, want)
+	}
+}
+
+// quantities adds the fields of a type that have quantities, with their types as Argo CD names them.
+func quantities(typ reflect.Type, path string, found map[string]string) {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	switch {
+	case typ == reflect.TypeFor[resource.Quantity]():
+		found[path] = "core/Quantity"
+	case typ == reflect.TypeFor[corev1.ResourceRequirements]():
+		found[path] = "core/v1/ResourceRequirements"
+	case typ.Kind() == reflect.Struct:
+		for field := range typ.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			quantities(field.Type, path+"."+name, found)
+		}
+	}
 }
 
 // argoHealth runs a health check as Argo CD does, with the few libraries that it opens,
