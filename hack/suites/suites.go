@@ -104,6 +104,10 @@ var suites = []suite{
 		},
 	},
 	{
+		name: "store", about: "empty, foreign and outdated stores", budget: 6 * time.Minute,
+		steps: []step{{module: "test", packages: []string{"./store/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
+	},
+	{
 		name: "server", about: "stores, certificates and shutdown of website-apiserver", budget: 8 * time.Minute,
 		// Two packages at once: that of a damaged Website waits most of the time.
 		steps: []step{{
@@ -118,10 +122,6 @@ var suites = []suite{
 	{
 		name: "outage", about: "outages of etcd", budget: 5 * time.Minute,
 		steps: []step{{module: "test/clients/wait", packages: []string{"./outage/..."}, flags: []string{"-timeout=20m"}}},
-	},
-	{
-		name: "store", about: "empty, foreign and outdated stores", budget: 6 * time.Minute,
-		steps: []step{{module: "test", packages: []string{"./store/..."}, flags: []string{"-timeout=40m", "-parallel=4"}}},
 	},
 
 	{
