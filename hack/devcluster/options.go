@@ -67,8 +67,10 @@ type Options struct {
 	CacheDir string
 
 	// Ports are the ports on 127.0.0.1. A zero is replaced by the port the cluster in
-	// Dir had before, else by the one DefaultPorts names (Detached) or by a free one.
+	// Dir had before, else by the one DefaultPorts names (Detached without FreePorts) or by a free one.
 	Ports Ports
+	// FreePorts has a Detached cluster take free ports, as the others do.
+	FreePorts bool
 
 	// Detached processes outlive the caller. Otherwise they end with it: on Linux even if
 	// it is killed, elsewhere only through Cluster.Stop.

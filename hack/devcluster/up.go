@@ -74,7 +74,7 @@ func (c *Cluster) prepare(ctx context.Context, l layout, options Options) error 
 	}
 	chosen := options.Ports
 	chosen.fill(s.Ports)
-	if options.Detached {
+	if options.Detached && !options.FreePorts {
 		chosen.fill(DefaultPorts(DefaultBasePort))
 	}
 	if err := c.ports.fill(&chosen); err != nil {

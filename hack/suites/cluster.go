@@ -4,19 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
-const (
-	stopTimeout = 10 * time.Minute
-	// Each suite has portsPerSuite consecutive ports, the first one from firstPort on. A cluster takes
-	// clusterPorts of them.
-	firstPort, portsPerSuite, clusterPorts = 20000, 120, 12
-)
+const stopTimeout = 10 * time.Minute
 
 // startCluster starts the development cluster of a suite. The directory is for stopCluster, also
 // after an error.
@@ -29,14 +22,10 @@ func (r *runner) startCluster(ctx context.Context, p plan, log io.Writer) (dir s
 	if err := build.Run(); err != nil {
 		return "", fmt.Errorf("building bin/devcluster: %w; its output is in %s", err, logFile(p.name))
 	}
-	base, err := freePorts(p.firstPort)
-	if err != nil {
-		return "", err
-	}
 	if dir, err = os.MkdirTemp("", "website-suite-"); err != nil {
 		return "", fmt.Errorf("creating the cluster's directory: %w", err)
 	}
-	flags := append([]string{"up", "--dir=" + dir, "--base-port=" + strconv.Itoa(base)}, p.cluster...)
+	flags := append([]string{"up", "--dir=" + dir, "--free-ports"}, p.cluster...)
 	up := r.command(ctx, ".", "bin/devcluster", flags...)
 	up.Stdout, up.Stderr = log, log
 	if err := up.Run(); err != nil {
@@ -70,25 +59,4 @@ func (r *runner) stopCluster(ctx context.Context, suite, dir string, failed bool
 
 func (r *runner) clusterLogs(suite string) string {
 	return filepath.Join(r.root, "_artifacts", "test", suite+"-cluster")
-}
-
-// freePorts returns the first of the ports of a cluster, which no other program listens on.
-func freePorts(first int) (int, error) {
-	for base := first; base+clusterPorts <= first+portsPerSuite; base += clusterPorts {
-		if allFree(base) {
-			return base, nil
-		}
-	}
-	return 0, fmt.Errorf("no %d consecutive ports are free between %d and %d", clusterPorts, first, first+portsPerSuite-1)
-}
-
-func allFree(base int) bool {
-	for port := base; port < base+clusterPorts; port++ {
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			return false
-		}
-		listener.Close()
-	}
-	return true
 }

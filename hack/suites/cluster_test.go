@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +12,7 @@ import (
 // TestCluster runs a suite with scripts in the place of the development cluster.
 func TestCluster(t *testing.T) {
 	const script = "#!/bin/sh\necho \"$@\" >> calls\n"
-	wantCalls := []string{"up --dir=DIR --base-port=PORT --node=simulated", "down --dir=DIR"}
+	wantCalls := []string{"up --dir=DIR --free-ports --node=simulated", "down --dir=DIR"}
 	tests := map[string]struct {
 		devcluster string
 		fail       bool
@@ -56,23 +55,10 @@ func TestIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := regexp.MustCompile("--dir=" + regexp.QuoteMeta(os.TempDir()) + `\S+`)
-			port := regexp.MustCompile(`--base-port=\d+`)
-			calls := port.ReplaceAllString(dir.ReplaceAllString(string(data), "--dir=DIR"), "--base-port=PORT")
+			calls := dir.ReplaceAllString(string(data), "--dir=DIR")
 			if got := strings.Split(strings.TrimSpace(calls), "\n"); !slices.Equal(got, wantCalls) {
 				t.Errorf("devcluster was called with %q, want %q", got, wantCalls)
 			}
 		})
-	}
-}
-
-func TestFreePorts(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	taken := listener.Addr().(*net.TCPAddr).Port
-	if base, err := freePorts(taken - 1); err != nil || base <= taken || base > taken-1+portsPerSuite-clusterPorts {
-		t.Errorf("got %d, %v although port %d is taken", base, err, taken)
 	}
 }

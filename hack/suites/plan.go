@@ -24,8 +24,6 @@ type plan struct {
 	tests int
 	// last is the duration of the last run that passed.
 	last time.Duration
-	// firstPort is the first port that the suite's cluster may take.
-	firstPort int
 }
 
 type stepPlan struct {
@@ -42,8 +40,8 @@ type pkg struct {
 // makePlans finds the tests of all suites in the checkout. It compiles nothing.
 func makePlans(ctx context.Context, root string, suites []suite) ([]plan, error) {
 	plans := make([]plan, 0, len(suites))
-	for i, s := range suites {
-		p := plan{suite: s, firstPort: firstPort + i*portsPerSuite}
+	for _, s := range suites {
+		p := plan{suite: s}
 		for _, st := range s.steps {
 			if len(st.command) > 0 {
 				p.steps, p.tests = append(p.steps, stepPlan{step: st}), p.tests+1

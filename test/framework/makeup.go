@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,11 +40,7 @@ func runMakeUp(m *testing.M, options Options) (code int, err error) {
 		fmt.Fprintf(os.Stderr, "%s tests are skipped: %v\n", options.Name, unsuitable)
 		return m.Run(), nil
 	}
-	base, err := freePorts(12)
-	if err != nil {
-		return 1, err
-	}
-	makeArguments = append([]string{"NODE=real", "CLUSTER_DIR=" + makeDir, "BASE_PORT=" + strconv.Itoa(base)}, options.MakeUp...)
+	makeArguments = append([]string{"NODE=real", "CLUSTER_DIR=" + makeDir, "BASE_PORT="}, options.MakeUp...)
 	err = MakeUp(ctx)
 	if err == nil && options.Started != nil {
 		err = options.Started()
@@ -98,22 +92,4 @@ func runMake(ctx context.Context, target string) (string, error) {
 		return "", fmt.Errorf("make %s: %w\n%s", target, err, output)
 	}
 	return string(output), nil
-}
-
-// freePorts returns the first of consecutive ports that are free, below those from which other clusters
-// choose theirs.
-func freePorts(count int) (int, error) {
-	for base := 17443; base < 19943; base += 100 {
-		free := true
-		for port := base; free && port < base+count; port++ {
-			listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-			if free = err == nil; free {
-				listener.Close()
-			}
-		}
-		if free {
-			return base, nil
-		}
-	}
-	return 0, fmt.Errorf("no %d consecutive ports are free between 17443 and 19943", count)
 }

@@ -52,11 +52,13 @@ func upCommand() *cobra.Command {
 	flags.StringVar(&options.GitSyncImageArchive, "git-sync-image-archive", "", "A file with the git-sync image of a real node, as \"docker save\" writes it, instead of what --images names")
 	flags.StringVar(&options.NginxImageArchive, "nginx-image-archive", "", "A file with the nginx image of a real node, as --git-sync-image-archive")
 	base := flags.Int("base-port", 0, fmt.Sprintf("The first of the consecutive ports of the components (default: those of the existing cluster, or from %d)", devcluster.DefaultBasePort))
+	flags.BoolVar(&options.FreePorts, "free-ports", false, "Take any free ports instead of those from --base-port on. An existing cluster keeps its ports")
 	flags.StringVar(&options.KubernetesVersion, "kubernetes-version", "", "The version of the Kubernetes programs, such as v1.34.4 (default: that of hack/kubernetes). Only with --node=simulated")
 	flags.IntVar(&options.KubernetesGOGC, "kubernetes-gogc", 0, "GOGC of the programs of Kubernetes (default: that of Go)")
 	disk := flags.String("node-disk", "", "How much of the disk the pods of a real node may request, such as 32Gi (default: all of it)")
 	flags.BoolVar(&options.Gateway, "gateway", false, "Install Gateway API with a Gateway, which serves the hosts of the domain "+devcluster.HostDomain+" with certificates of a CA of the cluster. Only with a real node")
 	flags.BoolVar(&options.ExternalEtcd, "external-etcd", false, "Store Websites in a separate etcd, over mutual TLS, instead of the one embedded in website-apiserver. The two hold different Websites. Only with --node=simulated")
+	cmd.MarkFlagsMutuallyExclusive("base-port", "free-ports")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *base != 0 {
 			options.Ports = devcluster.DefaultPorts(*base)
