@@ -49,6 +49,7 @@ func testChart(t *testing.T, program, sites string, before map[string]string) {
 	publish(t, sites, "third")
 	waitPage(t, sites, "third")
 
+	t.Run("kube-apiserver accepts every overlay", func(t *testing.T) { testDryRun(t, program) })
 	before = children(t, sites)
 	// The API must have been available for a while before it may go.
 	helm(t, program, "uninstall", "website")

@@ -165,7 +165,7 @@ func publish(t *testing.T, namespace, name string) {
 	framework.KubectlWith(t, framework.Stdin(`apiVersion: mycontroller.nevermosby.io/v1beta1
 kind: Website
 metadata: {name: `+name+`, namespace: `+namespace+`}
-spec: {source: {git: {repository: `+repository+`}}}
+spec: {source: {git: {repository: `+repository+`}}, service: {type: NodePort}}
 `), "apply", "-f", "-")
 }
 

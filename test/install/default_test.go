@@ -4,7 +4,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +52,6 @@ func TestDefault(t *testing.T) {
 	t.Run("a pod that never was ready is replaced", testMistakenImage)
 
 	program := framework.BuildProgram(t, framework.Path("test", "clients", "wait"), "helm.sh/helm/v4/cmd/helm")
-	t.Run("kube-apiserver accepts every overlay", func(t *testing.T) { testDryRun(t, program) })
 	before := children(t, sites)
 	// Without "uninstall", the API is unavailable in between, and not unknown.
 	reinstall(t, sites, before)
@@ -166,10 +164,7 @@ func component(t *testing.T, overlay string, names ...string) string {
 // hostNetworkWarning is that of Pod Security in a namespace that enforces "restricted".
 const hostNetworkWarning = `Warning: would violate PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`
 
-// missingAnnotation is the warning of kubectl for an APIService that another client has created.
-var missingAnnotation = regexp.MustCompile(`Warning: resource apiservices/\S+ is missing the kubectl.kubernetes.io/last-applied-configuration annotation.*`)
-
-// testDryRun has kube-apiserver check what artifacts has, without a warning.
+// testDryRun has kube-apiserver check what artifacts has, without a warning, in place of what the chart has installed.
 func testDryRun(t *testing.T, program string) {
 	installDefinitions(t)
 	overlays := map[string]string{"network-policies": framework.Path("artifacts", "network-policies"), "ha": framework.Path("artifacts", "ha")}
@@ -202,9 +197,8 @@ func testDryRun(t *testing.T, program string) {
 		if len(objects) == 0 {
 			continue
 		}
-		_, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(strings.Join(objects, "\n---\n")), "apply", "--dry-run=server", "-f", "-")
-		// The server has created the APIServices of static-registration.
-		stderr = missingAnnotation.ReplaceAllString(stderr, "")
+		_, stderr, err := framework.Cluster.KubectlWith(t.Context(), framework.Stdin(strings.Join(objects, "\n---\n")),
+			"apply", "--dry-run=server", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-")
 		if strings.HasSuffix(name, " host-network") {
 			// A dry run does not change what the namespace permits.
 			stderr = strings.ReplaceAll(stderr, hostNetworkWarning, "")
