@@ -44,7 +44,7 @@ func (c *Cluster) ownExample(ctx context.Context) (*unstructured.Unstructured, e
 			"spec": map[string]any{
 				"deploymentName": exampleDeployment,
 				"source":         map[string]any{"git": map[string]any{"repository": repository}},
-				"hosts":          []any{exampleHost},
+				"hosts":          []any{map[string]any{"name": exampleHost}},
 			},
 		}}, nil
 	}
@@ -92,7 +92,7 @@ func (c *Cluster) openExample(ctx context.Context, namespace, name string, exist
 		Spec struct {
 			DeploymentName string
 			Replicas       *int
-			Hosts          []string
+			Hosts          []struct{ Name string }
 			Service        struct{ Type corev1.ServiceType }
 		}
 	}
@@ -107,7 +107,7 @@ func (c *Cluster) openExample(ctx context.Context, namespace, name string, exist
 	url := ""
 	switch {
 	case c.plan.options.Gateway && len(site.Spec.Hosts) > 0:
-		url = "https://" + site.Spec.Hosts[0] + "/"
+		url = "https://" + site.Spec.Hosts[0].Name + "/"
 		err = c.ThroughGateway(transport)
 	case site.Spec.Service.Type != corev1.ServiceTypeNodePort:
 		step.done("its Service is of type %s, which has no port on the node", site.Spec.Service.Type)

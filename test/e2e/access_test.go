@@ -17,7 +17,9 @@ import (
 const reader = "reader"
 
 func withUsers(secret string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Access.BasicAuthRef = &v1beta1.SecretReference{Name: secret} }
+	return func(w *v1beta1.Website) {
+		w.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: secret}}
+	}
 }
 
 // getAs requests a page of the site with a password; none if that is empty.

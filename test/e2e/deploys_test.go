@@ -179,8 +179,8 @@ func TestRollback(t *testing.T) {
 	visitors.waitServed(t, first)
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned)
 	s.waitEvent(t, "RolledBack")
-	if w := s.get(t); w.Spec.Pin != first {
-		t.Errorf("spec.pin is %q, want %s", w.Spec.Pin, first)
+	if w := s.get(t); w.Spec.PinnedCommit() != first {
+		t.Errorf("spec.pin is %q, want %s", w.Spec.PinnedCommit(), first)
 	}
 
 	// What is pushed is fetched and not served.
@@ -288,9 +288,9 @@ func TestPinNotOnDisk(t *testing.T) {
 	s.waitLive(t, second)
 	pods := s.podUIDs(t)
 
-	s.patch(t, fmt.Sprintf(`{"spec": {"pin": %q}}`, first))
+	s.patch(t, fmt.Sprintf(`{"spec": {"pin": {"commit": %q}}}`, first))
 	s.waitNewest(t, first, v1beta1.ReleaseCauseRollback)
-	s.patch(t, fmt.Sprintf(`{"spec": {"pin": %q}}`, strings.Repeat("0123456789", 4)))
+	s.patch(t, fmt.Sprintf(`{"spec": {"pin": {"commit": %q}}}`, strings.Repeat("0123456789", 4)))
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitRefused)
 	s.waitServedNow(t, first)
 	s.patch(t, `{"spec": {"pin": null}}`)

@@ -44,7 +44,7 @@ func TestHostInBrowser(t *testing.T) {
 	first := r.push(t, "Open the shop")
 	s.waitLive(t, first)
 	host := s.host()
-	s.patch(t, `{"spec":{"hosts":["`+host+`"]}}`)
+	s.patch(t, `{"spec":{"hosts":[{"name":"`+host+`"}]}}`)
 	s.waitRouted(t, "https://"+host)
 
 	trusting := t.TempDir()

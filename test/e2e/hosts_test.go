@@ -53,11 +53,11 @@ func TestMoveToHost(t *testing.T) {
 	s := newSite(t)
 	host := s.host()
 	atNodePort := startTraffic(t, s)
-	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[%q]}}`, host))
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q}]}}`, host))
 	s.waitRouted(t, "https://"+host)
 	atHost := startTrafficTo(t, s, "https://"+host, throughGateway(t))
 
-	other := applySite(t, newWebsite(newNamespace(t), s.repository, func(w *v1beta1.Website) { w.Spec.Hosts = []string{host} }), s.repository)
+	other := applySite(t, newWebsite(newNamespace(t), s.repository, func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(host) }), s.repository)
 	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken)
 	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 
@@ -89,7 +89,7 @@ func TestRedirectsOfHosts(t *testing.T) {
 	s := newSite(t)
 	canonical, host := "www-"+s.host(), s.host()
 	s.putCertificate(t, canonical, host)
-	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[%q,%q],"redirectToCanonical":true,"tls":{"secretRef":{"name":"certificate"}}}}`, canonical, host))
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q,"role":"Canonical"},{"name":%q,"role":"Redirect"}],"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`, canonical, host))
 	s.waitRouted(t, "https://"+canonical)
 	transport := &http.Transport{DisableKeepAlives: true}
 	throughGateway(t)(transport)
@@ -143,7 +143,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	s := newSite(t)
 	host := s.host()
 	certificate := s.putCertificate(t, host)
-	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[%q],"routing":{"ingressClassName":"traefik"},"tls":{"secretRef":{"name":"certificate"}}}}`, host))
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q}],"routing":{"ingressClassName":"traefik"},"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`, host))
 	s.waitRouted(t, "https://"+host)
 	visitors := startTrafficTo(t, s, "https://"+host, throughGateway(t))
 	for range 4 {

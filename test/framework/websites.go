@@ -34,6 +34,15 @@ func Detailed(w *v1beta1.Website) {
 	w.Spec.Service.Type = v1beta1.ServiceTypeClusterIP
 }
 
+// Hosts returns hosts that serve the site.
+func Hosts(names ...string) []v1beta1.WebsiteHost {
+	var hosts []v1beta1.WebsiteHost
+	for _, name := range names {
+		hosts = append(hosts, v1beta1.WebsiteHost{Name: name})
+	}
+	return hosts
+}
+
 // WithReplicas is a tweak of NewWebsite.
 func WithReplicas(n int32) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) { w.Spec.Replicas = &n }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -180,7 +179,7 @@ const newHost = "upgraded.example.test"
 
 func (r *rollout) setNewField(t *testing.T) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"hosts":[%q]}}`, newHost)
+	patch := fmt.Appendf(nil, `{"spec":{"hosts":[{"name":%q}]}}`, newHost)
 	if _, err := r.clients.Websites.WebsiteV1beta1().Websites(namespace).Patch(t.Context(), siteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +205,7 @@ func (r *rollout) requireNewFieldKept(t *testing.T, periodSeconds int, controlle
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(website.Spec.Hosts, []string{newHost}) {
-		t.Errorf("%s has written, and spec.hosts is %q", controller, website.Spec.Hosts)
+	if len(website.Spec.Hosts) != 1 || website.Spec.Hosts[0].Name != newHost {
+		t.Errorf("%s has written, and spec.hosts is %+v", controller, website.Spec.Hosts)
 	}
 }

@@ -1,3 +1,3 @@
 // Package access makes the file of users that nginx reads from the Secret of
-// spec.access.basicAuthRef. The content of the Secret is neither logged nor reported.
+// spec.access.basicAuth.secretRef. The content of the Secret is neither logged nor reported.
 package access

@@ -29,8 +29,8 @@ type WebsiteSpec struct {
 	Suspend *bool
 	// Source is the content to publish.
 	Source WebsiteSource
-	// Pin is the commit that is served instead of the newest one; empty for none.
-	Pin string
+	// Pin is the commit that is served instead of the newest one; nil for none.
+	Pin *WebsitePin
 	// Sync configures polling of the repository.
 	Sync WebsiteSync
 	// Serving configures the web server.
@@ -41,14 +41,12 @@ type WebsiteSpec struct {
 	Resources WebsiteResources
 	// Scheduling restricts the nodes of the pods.
 	Scheduling WebsiteScheduling
-	// Hosts are the host names of the site, the canonical one first.
-	Hosts []string
-	// RedirectToCanonical redirects requests for the other hosts to the first.
-	RedirectToCanonical bool
+	// Hosts are the hosts of the site, by their names.
+	Hosts []WebsiteHost
 	// Routing selects what routes requests for the hosts to the site.
 	Routing WebsiteRouting
-	// TLS selects the certificate of the hosts.
-	TLS WebsiteTLS
+	// TLS selects the certificate of the hosts; nil to leave TLS to what routes them.
+	TLS *WebsiteTLS
 	// Access restricts who may read the site.
 	Access WebsiteAccess
 	// Previews gives branches of the repository a site each; nil for none.
@@ -83,7 +81,7 @@ type WebsiteStatus struct {
 	Sync *WebsiteSyncStatus
 	// History are the last published commits, newest first.
 	History []WebsiteRelease
-	// Hosts are what was observed of the hosts, in the order of the spec.
+	// Hosts are what was observed of the hosts, by their names.
 	Hosts []WebsiteHostStatus
 	// Previews are what was observed of branches with previews, in the order of their names.
 	Previews []WebsitePreviewStatus

@@ -1,7 +1,13 @@
 package website
 
-// WebsiteAccess restricts who may read the site.
+// WebsiteAccess restricts who may read a site.
 type WebsiteAccess struct {
-	// BasicAuthRef names the Secret with the users who may; nil for everyone.
-	BasicAuthRef *SecretReference
+	// BasicAuth admits the users of a Secret; nil for everyone.
+	BasicAuth *BasicAuth
+}
+
+// BasicAuth admits the users of a Secret.
+type BasicAuth struct {
+	// SecretRef names the Secret.
+	SecretRef SecretReference
 }

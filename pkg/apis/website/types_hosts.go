@@ -4,59 +4,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WebsiteRouting selects what routes requests for the hosts to the site.
-type WebsiteRouting struct {
-	// Gateway is a Gateway of Gateway API; nil for the default of the cluster.
-	Gateway *GatewayReference
-	// IngressClassName is the class of the Ingress; empty for the default of the cluster.
-	IngressClassName string
-}
-
-// GatewayReference names a Gateway.
-type GatewayReference struct {
-	// Name is the name of the Gateway.
+// WebsiteHost is a host of the site.
+type WebsiteHost struct {
+	// Name is the host.
 	Name string
-	// Namespace is that of the Gateway; empty for that of the Website.
-	Namespace string
-	// SectionName is the listener of the Gateway; empty for all.
-	SectionName string
+	// Role is what visitors of the host get.
+	Role HostRole
 }
 
-// WebsiteTLS selects the certificate of the hosts. Without a member, the Gateway has it
-// or there is none.
-type WebsiteTLS struct {
-	// SecretRef names the Secret with the certificate of all hosts.
-	SecretRef *SecretReference
-	// IssuerRef names the issuer of cert-manager that issues the certificates.
-	IssuerRef *IssuerReference
-}
-
-// IssuerReference names an issuer of cert-manager.
-type IssuerReference struct {
-	// Name is the name of the issuer.
-	Name string
-	// Kind is the kind of the issuer.
-	Kind IssuerKind
-}
-
-// IssuerKind is the kind of an issuer of cert-manager.
-type IssuerKind string
+// HostRole is what visitors of a host get.
+type HostRole string
 
 const (
-	// IssuerKindIssuer is an issuer of the namespace of the Website.
-	IssuerKindIssuer IssuerKind = "Issuer"
-	// IssuerKindClusterIssuer is an issuer of the cluster.
-	IssuerKindClusterIssuer IssuerKind = "ClusterIssuer"
+	// HostRoleAlias serves the site.
+	HostRoleAlias HostRole = "Alias"
+	// HostRoleCanonical serves the site, and is where other hosts are redirected to.
+	HostRoleCanonical HostRole = "Canonical"
+	// HostRoleRedirect redirects to the canonical host.
+	HostRoleRedirect HostRole = "Redirect"
 )
+
+// HostNames returns the names of the hosts.
+func (s *WebsiteSpec) HostNames() []string {
+	var names []string
+	for i := range s.Hosts {
+		names = append(names, s.Hosts[i].Name)
+	}
+	return names
+}
 
 // WebsiteHostStatus is what was observed of a host.
 type WebsiteHostStatus struct {
 	// Name is the host.
 	Name string
-	// Routed is whether a request for the host returned the site.
-	Routed bool
+	// Conditions are those of the host.
+	Conditions []metav1.Condition
 	// CertificateExpirationTime is when the served certificate expires; nil without one.
 	CertificateExpirationTime *metav1.Time
-	// Message is why the host is not routed.
-	Message string
 }

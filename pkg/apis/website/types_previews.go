@@ -19,9 +19,9 @@ type WebsitePreviews struct {
 	TTLSeconds *int32
 	// Domain is what the hosts of previews end with; empty for the default of the controller.
 	Domain string
-	// BasicAuthRef names the Secret with the users who may read the previews; nil for that
-	// of the Website.
-	BasicAuthRef *SecretReference
+	// Access restricts who may read the previews. A member that is not set is that of the
+	// Website.
+	Access WebsiteAccess
 }
 
 // WebsitePreviewStatus is what was observed of a branch that has, or has had, a preview.

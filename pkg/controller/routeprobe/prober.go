@@ -233,7 +233,7 @@ func (p *Prober) probeHosts(ctx context.Context, target Target) map[string]Resul
 	workqueue.ParallelizeUntil(ctx, hostsAtOnce, len(target.Hosts), func(i int) {
 		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		probed[i] = p.requester.probe(bounded, target.Addresses, target.Hosts[i])
+		probed[i] = p.requester.probe(bounded, target.Hosts[i])
 	})
 	results := map[string]Result{}
 	for i, host := range target.Hosts {

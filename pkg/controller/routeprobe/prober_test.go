@@ -34,11 +34,18 @@ type gateway struct {
 var shop = cache.NewObjectName("default", "shop")
 
 func targetOf(hosts ...string) Target {
-	target := Target{Addresses: []string{"192.0.2.1"}}
+	var target Target
 	for _, host := range hosts {
-		target.Hosts = append(target.Hosts, Host{Name: host, Endpoints: []Endpoint{{Port: 80}}})
+		target.Hosts = append(target.Hosts, Host{Name: host, Gateways: []Gateway{{Addresses: []string{"192.0.2.1"}, Endpoints: []Endpoint{{Port: 80}}}}})
 	}
 	return target
+}
+
+// atAddresses changes where all hosts are requested.
+func atAddresses(target Target, addresses ...string) {
+	for i := range target.Hosts {
+		target.Hosts[i].Gateways[0].Addresses = addresses
+	}
 }
 
 // newGateway starts a Prober, which the function that it returns ends.
@@ -233,7 +240,7 @@ func TestHostsWithoutAnswer(t *testing.T) {
 		}
 		for _, name := range []string{"one", "two", "three", "four"} {
 			target := targetOf("a.silent.example", "b.silent.example", "c.silent.example", "d.silent.example")
-			target.Addresses = []string{"198.51.100.1"}
+			atAddresses(target, "198.51.100.1")
 			g.Want(cache.NewObjectName("default", name), target, false)
 		}
 		synctest.Wait()
@@ -269,7 +276,7 @@ func TestHostsWithoutAnswerOfANamespace(t *testing.T) {
 			hosts = append(hosts, fmt.Sprintf("%d.silent.example", i))
 		}
 		silent := targetOf(hosts...)
-		silent.Addresses = []string{"198.51.100.1"}
+		atAddresses(silent, "198.51.100.1")
 		for i := range workers {
 			g.Want(cache.NewObjectName("silent", fmt.Sprint(i)), silent, false)
 		}
@@ -293,9 +300,9 @@ func TestHostsWithoutAnswerOfANamespace(t *testing.T) {
 // TestOneOfSeveralAnswers: neither an address nor a port that does not answer hides another one that does.
 func TestOneOfSeveralAnswers(t *testing.T) {
 	several := targetOf("a.example.com")
-	several.Addresses = []string{"198.51.100.1", "198.51.100.2", "192.0.2.1"}
+	atAddresses(several, "198.51.100.1", "198.51.100.2", "192.0.2.1")
 	filtered := targetOf("a.example.com")
-	filtered.Hosts[0].Endpoints = []Endpoint{{Port: 8081}, {Port: 80}}
+	filtered.Hosts[0].Gateways[0].Endpoints = []Endpoint{{Port: 8081}, {Port: 80}}
 	for name, target := range map[string]Target{"addresses": several, "ports": filtered} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

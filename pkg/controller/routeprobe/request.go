@@ -38,27 +38,54 @@ type Resolver interface {
 	LookupHost(ctx context.Context, host string) ([]string, error)
 }
 
-// probe returns what it finds of a host at the first endpoint that serves it, or of the
-// first endpoint if none does. One that does not answer takes no more than its share of the time.
-func (r *requester) probe(ctx context.Context, addresses []string, host Host) Result {
-	var first *Result
-	for i, endpoint := range host.Endpoints {
-		bounded, cancel := shareOf(ctx, len(host.Endpoints)-i)
-		result := r.request(bounded, addresses, host, endpoint)
-		cancel()
-		if result.Failure == "" {
-			result.DNS = r.elsewhere(ctx, addresses, host.Name)
-			return result
-		}
-		if first == nil {
-			first = &result
-		}
-	}
-	if first == nil {
+// probe returns what it finds of a host: at the first Gateway that does not serve it, or else at the first one. One that
+// does not answer takes no more than its share of the time.
+func (r *requester) probe(ctx context.Context, host Host) Result {
+	if len(host.Gateways) == 0 {
 		return Result{Failure: "no listener takes requests for the host"}
 	}
-	first.DNS = r.elsewhere(ctx, addresses, host.Name)
-	return *first
+	var found Result
+	for i, gateway := range host.Gateways {
+		bounded, cancel := shareOf(ctx, len(host.Gateways)-i)
+		result := r.probeAt(bounded, gateway, host)
+		cancel()
+		expiration := earlier(found.CertificateExpiration, result.CertificateExpiration)
+		if i == 0 || found.Failure == "" && result.Failure != "" {
+			found = result
+		}
+		found.CertificateExpiration = expiration
+	}
+	found.DNS = r.elsewhere(ctx, host.addresses(), host.Name)
+	return found
+}
+
+// earlier returns the first of two times, of which either may be zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// probeAt returns what it finds at the first endpoint of a Gateway that serves a host, or at the
+// first endpoint if none does.
+func (r *requester) probeAt(ctx context.Context, gateway Gateway, host Host) Result {
+	first := Result{Failure: "no listener takes requests for the host"}
+	for i, endpoint := range gateway.Endpoints {
+		bounded, cancel := shareOf(ctx, len(gateway.Endpoints)-i)
+		result := r.request(bounded, gateway.Addresses, host, endpoint)
+		cancel()
+		if result.Failure == "" {
+			return result
+		}
+		if i == 0 {
+			first = result
+		}
+	}
+	if gateway.Name != "" {
+		first.Failure = gateway.Name + ": " + first.Failure
+	}
+	return first
 }
 
 func (r *requester) request(ctx context.Context, addresses []string, host Host, endpoint Endpoint) Result {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"math/big"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -107,7 +109,7 @@ func TestProbe(t *testing.T) {
 			}
 			r := &requester{resolver: resolver, dial: (&net.Dialer{}).DialContext, now: func() time.Time { return testNow }}
 			port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
-			got := r.probe(t.Context(), []string{address}, Host{Name: host, Endpoints: []Endpoint{{TLS: !test.plain, Port: port}}, RedirectedTo: test.redirectedTo})
+			got := r.probe(t.Context(), Host{Name: host, Gateways: []Gateway{{Addresses: []string{address}, Endpoints: []Endpoint{{TLS: !test.plain, Port: port}}}}, RedirectedTo: test.redirectedTo})
 			if (got.Failure == "") != (test.failure == "") || !strings.Contains(got.Failure, test.failure) || got.InvalidCertificate != test.invalid {
 				t.Errorf("failure %q (certificate %t), want %q (%t)", got.Failure, got.InvalidCertificate, test.failure, test.invalid)
 			}
@@ -164,7 +166,7 @@ func TestLargeHeader(t *testing.T) {
 				return countingConn{connection, &read}, err
 			}}
 			port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
-			got := r.probe(t.Context(), []string{"127.0.0.1"}, Host{Name: host, Endpoints: []Endpoint{{TLS: true, Port: port}}})
+			got := r.probe(t.Context(), Host{Name: host, Gateways: []Gateway{{Addresses: []string{"127.0.0.1"}, Endpoints: []Endpoint{{TLS: true, Port: port}}}}})
 			server.Close()
 			if (got.Failure != "") != test.failure || (got.Commit == "") != test.failure {
 				t.Errorf("%s by %s: failure %q, commit %q", name, protocol, got.Failure, got.Commit)
@@ -183,12 +185,52 @@ func TestOnlyTheAddressIsDialled(t *testing.T) {
 		dialled = append(dialled, address)
 		return nil, net.ErrClosed
 	}}
-	got := r.probe(t.Context(), []string{"192.0.2.1", "192.0.2.2"}, Host{Name: "shop.example.com", Endpoints: []Endpoint{{TLS: true, Port: 443}, {Port: 80}}})
+	got := r.probe(t.Context(), Host{Name: "shop.example.com", Gateways: []Gateway{{Addresses: []string{"192.0.2.1", "192.0.2.2"}, Endpoints: []Endpoint{{TLS: true, Port: 443}, {Port: 80}}}}})
 	want := "192.0.2.1:443 192.0.2.2:443 192.0.2.1:80 192.0.2.2:80"
 	if strings.Join(dialled, " ") != want || got.Failure == "" {
 		t.Errorf("dialled %v with failure %q, want %s", dialled, got.Failure, want)
 	}
-	if got := r.probe(t.Context(), nil, Host{Name: "shop.example.com", Endpoints: []Endpoint{{Port: 80}}}); !strings.Contains(got.Failure, "no address yet") {
+	if got := r.probe(t.Context(), Host{Name: "shop.example.com", Gateways: []Gateway{{Endpoints: []Endpoint{{Port: 80}}}}}); !strings.Contains(got.Failure, "no address yet") {
 		t.Errorf("without an address: %q", got.Failure)
+	}
+}
+
+// TestSeveralGateways: a host is found if all of them serve it. Otherwise the first one that does not is named.
+func TestSeveralGateways(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := newGateway()
+		defer end()
+		dial := g.requester.dial
+		g.requester.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "198.51.100.") {
+				return nil, errors.New("refused")
+			}
+			return dial(ctx, network, address)
+		}
+		good, bad := Gateway{Name: "good", Addresses: []string{"192.0.2.1"}, Endpoints: []Endpoint{{Port: 80}}}, Gateway{Name: "bad", Addresses: []string{"198.51.100.1"}, Endpoints: []Endpoint{{Port: 80}}}
+		for name, test := range map[string]struct {
+			gateways []Gateway
+			url      string
+			failure  string
+		}{
+			"both":      {[]Gateway{good, good}, "http://a.example.com", ""},
+			"the last":  {[]Gateway{bad, good}, "", "bad: http://a.example.com is unreachable: refused"},
+			"the first": {[]Gateway{good, bad}, "", "bad: http://a.example.com is unreachable: refused"},
+			"none":      {nil, "", "no listener takes requests for the host"},
+		} {
+			got := g.requester.probe(t.Context(), Host{Name: "a.example.com", Gateways: test.gateways})
+			if got.URL != test.url || got.Failure != test.failure {
+				t.Errorf("%s: %+v, want %q, %q", name, got, test.url, test.failure)
+			}
+		}
+	})
+}
+
+func TestEarlier(t *testing.T) {
+	first, second := time.Unix(1, 0), time.Unix(2, 0)
+	for _, test := range []struct{ a, b, want time.Time }{{}, {a: first, want: first}, {b: first, want: first}, {first, second, first}, {second, first, first}} {
+		if got := earlier(test.a, test.b); got != test.want {
+			t.Errorf("of %v and %v: %v, want %v", test.a, test.b, got, test.want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func TestThePinReachesTheAgents(t *testing.T) {
 		f.refreshWebsites()
 	}
 	for _, pin := range []string{strings.Repeat("a", 40), strings.Repeat("b", 40), ""} {
-		change(func(website *v1beta1.Website) { website.Spec.Pin = pin })
+		change(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pin) })
 		got, err := requests.ParsePin([]byte(f.agentConfigMap().Data[requests.PinFile]))
 		if want := (requests.Pin{Commit: pin, Generation: f.website(testName).Generation}); err != nil || got != want {
 			t.Errorf("agents read %+v, %v, want %+v", got, err, want)
@@ -78,4 +78,12 @@ func TestKeysReachTheAgents(t *testing.T) {
 	if !metav1.IsControlledBy(f.agentConfigMap(), f.website(testName)) {
 		t.Error("the ConfigMap does not belong to the Website")
 	}
+}
+
+// pinTo returns a pin; nil without a commit.
+func pinTo(commit string) *v1beta1.WebsitePin {
+	if commit == "" {
+		return nil
+	}
+	return &v1beta1.WebsitePin{Commit: commit}
 }

@@ -132,7 +132,7 @@ func TestDeploys(t *testing.T) {
 			want = commitB
 		}
 		f.updateWebsite(t, func(website *v1beta1.Website) {
-			website.Spec.Pin = pin
+			website.Spec.Pin = pinTo(pin)
 			website.Generation++
 		})
 		eventually(t, "the pods serve what is wanted", serves(want))
@@ -172,22 +172,22 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 		}
 	}
 	eventually(t, "the pod is requested to sync", is(func(s agent.Status) bool { return s.Synced == status.SyncID(requested) }))
-	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, commitA })
+	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, pinTo(commitA) })
 	eventually(t, "the pod serves the pin", is(func(s agent.Status) bool { return s.Pin != nil && s.Pin.Commit == commitA }))
 	// While it is suspended, only the reconciliation knows on which commit it stays.
 	f.updateWebsite(t, func(website *v1beta1.Website) {
-		website.Generation, website.Spec.Pin, website.Spec.Suspend = 3, commitB, new(true)
+		website.Generation, website.Spec.Pin, website.Spec.Suspend = 3, pinTo(commitB), new(true)
 	})
 	eventually(t, "the change is in the cache", func() bool {
 		website, err := f.controller.websites.Websites(testNamespace).Get(testName)
 		return err == nil && website.Generation == 3
 	})
 	f.updateWebsite(t, func(website *v1beta1.Website) {
-		website.Generation, website.Spec.Pin, website.Spec.Suspend = 4, "", new(false)
+		website.Generation, website.Spec.Pin, website.Spec.Suspend = 4, nil, new(false)
 	})
 	eventually(t, "the pod serves the newest commit", is(func(s agent.Status) bool { return s.Pin.Commit == "" && s.Commit == commitB }))
 	// After a restore of the store, the generation is an earlier one.
-	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, commitA })
+	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, pinTo(commitA) })
 	eventually(t, "the pod serves the pin of the restored Website", is(func(s agent.Status) bool { return s.Pin.Commit == commitA }))
 	pods.mu.Lock()
 	defer pods.mu.Unlock()

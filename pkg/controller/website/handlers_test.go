@@ -103,7 +103,7 @@ func TestAFloodDoesNotDelayAvailability(t *testing.T) {
 // TestReplacedUnseen: a Website that was deleted and created again while nothing was watched is an update with
 // another UID. It may have to leave its hosts to another Website now.
 func TestReplacedUnseen(t *testing.T) {
-	hosts := func(w *v1beta1.Website) { w.Spec.Hosts = []string{"www.example.com"} }
+	hosts := func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf("www.example.com") }
 	again := newWebsite(withName("first"), hosts)
 	f := newFixture(t, again, newWebsite(withName("second"), hosts))
 	queue := f.controller.queue

@@ -43,7 +43,7 @@ func TestHandover(t *testing.T) {
 	}
 	websiteIn := func(namespace string, hosts ...string) *v1beta1.Website {
 		return newWebsite(func(w *v1beta1.Website) {
-			w.Namespace, w.UID, w.Spec.Hosts = namespace, types.UID(namespace), hosts
+			w.Namespace, w.UID, w.Spec.Hosts = namespace, types.UID(namespace), hostsOf(hosts...)
 		})
 	}
 	tests := map[string]struct {

@@ -22,7 +22,7 @@ func TestOldestHasTheHost(t *testing.T) {
 			w.Namespace, w.Name, w.UID = namespace, name, types.UID(namespace+"/"+name)
 			w.CreationTimestamp = metav1.NewTime(testNow.Add(-age))
 			if w.Spec.Hosts == nil {
-				w.Spec.Hosts = []string{"x.example.com", host}
+				w.Spec.Hosts = hostsOf("x.example.com", host)
 			}
 		})...)
 		if err := index.Add(website); err != nil {
@@ -31,7 +31,7 @@ func TestOldestHasTheHost(t *testing.T) {
 		return website
 	}
 	deleting := func(w *v1beta1.Website) { w.DeletionTimestamp = &metav1.Time{Time: testNow} }
-	wildcard := func(w *v1beta1.Website) { w.Spec.Hosts = []string{"*.example.com"} }
+	wildcard := func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf("*.example.com") }
 	add("a", "deleted", 4*time.Hour, deleting)
 	add("a", "wildcard", 3*time.Hour, wildcard)
 	oldest := add("b", "oldest", 2*time.Hour)
@@ -52,22 +52,31 @@ func TestIsStarting(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		deployment *appsv1.Deployment
-		routed     []bool
+		routed     []metav1.ConditionStatus
 		want       bool
 	}{
 		"no Deployment yet":                  {nil, nil, true},
-		"no pod is available":                {available(0), []bool{false, false}, true},
-		"a pod is available":                 {available(1), []bool{false}, false},
-		"the pods of a routed site are gone": {available(0), []bool{false, true}, false},
+		"no pod is available":                {available(0), []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown}, true},
+		"a pod is available":                 {available(1), []metav1.ConditionStatus{metav1.ConditionFalse}, false},
+		"the pods of a routed site are gone": {available(0), []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite()
 			for _, routed := range test.routed {
-				website.Status.Hosts = append(website.Status.Hosts, v1beta1.WebsiteHostStatus{Routed: routed})
+				website.Status.Hosts = append(website.Status.Hosts, v1beta1.WebsiteHostStatus{Conditions: []metav1.Condition{{Type: v1beta1.HostRouted, Status: routed}}})
 			}
 			if got := isStarting(&status.Input{Website: website, Deployment: test.deployment}); got != test.want {
 				t.Errorf("got %t", got)
 			}
 		})
 	}
+}
+
+// hostsOf returns hosts with the role Alias.
+func hostsOf(names ...string) []v1beta1.WebsiteHost {
+	var hosts []v1beta1.WebsiteHost
+	for _, name := range names {
+		hosts = append(hosts, v1beta1.WebsiteHost{Name: name, Role: v1beta1.HostRoleAlias})
+	}
+	return hosts
 }

@@ -28,7 +28,7 @@ const (
 	byHost = "host"
 	// byRouted has the Websites with routes, under "".
 	byRouted = "routed"
-	// byGateway indexes the Websites with routes by their Gateway, over all namespaces.
+	// byGateway indexes the Websites with routes by their Gateways, over all namespaces.
 	byGateway = "gateway"
 	// byWebsite indexes pods by the Website that their labels name.
 	byWebsite = "namespace/website"
@@ -118,7 +118,7 @@ func websiteIndexers() cache.Indexers {
 			if !ok {
 				return nil, nil
 			}
-			return website.Spec.Hosts, nil
+			return resources.HostNames(website), nil
 		},
 		byRouted: func(obj any) ([]string, error) {
 			if website, ok := obj.(*v1beta1.Website); ok && hasRoutes(website) {
@@ -136,10 +136,11 @@ func routedIndexers(defaults RoutingDefaults) cache.Indexers {
 		if !ok || !hasRoutes(website) {
 			return nil, nil
 		}
-		if gateway := defaults.gatewayOf(website); gateway != (cache.ObjectName{}) {
-			return []string{gateway.String()}, nil
+		var keys []string
+		for _, gateway := range defaults.gatewaysOf(website) {
+			keys = append(keys, gateway.String())
 		}
-		return nil, nil
+		return keys, nil
 	}}
 }
 

@@ -97,7 +97,7 @@ func (p *websitePods) exists(pod *corev1.Pod) bool {
 // on is known to its reconciliation.
 func (p *websitePods) want(website *v1beta1.Website) {
 	if !resources.IsSuspended(website) {
-		p.wantPin(website, website.Spec.Pin)
+		p.wantPin(website, website.Spec.PinnedCommit())
 	}
 }
 
@@ -133,7 +133,7 @@ func (p *websitePods) firstSeen(found *status.Input) time.Time {
 // may wait for what they serve.
 func (p *websitePods) urgency(key cache.ObjectName) queue.Priority {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
-	return queue.ChangedIf(err == nil && (website.Spec.Pin != website.Status.Commit && website.Spec.Pin != "" || status.RunningSync(website.Status.Sync) != ""))
+	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit && website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != ""))
 }
 
 // probeAll has the pods probed that are there before their Website, such as those

@@ -142,11 +142,11 @@ func TestEditsOfPreviews(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))
 	f.preview([]string{"next"})
 	preview := f.website("kubia-next").DeepCopy()
-	preview.Spec.Replicas, preview.Spec.Source.Path, preview.Spec.Pin = ptr.To[int32](7), "private", commitB
+	preview.Spec.Replicas, preview.Spec.Source.Path, preview.Spec.Pin = ptr.To[int32](7), "private", pinTo(commitB)
 	f.store(preview)
 	f.preview([]string{"next"})
-	if got := f.website("kubia-next").Spec; *got.Replicas != 1 || got.Pin != commitB {
-		t.Errorf("after an edit there are %d replicas, pin %q", *got.Replicas, got.Pin)
+	if got := f.website("kubia-next").Spec; *got.Replicas != 1 || got.PinnedCommit() != commitB {
+		t.Errorf("after an edit there are %d replicas, pin %q", *got.Replicas, got.PinnedCommit())
 	}
 	f.changeWebsite(newWebsite(withPreviews, func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }))
 	f.preview(nil)

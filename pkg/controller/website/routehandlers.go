@@ -12,6 +12,7 @@ import (
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/queue"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // gatewayHandler queues the Websites of a Gateway that changes in a way that is read
@@ -101,7 +102,7 @@ func contestedHosts(before, after *v1beta1.Website) []string {
 		if change.of == nil {
 			continue
 		}
-		for _, host := range change.of.Spec.Hosts {
+		for _, host := range resources.HostNames(change.of) {
 			if claimsHost(change.of, host) && !(isSame && claimsHost(change.other, host)) {
 				hosts = append(hosts, host)
 			}
@@ -113,7 +114,7 @@ func contestedHosts(before, after *v1beta1.Website) []string {
 
 // claimsHost reports whether a Website has a host unless an older one claims it. It may be nil.
 func claimsHost(website *v1beta1.Website, host string) bool {
-	return website != nil && website.DeletionTimestamp.IsZero() && slices.Contains(website.Spec.Hosts, host)
+	return website != nil && website.DeletionTimestamp.IsZero() && slices.ContainsFunc(website.Spec.Hosts, func(h v1beta1.WebsiteHost) bool { return h.Name == host })
 }
 
 // holderWith returns which of two Websites has a host, the oldest of its rivals or this one, or nil.

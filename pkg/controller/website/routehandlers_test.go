@@ -79,7 +79,7 @@ func (h *routeHandlers) queued() string {
 func hosted(namespace, name string, age int, hosts ...string) *v1beta1.Website {
 	return newWebsite(func(w *v1beta1.Website) {
 		w.Namespace, w.Name, w.UID = namespace, name, types.UID(namespace+"/"+name)
-		w.CreationTimestamp, w.Spec.Hosts = metav1.NewTime(testNow.Add(-time.Duration(age)*time.Hour)), hosts
+		w.CreationTimestamp, w.Spec.Hosts = metav1.NewTime(testNow.Add(-time.Duration(age)*time.Hour)), hostsOf(hosts...)
 	})
 }
 
@@ -87,7 +87,7 @@ func hosted(namespace, name string, age int, hosts ...string) *v1beta1.Website {
 func TestGatewayEvents(t *testing.T) {
 	const host = "a.example.com"
 	through := func(website *v1beta1.Website, namespace, gateway string) *v1beta1.Website {
-		website.Spec.Routing.Gateway = &v1beta1.GatewayReference{Namespace: namespace, Name: gateway}
+		website.Spec.Routing.ParentRefs = append(website.Spec.Routing.ParentRefs, v1beta1.ParentReference{Namespace: namespace, Name: gateway})
 		return website
 	}
 	byClass := hosted("a", "class", 1, host)
@@ -97,7 +97,8 @@ func TestGatewayEvents(t *testing.T) {
 	moved := through(hosted("b", "moved", 1, host), "b", "edge")
 	h := newRouteHandlers(t, RoutingDefaults{Gateway: cache.NewObjectName("infra", "public")},
 		hosted("a", "default", 1, host), hosted("a", "none", 1), byClass, removed, moved,
-		through(hosted("a", "own", 1, host), "", "edge"), through(hosted("b", "named", 1, host), "a", "edge"))
+		through(hosted("a", "own", 1, host), "", "edge"), through(hosted("b", "named", 1, host), "a", "edge"),
+		through(through(hosted("d", "two", 1, host), "", "edge"), "a", "edge"))
 	if err := h.routes.Add(&gatewayv1.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "moved", OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: resources.Kind, Name: "moved", UID: moved.UID, Controller: ptr.To(true)}}},
@@ -109,7 +110,8 @@ func TestGatewayEvents(t *testing.T) {
 	handler := h.gatewayHandler()
 	for _, test := range []struct{ namespace, name, want string }{
 		{"infra", "public", "a/default a/removed"},
-		{"a", "edge", "a/own b/named"},
+		{"a", "edge", "a/own b/named d/two"},
+		{"d", "edge", "d/two"},
 		{"b", "edge", "b/moved"},
 		{"c", "before", "b/moved"}, // It still has a route there.
 		{"a", "public", ""},

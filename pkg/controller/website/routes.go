@@ -70,13 +70,13 @@ func (r *reconciler) reconcileRoutes(ctx context.Context, found *status.Input) (
 		r.routes.prober.Forget(cache.MetaObjectToName(website))
 		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{})
 	}
-	way, obstacle := r.routes.choose(website, state)
-	if obstacle != nil {
-		found.Routing.Obstacle = obstacle
+	way, isWay, missing := r.routes.choose(website, state)
+	if !isWay {
+		found.Routing.Obstacle = missing
 		r.routes.prober.Forget(cache.MetaObjectToName(website))
 		return r.deleteRoutes(ctx, website, desiredRoutes{}, keptHosts{obstructed: held, taken: taken})
 	}
-	return r.applyRoutes(ctx, found, way, held)
+	return r.applyRoutes(ctx, found, way, held, missing)
 }
 
 // hasService reports whether there is a Service to route to. One that could not be updated is one.
@@ -85,8 +85,9 @@ func (r *reconciler) hasService(found *status.Input) bool {
 		found.Deployment != nil && !found.ServiceTaken && r.children.Services.Holds(found.Website, resources.ServiceName(found.Website))
 }
 
-// applyRoutes writes the children that route hosts in one way, and removes those of others.
-func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way way, held []string) *problem.Problem {
+// applyRoutes writes the children that route hosts in one way, and removes those of others. missing is why a Gateway of
+// the spec is not part of it, or nil.
+func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way way, held []string, missing *status.Obstacle) *problem.Problem {
 	website := found.Website
 	secured, insecure := way.secured(website, held)
 	desired := way.build(website, secured)
@@ -101,7 +102,8 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 	if obstacle == nil {
 		obstructed = slices.DeleteFunc(slices.Clone(held), func(host string) bool { return slices.Contains(secured, host) })
 	}
-	found.Routing.Obstacle = cmp.Or(insecure, obstacle)
+	found.Routing.Obstacle = cmp.Or(missing, insecure, obstacle)
+	found.Routing.NoRedirect, found.Routing.UnusedCertificate = way.noRedirect(website, secured), way.unusedCertificate(website)
 	if isStarting(found) {
 		// A request now would fail, and the next one would be made after the back-off.
 		found.Routing.Obstacle = cmp.Or(found.Routing.Obstacle, &status.Obstacle{
@@ -118,7 +120,7 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 // isStarting reports whether no pod of a Website is available, and none of its hosts was routed before.
 func isStarting(found *status.Input) bool {
 	return (found.Deployment == nil || found.Deployment.Status.AvailableReplicas == 0) &&
-		!slices.ContainsFunc(found.Website.Status.Hosts, func(host v1beta1.WebsiteHostStatus) bool { return host.Routed })
+		!slices.ContainsFunc(found.Website.Status.Hosts, status.IsRouted)
 }
 
 // writtenRoutes are the children of a Website that route its hosts.
@@ -132,7 +134,11 @@ func (w writtenRoutes) obstacle(way way) *status.Obstacle {
 	if w.ingress != nil {
 		return routing.IngressObstacle(w.ingress)
 	}
-	return routing.Obstacle(way.gateway, w.listenerSets, w.httpRoutes)
+	var gateways []*gatewayv1.Gateway
+	for i := range way.gateways {
+		gateways = append(gateways, way.gateways[i].Gateway)
+	}
+	return routing.Obstacle(gateways, w.listenerSets, w.httpRoutes)
 }
 
 // writeRoutes writes listeners before the routes that name them.
@@ -172,7 +178,7 @@ func ensureRoute[T children.Object, A children.ApplyConfiguration[A]](ctx contex
 // listeners that they name.
 func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website, desired desiredRoutes, kept keptHosts) *problem.Problem {
 	ingresses, httpRoutes := r.children.Ingresses.Of(website), r.children.HTTPRoutes.Of(website)
-	if resources.WantsTLS(website) {
+	if resources.RedirectsToHTTPS(website) {
 		ingresses, httpRoutes = slices.DeleteFunc(ingresses, isPlainIngress), slices.DeleteFunc(httpRoutes, isPlain(r.routes.router.Gateway))
 	}
 	for _, kind := range []struct {
@@ -199,7 +205,7 @@ func (r *reconciler) deleteRoutes(ctx context.Context, website *v1beta1.Website,
 // The oldest Website has a host, in whatever namespace. The name of one in another
 // namespace is not told: whoever reads this status may not know it.
 func (r *reconciler) heldHosts(website *v1beta1.Website) (held []string, taken map[string]string) {
-	for _, host := range website.Spec.Hosts {
+	for _, host := range resources.HostNames(website) {
 		holder := oldestWithHost(r.websiteIndex, website, host)
 		switch {
 		case holder == nil:

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	"k8s.io/client-go/tools/cache"
@@ -28,16 +30,36 @@ type RoutingDefaults struct {
 	IngressClass string
 }
 
-// gatewayOf returns the Gateway that is to route the hosts of a Website; the zero value: none.
-func (d RoutingDefaults) gatewayOf(website *v1beta1.Website) cache.ObjectName {
-	switch spec := website.Spec.Routing; {
-	case spec.IngressClassName != "":
-		return cache.ObjectName{}
-	case spec.Gateway != nil:
-		return cache.NewObjectName(cmp.Or(spec.Gateway.Namespace, website.Namespace), spec.Gateway.Name)
-	default:
-		return d.Gateway
+// gatewaysOf returns the Gateways that are to route the hosts of a Website, in the order of their names.
+func (d RoutingDefaults) gatewaysOf(website *v1beta1.Website) []cache.ObjectName {
+	var names []cache.ObjectName
+	for _, parent := range website.Spec.Routing.ParentRefs {
+		names = append(names, gatewayOf(website, parent))
 	}
+	if len(names) == 0 && website.Spec.Routing.IngressClassName == "" && d.Gateway != (cache.ObjectName{}) {
+		names = append(names, d.Gateway)
+	}
+	slices.SortFunc(names, func(a, b cache.ObjectName) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(names)
+}
+
+func gatewayOf(website *v1beta1.Website, parent v1beta1.ParentReference) cache.ObjectName {
+	return cache.NewObjectName(cmp.Or(parent.Namespace, website.Namespace), parent.Name)
+}
+
+// sectionsOf returns the listeners of a Gateway that a Website names, or none for all.
+func sectionsOf(website *v1beta1.Website, gateway cache.ObjectName) []string {
+	var sections []string
+	for _, parent := range website.Spec.Routing.ParentRefs {
+		if gatewayOf(website, parent) != gateway {
+			continue
+		}
+		if parent.SectionName == "" {
+			return nil
+		}
+		sections = append(sections, parent.SectionName)
+	}
+	return sections
 }
 
 // RoutingConfig is what hosts are routed with.
@@ -103,34 +125,47 @@ func (r *routes) run(ctx context.Context) {
 	<-done
 }
 
-// way is in which way hosts are routed: by a Gateway or, without one, by an Ingress.
+// way is in which way hosts are routed: by Gateways or, without one, by an Ingress.
 type way struct {
-	gateway      *gatewayv1.Gateway
-	ownListeners bool
+	gateways     []resources.Gateway
 	ingressClass string
 }
 
-// choose returns the way of a Website, or why there is none.
-func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, *status.Obstacle) {
-	spec, name := website.Spec.Routing, r.defaults.gatewayOf(website)
+func (w way) isIngress() bool { return len(w.gateways) == 0 }
+
+// choose returns the way of a Website, which is false if there is none, and what is missing of it, or nil.
+func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, bool, *status.Obstacle) {
+	spec, names := website.Spec.Routing, r.defaults.gatewaysOf(website)
 	switch {
 	case spec.IngressClassName != "":
-		return way{ingressClass: spec.IngressClassName}, nil
-	case spec.Gateway != nil && state.Missing != "":
-		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayAPIMissing, Message: state.Missing}
-	case name == cache.ObjectName{} || state.Missing != "":
-		return way{ingressClass: r.defaults.IngressClass}, nil
+		return way{ingressClass: spec.IngressClassName}, true, nil
+	case len(spec.ParentRefs) > 0 && state.Missing != "":
+		return way{}, false, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayAPIMissing, Message: state.Missing}
+	case len(names) == 0 || state.Missing != "":
+		return way{ingressClass: r.defaults.IngressClass}, true, nil
 	}
-	gateway, watched := r.router.Gateway(name.Namespace, name.Name)
-	switch {
-	case !watched:
-		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound,
-			Message: fmt.Sprintf("Gateways of namespace %q are not watched by website-controller: see --watch-namespace and --default-gateway", name.Namespace)}
-	case gateway == nil:
-		return way{}, &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound,
-			Message: fmt.Sprintf("there is no Gateway %q in namespace %q: create it, or set spec.routing", name.Name, name.Namespace)}
+	var chosen way
+	var missing *status.Obstacle
+	for _, name := range names {
+		gateway, watched := r.router.Gateway(name.Namespace, name.Name)
+		if gateway == nil {
+			missing = cmp.Or(missing, notFound(name, watched))
+			continue
+		}
+		chosen.gateways = append(chosen.gateways, resources.Gateway{
+			Gateway: gateway, Sections: sectionsOf(website, name),
+			OwnListeners: resources.WantsListeners(website) && state.ListenerSets && allowsListenerSets(gateway),
+		})
 	}
-	return way{gateway: gateway, ownListeners: resources.WantsTLS(website) && state.ListenerSets && allowsListenerSets(gateway)}, nil
+	return chosen, len(chosen.gateways) > 0, missing
+}
+
+func notFound(gateway cache.ObjectName, watched bool) *status.Obstacle {
+	message := fmt.Sprintf("there is no Gateway %q in namespace %q: create it, or set spec.routing", gateway.Name, gateway.Namespace)
+	if !watched {
+		message = fmt.Sprintf("Gateways of namespace %q are not watched by website-controller: see --watch-namespace and --default-gateway", gateway.Namespace)
+	}
+	return &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: message}
 }
 
 // allowsListenerSets reports whether a Gateway allows any ListenerSets. By default it allows
@@ -163,11 +198,11 @@ func namesOf[A interface{ GetName() *string }](desired []A) []string {
 }
 
 func (w way) routesOf(website *v1beta1.Website, hosts []string) *resources.HostRoutes {
-	return &resources.HostRoutes{Website: website, Hosts: hosts, Gateway: w.gateway, OwnListeners: w.ownListeners}
+	return &resources.HostRoutes{Website: website, Hosts: hosts, Gateways: w.gateways}
 }
 
 func (w way) build(website *v1beta1.Website, hosts []string) desiredRoutes {
-	if w.gateway == nil {
+	if w.isIngress() {
 		return desiredRoutes{ingress: resources.Ingress(website, hosts, w.ingressClass)}
 	}
 	routes := w.routesOf(website, hosts)
@@ -177,7 +212,7 @@ func (w way) build(website *v1beta1.Website, hosts []string) desiredRoutes {
 // secured returns the hosts that can be routed, and why others cannot, or nil: without a listener for it, a Website
 // with TLS would be served without.
 func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *status.Obstacle) {
-	if w.gateway == nil {
+	if w.isIngress() {
 		return hosts, nil
 	}
 	var secured []string
@@ -187,69 +222,60 @@ func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *statu
 		if routes.IsSecured(host) {
 			secured = append(secured, host)
 		} else if obstacle == nil {
-			remedy := "and allows no ListenerSets: add the listener, or set spec.allowedListeners of the Gateway"
-			if allowsListenerSets(w.gateway) {
-				remedy = "and the cluster has no ListenerSets: add the listener, or install a version of Gateway API with listenersets in gateway.networking.k8s.io/v1"
-			}
 			obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted,
-				Message: fmt.Sprintf("Gateway %q of namespace %q has no HTTPS listener for %s, %s", w.gateway.Name, w.gateway.Namespace, host, remedy)}
+				Message: fmt.Sprintf("%s has no HTTPS listener for %s%s", nameOf(w.gateways[0].Gateway), host, remedyFor(website, w.gateways[0].Gateway))}
 		}
 	}
 	return secured, obstacle
 }
 
-// target returns what is to be requested. Only addresses that the controller of the Gateway
-// or Ingress reports are connected to.
-func (w way) target(website *v1beta1.Website, hosts []string, written writtenRoutes) routeprobe.Target {
-	var target routeprobe.Target
-	canonical := ""
-	if w.gateway != nil {
-		canonical = resources.Canonical(website, hosts)
-		for _, address := range w.gateway.Status.Addresses {
-			target.Addresses = append(target.Addresses, address.Value)
-		}
-	} else {
-		for _, address := range written.ingress.Status.LoadBalancer.Ingress {
-			for _, value := range []string{address.IP, address.Hostname} {
-				if value != "" {
-					target.Addresses = append(target.Addresses, value)
-				}
-			}
-		}
-	}
-	for _, name := range hosts {
-		if status.IsWildcard(name) {
-			continue
-		}
-		host := routeprobe.Host{Name: name, Endpoints: w.endpoints(website, hosts, name)}
-		if name != canonical {
-			host.RedirectedTo = canonical
-		}
-		target.Hosts = append(target.Hosts, host)
-	}
-	return target
+func nameOf(gateway *gatewayv1.Gateway) string {
+	return fmt.Sprintf("Gateway %q of namespace %q", gateway.Name, gateway.Namespace)
 }
 
-// endpoints returns the ports of a host, with TLS first. With a certificate of its own, a
-// host is found with TLS or not at all.
-func (w way) endpoints(website *v1beta1.Website, hosts []string, host string) []routeprobe.Endpoint {
-	if w.gateway == nil {
-		if resources.WantsTLS(website) {
-			return []routeprobe.Endpoint{{TLS: true, Port: 443}}
+// remedyFor says how a host gets a listener with TLS.
+func remedyFor(website *v1beta1.Website, gateway *gatewayv1.Gateway) string {
+	switch {
+	case !resources.WantsListeners(website):
+		return ": add the listener, or set spec.tls.mode to Secret or Issuer"
+	case !allowsListenerSets(gateway):
+		return ", and allows no ListenerSets: add the listener, or set spec.allowedListeners of the Gateway"
+	default:
+		return ", and the cluster has no ListenerSets: add the listener, or install a version of Gateway API with listenersets in gateway.networking.k8s.io/v1"
+	}
+}
+
+// noRedirect says why hosts with the role Redirect serve the site, or "".
+func (w way) noRedirect(website *v1beta1.Website, hosts []string) string {
+	switch {
+	case w.isIngress():
+		return "an Ingress cannot redirect: set spec.routing.parentRefs, or the role Alias"
+	case resources.Canonical(website, hosts) == "":
+		return "the canonical host is not routed to this Website"
+	default:
+		return ""
+	}
+}
+
+// unusedCertificate says which certificate of the spec is not used, or "".
+func (w way) unusedCertificate(website *v1beta1.Website) string {
+	if !resources.WantsListeners(website) {
+		return ""
+	}
+	for i := range w.gateways {
+		gateway := &w.gateways[i]
+		if gateway.OwnListeners {
+			continue
 		}
-		return []routeprobe.Endpoint{{Port: 80}}
-	}
-	routes := w.routesOf(website, hosts)
-	if resources.WantsTLS(website) {
-		return []routeprobe.Endpoint{{TLS: true, Port: routes.TLSPort(host)}}
-	}
-	var secure, plain []routeprobe.Endpoint
-	for _, listener := range routes.Listeners(host) {
-		if listener.Protocol == gatewayv1.HTTPSProtocolType {
-			secure = append(secure, routeprobe.Endpoint{TLS: true, Port: int32(listener.Port)})
-		} else {
-			plain = append(plain, routeprobe.Endpoint{Port: int32(listener.Port)})
+		unused, tls := "no certificate is issued", website.Spec.TLS
+		if tls.SecretRef != nil {
+			unused = fmt.Sprintf("Secret %q of spec.tls.secretRef is not used", tls.SecretRef.Name)
 		}
+		remedy := "install a version of Gateway API with listenersets in gateway.networking.k8s.io/v1"
+		if !allowsListenerSets(gateway.Gateway) {
+			remedy = "set spec.allowedListeners of the Gateway"
+		}
+		return fmt.Sprintf("%s: %s serves the hosts with the certificates of its own listeners; %s, or spec.tls.mode to Listener", unused, nameOf(gateway.Gateway), remedy)
 	}
-	return append(secure, plain...)
+	return ""
 }

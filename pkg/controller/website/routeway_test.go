@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
 )
 
@@ -23,7 +25,7 @@ import (
 func TestChoose(t *testing.T) {
 	gateway := func(namespace string) func(*v1beta1.Website) {
 		return func(w *v1beta1.Website) {
-			w.Spec.Routing.Gateway = &v1beta1.GatewayReference{Namespace: namespace, Name: "public"}
+			w.Spec.Routing.ParentRefs = []v1beta1.ParentReference{{Namespace: namespace, Name: "public"}}
 		}
 	}
 	byClass := func(w *v1beta1.Website) { w.Spec.Routing.IngressClassName = "own" }
@@ -56,9 +58,11 @@ func TestChoose(t *testing.T) {
 			r := &routes{defaults: test.defaults, router: routing.New(routing.Config{
 				Discovery: kube.Discovery(), Gateway: gatewayfake.NewClientset(), Kube: kube, Namespace: "default", GatewayNamespaces: []string{"infra"}, Clock: clocktesting.NewFakeClock(testNow),
 			}, routing.Handlers{})}
-			chosen, obstacle := r.choose(website, test.state)
+			chosen, isWay, obstacle := r.choose(website, test.state)
 			switch {
-			case test.reason == "" && (obstacle != nil || chosen != way{ingressClass: test.class}):
+			case isWay != (test.reason == ""):
+				t.Errorf("chosen %+v: %t", chosen, isWay)
+			case test.reason == "" && (obstacle != nil || !chosen.isIngress() || chosen.ingressClass != test.class):
 				t.Errorf("chosen %+v (%+v), want an Ingress of class %q", chosen, obstacle, test.class)
 			case test.reason != "" && (obstacle == nil || obstacle.Reason != test.reason || !strings.Contains(obstacle.Message, test.message)):
 				t.Errorf("obstacle %+v, want %s with %q", obstacle, test.reason, test.message)
@@ -96,6 +100,7 @@ func TestAllowsListenerSets(t *testing.T) {
 func TestTarget(t *testing.T) {
 	hosts := []string{"a.example.com", "*.example.com", "b.example.com"}
 	gateway := &gatewayv1.Gateway{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"},
 		Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{
 			{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}, {Name: "https", Port: 8443, Protocol: gatewayv1.HTTPSProtocolType},
 		}},
@@ -104,36 +109,59 @@ func TestTarget(t *testing.T) {
 	ingress := &networkingv1.Ingress{Status: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 		Ingress: []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.2"}, {Hostname: "ingress.example.com"}},
 	}}}
-	certificate := func(w *v1beta1.Website) { w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: "certificate"} }
-	redirected := func(w *v1beta1.Website) { w.Spec.RedirectToCanonical = true }
-	gatewayAddresses, ingressAddresses := []string{"192.0.2.1", "gateway.example.com"}, []string{"192.0.2.2", "ingress.example.com"}
+	redirected := func(w *v1beta1.Website) {
+		w.Spec.Hosts[0].Role, w.Spec.Hosts[2].Role = v1beta1.HostRoleCanonical, v1beta1.HostRoleRedirect
+	}
+	atGateway, atIngress := []string{"192.0.2.1", "gateway.example.com"}, []string{"192.0.2.2", "ingress.example.com"}
 	plain, secure := routeprobe.Endpoint{Port: 8080}, routeprobe.Endpoint{TLS: true, Port: 8443}
-	of := func(addresses []string, redirectedTo string, endpoints ...routeprobe.Endpoint) routeprobe.Target {
-		return routeprobe.Target{Addresses: addresses, Hosts: []routeprobe.Host{
-			{Name: "a.example.com", Endpoints: endpoints}, {Name: "b.example.com", Endpoints: endpoints, RedirectedTo: redirectedTo},
+	of := func(redirectedTo string, gateways ...routeprobe.Gateway) routeprobe.Target {
+		return routeprobe.Target{Hosts: []routeprobe.Host{
+			{Name: "a.example.com", Gateways: gateways}, {Name: "b.example.com", Gateways: gateways, RedirectedTo: redirectedTo},
 		}}
 	}
+	at := func(addresses []string, endpoints ...routeprobe.Endpoint) routeprobe.Gateway {
+		return routeprobe.Gateway{Addresses: addresses, Endpoints: endpoints}
+	}
+	named := func(name string, gateway routeprobe.Gateway) routeprobe.Gateway {
+		gateway.Name = name
+		return gateway
+	}
+	internal := gateway.DeepCopy()
+	internal.Name, internal.Spec.Listeners = "internal", internal.Spec.Listeners[:1]
+	elsewhere := internal.DeepCopy()
+	elsewhere.Spec.Listeners[0].Hostname = new(gatewayv1.Hostname("*.example.org"))
+	ways := func(gateways ...resources.Gateway) way { return way{gateways: gateways} }
 	tests := map[string]struct {
 		way    way
 		tweaks []func(*v1beta1.Website)
 		want   routeprobe.Target
 	}{
-		"listeners of the Gateway": {way: way{gateway: gateway}, want: of(gatewayAddresses, "", secure, plain)},
-		"own certificate":          {way: way{gateway: gateway, ownListeners: true}, tweaks: []func(*v1beta1.Website){certificate}, want: of(gatewayAddresses, "", secure)},
-		"redirected":               {way: way{gateway: gateway}, tweaks: []func(*v1beta1.Website){redirected}, want: of(gatewayAddresses, "a.example.com", secure, plain)},
-		"Ingress":                  {want: of(ingressAddresses, "", routeprobe.Endpoint{Port: 80})},
-		"Ingress with a certificate": {tweaks: []func(*v1beta1.Website){certificate, redirected},
-			want: of(ingressAddresses, "", routeprobe.Endpoint{TLS: true, Port: 443})},
+		"listeners of the Gateway":   {way: ways(resources.Gateway{Gateway: gateway}), want: of("", at(atGateway, secure, plain))},
+		"a listener of the Gateway":  {way: ways(resources.Gateway{Gateway: gateway, Sections: []string{"http"}}), want: of("", at(atGateway, plain))},
+		"own certificate":            {way: ways(resources.Gateway{Gateway: gateway, OwnListeners: true}), tweaks: []func(*v1beta1.Website){certificate}, want: of("", at(atGateway, secure))},
+		"redirected":                 {way: ways(resources.Gateway{Gateway: gateway}), tweaks: []func(*v1beta1.Website){redirected}, want: of("a.example.com", at(atGateway, secure, plain))},
+		"Ingress":                    {want: of("", at(atIngress, routeprobe.Endpoint{Port: 80}))},
+		"Ingress with a certificate": {tweaks: []func(*v1beta1.Website){certificate, redirected}, want: of("", at(atIngress, routeprobe.Endpoint{TLS: true, Port: 443}))},
+		"two Gateways": {way: ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: internal}), want: of("",
+			named(`Gateway "edge" of namespace "infra"`, at(atGateway, secure, plain)), named(`Gateway "internal" of namespace "infra"`, at(atGateway, plain)))},
+		"a Gateway for other hosts": {way: ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: elsewhere}), want: of("",
+			named(`Gateway "edge" of namespace "infra"`, at(atGateway, secure, plain)))},
+		"a Gateway without TLS": {way: ways(resources.Gateway{Gateway: internal}), tweaks: []func(*v1beta1.Website){certificate}, want: of("")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			website := newWebsite(append(test.tweaks, func(w *v1beta1.Website) { w.Spec.Hosts = hosts })...)
+			website := newWebsite(append([]func(*v1beta1.Website){func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) }}, test.tweaks...)...)
 			got := test.way.target(website, hosts, writtenRoutes{ingress: ingress})
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("requests %+v, want %+v", got, test.want)
 			}
 		})
 	}
+}
+
+// certificate has the certificate of a Secret.
+func certificate(w *v1beta1.Website) {
+	w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
 }
 
 // TestSecured: hosts of a Website with TLS are routed where the Gateway serves them with TLS, or not at all.
@@ -143,21 +171,54 @@ func TestSecured(t *testing.T) {
 		{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
 		{Name: "b", Port: 443, Protocol: gatewayv1.HTTPSProtocolType, Hostname: new(gatewayv1.Hostname("b.example.com"))},
 	}}}
-	certificate := func(w *v1beta1.Website) { w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: "certificate"} }
 	for name, test := range map[string]struct {
 		way      way
 		tweak    func(*v1beta1.Website)
 		want     []string
 		obstacle bool
 	}{
-		"without TLS":    {way: way{gateway: gateway}, tweak: func(*v1beta1.Website) {}, want: hosts},
-		"own listeners":  {way: way{gateway: gateway, ownListeners: true}, tweak: certificate, want: hosts},
+		"without TLS":    {way: way{gateways: []resources.Gateway{{Gateway: gateway}}}, tweak: func(*v1beta1.Website) {}, want: hosts},
+		"own listeners":  {way: way{gateways: []resources.Gateway{{Gateway: gateway, OwnListeners: true}}}, tweak: certificate, want: hosts},
 		"Ingress":        {tweak: certificate, want: hosts},
-		"of the Gateway": {way: way{gateway: gateway}, tweak: certificate, want: hosts[1:], obstacle: true},
+		"of the Gateway": {way: way{gateways: []resources.Gateway{{Gateway: gateway}}}, tweak: certificate, want: hosts[1:], obstacle: true},
 	} {
-		got, obstacle := test.way.secured(newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hosts }), hosts)
+		got, obstacle := test.way.secured(newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) }), hosts)
 		if !slices.Equal(got, test.want) || (obstacle != nil) != test.obstacle {
 			t.Errorf("%s: %q are routed, obstacle %+v, want %q", name, got, obstacle, test.want)
+		}
+	}
+}
+
+// TestRedirectsAndCertificates: what of the spec cannot be had is said.
+func TestRedirectsAndCertificates(t *testing.T) {
+	canonical := func(w *v1beta1.Website) {
+		w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "a.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "b.example.com", Role: v1beta1.HostRoleRedirect}}
+	}
+	all := []string{"a.example.com", "b.example.com"}
+	edge := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"}}
+	listenerSets := way{gateways: []resources.Gateway{{Gateway: edge, OwnListeners: true}}}
+	without := way{gateways: []resources.Gateway{{Gateway: edge, OwnListeners: true}, {Gateway: edge}}}
+	byIssuer := func(w *v1beta1.Website) { w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer} }
+	byListener := func(w *v1beta1.Website) { w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeListener} }
+	for name, test := range map[string]struct {
+		way                     way
+		tweak                   func(*v1beta1.Website)
+		hosts                   []string
+		noRedirect, certificate string
+	}{
+		"both are had":              {way: listenerSets, tweak: certificate, hosts: all},
+		"an Ingress":                {tweak: certificate, hosts: all, noRedirect: "an Ingress cannot redirect: set spec.routing.parentRefs, or the role Alias"},
+		"no canonical host":         {way: listenerSets, tweak: certificate, hosts: all[1:], noRedirect: "the canonical host is not routed to this Website"},
+		"no ListenerSets":           {way: without, tweak: certificate, hosts: all, certificate: `Secret "certificate" of spec.tls.secretRef is not used: Gateway "edge" of namespace "infra" serves the hosts with the certificates of its own listeners; set spec.allowedListeners of the Gateway, or spec.tls.mode to Listener`},
+		"no ListenerSets, issuer":   {way: without, tweak: byIssuer, hosts: all, certificate: `no certificate is issued: Gateway "edge" of namespace "infra" serves the hosts with the certificates of its own listeners; set spec.allowedListeners of the Gateway, or spec.tls.mode to Listener`},
+		"no ListenerSets, listener": {way: without, tweak: byListener, hosts: all},
+	} {
+		website := newWebsite(canonical, test.tweak)
+		if got := test.way.noRedirect(website, test.hosts); got != test.noRedirect {
+			t.Errorf("%s: redirects: %q, want %q", name, got, test.noRedirect)
+		}
+		if got := test.way.unusedCertificate(website); got != test.certificate {
+			t.Errorf("%s: certificate: %q, want %q", name, got, test.certificate)
 		}
 	}
 }

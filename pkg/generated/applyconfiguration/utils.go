@@ -26,16 +26,18 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1alpha1.WebsiteStatusApplyConfiguration{}
 
 		// Group=mycontroller.nevermosby.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithKind("BasicAuth"):
+		return &websitev1beta1.BasicAuthApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("CAReference"):
 		return &websitev1beta1.CAReferenceApplyConfiguration{}
-	case v1beta1.SchemeGroupVersion.WithKind("GatewayReference"):
-		return &websitev1beta1.GatewayReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitReference"):
 		return &websitev1beta1.GitReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("GitSource"):
 		return &websitev1beta1.GitSourceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("IssuerReference"):
 		return &websitev1beta1.IssuerReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ParentReference"):
+		return &websitev1beta1.ParentReferenceApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Redirect"):
 		return &websitev1beta1.RedirectApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ResponseHeader"):
@@ -46,8 +48,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteAccess"):
 		return &websitev1beta1.WebsiteAccessApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteHost"):
+		return &websitev1beta1.WebsiteHostApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteHostStatus"):
 		return &websitev1beta1.WebsiteHostStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsitePin"):
+		return &websitev1beta1.WebsitePinApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsitePreviews"):
 		return &websitev1beta1.WebsitePreviewsApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsitePreviewStatus"):

@@ -24,18 +24,21 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.WebsiteList{}.OpenAPIModelName():                      schema_pkg_apis_website_v1alpha1_WebsiteList(ref),
 		v1alpha1.WebsiteSpec{}.OpenAPIModelName():                      schema_pkg_apis_website_v1alpha1_WebsiteSpec(ref),
 		v1alpha1.WebsiteStatus{}.OpenAPIModelName():                    schema_pkg_apis_website_v1alpha1_WebsiteStatus(ref),
+		v1beta1.BasicAuth{}.OpenAPIModelName():                         schema_pkg_apis_website_v1beta1_BasicAuth(ref),
 		v1beta1.CAReference{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_CAReference(ref),
-		v1beta1.GatewayReference{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_GatewayReference(ref),
 		v1beta1.GitReference{}.OpenAPIModelName():                      schema_pkg_apis_website_v1beta1_GitReference(ref),
 		v1beta1.GitSource{}.OpenAPIModelName():                         schema_pkg_apis_website_v1beta1_GitSource(ref),
 		v1beta1.IssuerReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_IssuerReference(ref),
+		v1beta1.ParentReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_ParentReference(ref),
 		v1beta1.Redirect{}.OpenAPIModelName():                          schema_pkg_apis_website_v1beta1_Redirect(ref),
 		v1beta1.ResponseHeader{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_ResponseHeader(ref),
 		v1beta1.SecretReference{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_SecretReference(ref),
 		v1beta1.Website{}.OpenAPIModelName():                           schema_pkg_apis_website_v1beta1_Website(ref),
 		v1beta1.WebsiteAccess{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteAccess(ref),
+		v1beta1.WebsiteHost{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteHost(ref),
 		v1beta1.WebsiteHostStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref),
 		v1beta1.WebsiteList{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteList(ref),
+		v1beta1.WebsitePin{}.OpenAPIModelName():                        schema_pkg_apis_website_v1beta1_WebsitePin(ref),
 		v1beta1.WebsitePreviewStatus{}.OpenAPIModelName():              schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref),
 		v1beta1.WebsitePreviews{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsitePreviews(ref),
 		v1beta1.WebsiteRelease{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRelease(ref),
@@ -539,6 +542,29 @@ func schema_pkg_apis_website_v1alpha1_WebsiteStatus(ref common.ReferenceCallback
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_BasicAuth(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BasicAuth admits the users of a Secret.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret with the users who may read the site: of type kubernetes.io/basic-auth, with the keys username and password, or with the key htpasswd, whose lines are in the format of htpasswd. Its changes take effect without new pods. While the Secret is missing or invalid, every request is rejected. Setting it requires get on the Secret.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"secretRef"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_CAReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -569,42 +595,6 @@ func schema_pkg_apis_website_v1beta1_CAReference(ref common.ReferenceCallback) c
 						},
 					},
 				},
-			},
-		},
-	}
-}
-
-func schema_pkg_apis_website_v1beta1_GatewayReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "GatewayReference names a Gateway.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"name": {
-						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the Gateway.",
-							Default:     "",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"namespace": {
-						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the Gateway. Defaults to that of the Website.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"sectionName": {
-						SchemaProps: spec.SchemaProps{
-							Description: "sectionName is the listener of the Gateway that routes the hosts. It must not be set together with tls, whose certificates are those of listeners of the Website. Defaults to all listeners.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-				},
-				Required: []string{"name"},
 			},
 		},
 	}
@@ -715,9 +705,25 @@ func schema_pkg_apis_website_v1beta1_IssuerReference(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IssuerReference names an issuer of cert-manager.",
+				Description: "IssuerReference names an issuer of cert-manager, or an external issuer that it knows.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group is the API group of the issuer. Defaults to cert-manager.io.",
+							Default:     "cert-manager.io",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the issuer, of at most 63 characters: in the group cert-manager.io, Issuer (of the namespace of the Website) or ClusterIssuer. Defaults to Issuer.",
+							Default:     "Issuer",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
 							Description: "name is the name of the issuer.",
@@ -726,13 +732,40 @@ func schema_pkg_apis_website_v1beta1_IssuerReference(ref common.ReferenceCallbac
 							Format:      "",
 						},
 					},
-					"kind": {
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_ParentReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ParentReference names a Gateway, or one of its listeners.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the issuer: Issuer (of the namespace of the Website) or ClusterIssuer. Defaults to Issuer.\n\nPossible enum values:\n - `\"ClusterIssuer\"` is an issuer of the cluster.\n - `\"Issuer\"` is an issuer of the namespace of the Website.",
-							Default:     "Issuer",
+							Description: "namespace is the namespace of the Gateway. Defaults to that of the Website.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"ClusterIssuer", "Issuer"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the Gateway.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"sectionName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sectionName is the listener of the Gateway that routes the hosts. It must not be set with the tls.mode Secret or Issuer, whose certificates are those of listeners of the Website. Defaults to all listeners.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},
@@ -895,20 +928,51 @@ func schema_pkg_apis_website_v1beta1_WebsiteAccess(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteAccess restricts who may read the site.",
+				Description: "WebsiteAccess restricts who may read a site.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
-					"basicAuthRef": {
+					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuthRef names the Secret with the users who may read the site: of type kubernetes.io/basic-auth, with the keys username and password, or with the key htpasswd, whose lines are in the format of htpasswd. Its changes take effect without new pods. While the Secret is missing or invalid, every request is rejected. Setting it requires get on the Secret. Defaults to none: everyone may read the site.",
-							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+							Description: "basicAuth has visitors send the name and password of a user (RFC 7617). Defaults to none: everyone may read the site.",
+							Ref:         ref(v1beta1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.SecretReference{}.OpenAPIModelName()},
+			v1beta1.BasicAuth{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteHost(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteHost is a host of the site.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the host: a DNS name in lower case with at least one dot, of at most 230 characters. The first label may be \"*\", for all names below that no Website names.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"role": {
+						SchemaProps: spec.SchemaProps{
+							Description: "role is what visitors of the host get: the site (Alias and Canonical), or a redirect to the canonical host with the status code 301 (Redirect). At most one host is Canonical; it must have no wildcard, and Redirect requires it. The roles do not depend on the order of the list, which others may change. An Ingress cannot redirect: the condition Routed reports it. Later versions may add values. Defaults to Alias.\n\nPossible enum values:\n - `\"Alias\"` serves the site.\n - `\"Canonical\"` serves the site, and is where other hosts are redirected to.\n - `\"Redirect\"` redirects to the canonical host.",
+							Default:     "Alias",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Alias", "Canonical", "Redirect"},
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 
@@ -927,24 +991,33 @@ func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallb
 							Format:      "",
 						},
 					},
-					"routed": {
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
 						SchemaProps: spec.SchemaProps{
-							Description: "routed is true if the last request for the host, at the address of its Gateway or Ingress, returned a published commit of the site or, if the host is redirected, the redirect. It is false for a host with a wildcard, for which no request is made.",
-							Type:        []string{"boolean"},
-							Format:      "",
+							Description: "conditions are those of the host, at most 8. Routed is True if the last requests for the host, at the address of each Gateway or of the Ingress, returned a published commit of the site or, with the role Redirect, the redirect. It is False if they did not, or if the host cannot be routed, and Unknown as long as no request was made, as for a host with a wildcard.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
 						},
 					},
 					"certificateExpirationTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "certificateExpirationTime is when the certificate expires that the last TLS handshake for the host presented.",
+							Description: "certificateExpirationTime is when the certificate expires that the last TLS handshake for the host presented: of several Gateways, the earliest time.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
-						},
-					},
-					"message": {
-						SchemaProps: spec.SchemaProps{
-							Description: "message is why the host is not routed, of at most 1024 characters.",
-							Type:        []string{"string"},
-							Format:      "",
 						},
 					},
 				},
@@ -952,7 +1025,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref common.ReferenceCallb
 			},
 		},
 		Dependencies: []string{
-			metav1.Time{}.OpenAPIModelName()},
+			metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1003,6 +1076,28 @@ func schema_pkg_apis_website_v1beta1_WebsiteList(ref common.ReferenceCallback) c
 		},
 		Dependencies: []string{
 			v1beta1.Website{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsitePin(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsitePin is a commit that is served instead of the newest one.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the full name of the commit: 40 or 64 hexadecimal digits in lower case.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"commit"},
+			},
+		},
 	}
 }
 
@@ -1098,10 +1193,11 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 							Format:      "",
 						},
 					},
-					"basicAuthRef": {
+					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuthRef names the Secret with the users who may read the previews, as access.basicAuthRef does for the site. Setting it requires get on the Secret. Defaults to access.basicAuthRef.",
-							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
+							Description: "access restricts who may read the previews, as spec.access does for the site. A member that is not set is that of spec.access.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.WebsiteAccess{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1109,7 +1205,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 			},
 		},
 		Dependencies: []string{
-			v1beta1.SecretReference{}.OpenAPIModelName()},
+			v1beta1.WebsiteAccess{}.OpenAPIModelName()},
 	}
 }
 
@@ -1315,18 +1411,30 @@ func schema_pkg_apis_website_v1beta1_WebsiteRouting(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteRouting selects what routes requests for the hosts to the site: at most one of gateway and ingressClassName.",
+				Description: "WebsiteRouting selects what routes requests for the hosts to the site: at most one of parentRefs and ingressClassName.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
-					"gateway": {
+					"parentRefs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
 						SchemaProps: spec.SchemaProps{
-							Description: "gateway is the Gateway (gateway.networking.k8s.io/v1) that routes the hosts. It must allow routes, and with tls also ListenerSets, from the namespace of the Website. Defaults to --default-gateway of website-controller.",
-							Ref:         ref(v1beta1.GatewayReference{}.OpenAPIModelName()),
+							Description: "parentRefs are the Gateways (gateway.networking.k8s.io/v1) that route the hosts, from 1 to 8. Each must allow routes, and with the tls.mode Secret or Issuer also ListenerSets, from the namespace of the Website. Defaults to --default-gateway of website-controller.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ParentReference{}.OpenAPIModelName()),
+									},
+								},
+							},
 						},
 					},
 					"ingressClassName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ingressClassName is the IngressClass of the Ingress that routes the hosts. Defaults to --default-ingress-class of website-controller, if no gateway is set and the cluster has no Gateway API or no default Gateway.",
+							Description: "ingressClassName is the IngressClass of the Ingress that routes the hosts. Defaults to --default-ingress-class of website-controller, if no parentRefs are set and the cluster has no Gateway API or no default Gateway.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1335,7 +1443,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteRouting(ref common.ReferenceCallback
 			},
 		},
 		Dependencies: []string{
-			v1beta1.GatewayReference{}.OpenAPIModelName()},
+			v1beta1.ParentReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -1629,35 +1737,31 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"pin": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pin is the full name of a commit to serve instead of the newest one: 40 or 64 hexadecimal digits in lower case. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it. Defaults to none.",
-							Type:        []string{"string"},
-							Format:      "",
+							Description: "pin is a commit to serve instead of the newest one. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it. Defaults to none.",
+							Ref:         ref(v1beta1.WebsitePin{}.OpenAPIModelName()),
 						},
 					},
 					"hosts": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-type": "atomic",
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hosts are the host names of the site, at most 64, the canonical one first: DNS names in lower case with at least one dot, of at most 230 characters. The first label may be \"*\", for all names below that no Website names. Of two Websites with the same host, in any namespaces, the older one has it. Defaults to none.",
+							Description: "hosts are the hosts of the site, at most 64. Of two Websites with the same host, in any namespaces, the older one has it. Defaults to none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Type:   []string{"string"},
-										Format: "",
+										Ref: ref(v1beta1.WebsiteHost{}.OpenAPIModelName()),
 									},
 								},
 							},
-						},
-					},
-					"redirectToCanonical": {
-						SchemaProps: spec.SchemaProps{
-							Description: "redirectToCanonical redirects requests for the other hosts to the first one, which must have no wildcard, with the status code 301. It has no effect with an Ingress. Defaults to false.",
-							Type:        []string{"boolean"},
-							Format:      "",
 						},
 					},
 					"routing": {
@@ -1669,8 +1773,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"tls": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tls selects the certificate of the hosts. It may only be set with hosts. Without it, the hosts are served by the listeners of the Gateway, with the certificates that these have, or by an Ingress without TLS.",
-							Default:     map[string]interface{}{},
+							Description: "tls has the hosts served with TLS, and selects their certificate. It may only be set with hosts. Defaults to none: the hosts are served by all listeners of the Gateway that take them, with TLS and without it, as these are, or by an Ingress without TLS, and nothing is redirected to https.",
 							Ref:         ref(v1beta1.WebsiteTLS{}.OpenAPIModelName()),
 						},
 					},
@@ -1692,7 +1795,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
+			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsiteHost{}.OpenAPIModelName(), v1beta1.WebsitePin{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
 	}
 }
 
@@ -1766,7 +1869,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "urls are the addresses of the site, at most 16, preferred first. The address of a host is listed once a request for it returned a published commit.",
+							Description: "urls are the addresses of the site, at most 80, preferred first: one for each host, that of the canonical host before the others, and then those of the Service. The address of a host is listed once a request for it returned a published commit.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1835,7 +1938,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hosts are what was observed of the hosts of the spec, in the same order.",
+							Description: "hosts are what was observed of the hosts of the spec.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2119,22 +2222,40 @@ func schema_pkg_apis_website_v1beta1_WebsiteTLS(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteTLS selects the certificate of the hosts: at most one of secretRef and issuerRef. With either, a Gateway redirects requests by http to https; what an Ingress does with these is up to its controller.",
+				Description: "WebsiteTLS selects the certificate of the hosts: a union, of which mode is the discriminator.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is where the certificate of the hosts is from: Listener (that of the Gateway's own listeners, or the default certificate of the Ingress controller), Secret (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret and Issuer need a Gateway that allows ListenerSets; at others the hosts are served with the certificates of their listeners, and the condition Routed reports that the certificate is not used. Later versions may add values.\n\nPossible enum values:\n - `\"Issuer\"` uses certificates that cert-manager issues.\n - `\"Listener\"` uses the certificates of the Gateway's own listeners, or the default certificate of the Ingress controller.\n - `\"Secret\"` uses the certificate in a Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Issuer", "Listener", "Secret"},
+						},
+					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret of type kubernetes.io/tls with the certificate of all hosts. Setting it, or changing hosts, routing or the domain of previews while it is set, requires get on the Secret. Defaults to none.",
+							Description: "secretRef names the Secret of type kubernetes.io/tls with the certificate of all hosts. It must be set if and only if mode is Secret. Setting it, or changing hosts, routing or the domain of previews while it is set, requires get on the Secret.",
 							Ref:         ref(v1beta1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
 					"issuerRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuerRef names the issuer of cert-manager that issues a certificate for each host. Defaults to none.",
+							Description: "issuerRef names the issuer that cert-manager uses to issue a certificate for each host. It must be set if and only if mode is Issuer.",
 							Ref:         ref(v1beta1.IssuerReference{}.OpenAPIModelName()),
 						},
 					},
+					"redirect": {
+						SchemaProps: spec.SchemaProps{
+							Description: "redirect has a Gateway redirect requests by http to https, with the status code 301. With false, requests by http are served as well, for a proxy in front that ends TLS: pages and passwords are then sent in the clear. An Ingress cannot express either: its controller decides. Defaults to true.",
+							Default:     true,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
+				Required: []string{"mode"},
 			},
 		},
 		Dependencies: []string{

@@ -18,7 +18,7 @@ func TestManyErrors(t *testing.T) {
 	many := func(w *website.Website) {
 		w.Spec.Hosts, w.Labels = nil, map[string]string{}
 		for i := range 30_000 {
-			w.Spec.Hosts = append(w.Spec.Hosts, "invalid-"+strconv.Itoa(i))
+			w.Spec.Hosts = append(w.Spec.Hosts, website.WebsiteHost{Name: "invalid-" + strconv.Itoa(i), Role: website.HostRoleAlias})
 			w.Labels["invalid/"+strconv.Itoa(i)+"/"] = ""
 		}
 		w.Spec.Previews = &website.WebsitePreviews{}

@@ -82,9 +82,10 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 		onWebsite(verbExpose, "service", "annotations")
 	}
 	if rules.AuthorizeHosts {
-		for i, host := range w.Spec.Hosts {
-			if !slices.Contains(before.Hosts, host) {
-				required = append(required, permission{path: field.NewPath("spec", "hosts").Index(i), verb: verbUse, resource: websiteHosts, name: host})
+		known := sets.New(before.HostNames()...)
+		for i, host := range w.Spec.HostNames() {
+			if !known.Has(host) {
+				required = append(required, permission{path: field.NewPath("spec", "hosts").Index(i).Child("name"), verb: verbUse, resource: websiteHosts, name: host})
 			}
 		}
 	}
@@ -169,6 +170,6 @@ func samePreviews(previews, before *website.WebsitePreviews) bool {
 		return false
 	}
 	changed := *previews
-	changed.BasicAuthRef = before.BasicAuthRef
+	changed.Access = before.Access
 	return apiequality.Semantic.DeepEqual(&changed, before)
 }

@@ -33,11 +33,13 @@ func TestRequiredPermissions(t *testing.T) {
 	pinned := func(commit string) tweak {
 		return func(w *website.Website) {
 			private(w)
-			w.Spec.Pin = commit
+			w.Spec.Pin = pinTo(commit)
 			w.Status.Commit, w.Status.History = "a", []website.WebsiteRelease{{Commit: "a"}, {Commit: "b"}}
 		}
 	}
-	tls := func(w *website.Website) { w.Spec.TLS.SecretRef = &website.SecretReference{Name: "tls"} }
+	tls := func(w *website.Website) {
+		w.Spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: "tls"}}
+	}
 	certified := func(r website.CAReference) tweak {
 		return func(w *website.Website) { w.Spec.Source.Git.CARef = &r }
 	}
@@ -84,7 +86,7 @@ func TestRequiredPermissions(t *testing.T) {
 		"a pin, of what is served":         {old: private, updated: pinned("a")},
 		"a pin removed":                    {old: pinned("c"), updated: private},
 		"a pin unchanged":                  {old: pinned("c"), updated: pinned("c")},
-		"a pin without credentials":        {updated: func(w *website.Website) { w.Spec.Pin = "c" }},
+		"a pin without credentials":        {updated: func(w *website.Website) { w.Spec.Pin = pinTo("c") }},
 		"previews in another domain": {old: tls, updated: func(w *website.Website) {
 			tls(w)
 			w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, Domain: "example.com"}
@@ -104,10 +106,10 @@ func TestRequiredPermissions(t *testing.T) {
 		"tolerations in another order": {old: tolerating("gpu", "edge"), updated: tolerating("edge", "gpu")},
 		"hosts added": {
 			old: hosts("a.example.com", "b.example.com"), updated: hosts("*.example.com", "b.example.com", "c.example.com"),
-			want: []string{"use websitehosts *.example.com for spec.hosts[0]", "use websitehosts c.example.com for spec.hosts[2]"},
+			want: []string{"use websitehosts *.example.com for spec.hosts[0].name", "use websitehosts c.example.com for spec.hosts[2].name"},
 		},
 		"hosts in another order": {old: hosts("a.example.com", "b.example.com"), updated: hosts("b.example.com", "a.example.com")},
-		"hosts of a new Website": {updated: hosts("a.example.com"), want: []string{"use websitehosts a.example.com for spec.hosts[0]"}},
+		"hosts of a new Website": {updated: hosts("a.example.com"), want: []string{"use websitehosts a.example.com for spec.hosts[0].name"}},
 		"any host":               {updated: hosts("a.example.com"), anyHost: true},
 		"service annotation added": {old: service(website.ServiceTypeLoadBalancer, 0), updated: func(w *website.Website) {
 			service(website.ServiceTypeLoadBalancer, 0)(w)
@@ -119,11 +121,11 @@ func TestRequiredPermissions(t *testing.T) {
 			want: []string{"expose websites kubia for spec.service.annotations"}},
 		"service annotations removed with it": {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: service(website.ServiceTypeClusterIP, 0)},
 		"service annotations unchanged":       {old: withAnnotations(website.ServiceTypeLoadBalancer, "a"), updated: withAnnotations(website.ServiceTypeLoadBalancer, "a")},
-		"users":                               {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuthRef"}},
+		"users":                               {updated: withUsers("readers"), want: []string{"get secrets readers for spec.access.basicAuth.secretRef"}},
 		"users unchanged":                     {old: withUsers("readers"), updated: withUsers("readers")},
-		"other users":                         {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuthRef"}},
+		"other users":                         {old: withUsers("readers"), updated: withUsers("others"), want: []string{"get secrets others for spec.access.basicAuth.secretRef"}},
 		"no users any more":                   {old: withUsers("readers"), updated: func(*website.Website) {}},
-		"users of previews":                   {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
+		"users of previews":                   {updated: withUsersOfPreviews("readers"), want: []string{"get secrets readers for spec.previews.access.basicAuth.secretRef", "create websites  for spec.previews"}},
 		"previews of other branches": {old: withUsersOfPreviews("readers"), updated: func(w *website.Website) {
 			withUsersOfPreviews("readers")(w)
 			w.Spec.Previews.Branches = []string{"other"}
@@ -132,11 +134,11 @@ func TestRequiredPermissions(t *testing.T) {
 			"create websites  for spec.previews", "use websitehosts *.kubia.previews.example.com for spec.previews.domain",
 		}},
 		"users of previews unchanged": {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("readers")},
-		"other users of previews":     {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("others"), want: []string{"get secrets others for spec.previews.basicAuthRef"}},
+		"other users of previews":     {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("others"), want: []string{"get secrets others for spec.previews.access.basicAuth.secretRef"}},
 		"users of the site for the previews as well": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
 			withUsersOfPreviews("readers")(w)
-		}, want: []string{"get secrets readers for spec.previews.basicAuthRef", "create websites  for spec.previews"}},
+		}, want: []string{"get secrets readers for spec.previews.access.basicAuth.secretRef", "create websites  for spec.previews"}},
 		"users, and other content": {old: withUsers("readers"), updated: func(w *website.Website) {
 			withUsers("readers")(w)
 			w.Spec.Source.Git.Repository, w.Spec.Serving.Index = "https://other/x", "home.html"
@@ -144,7 +146,7 @@ func TestRequiredPermissions(t *testing.T) {
 		"certificate": {updated: withCertificate("cert"), want: []string{"get secrets cert for spec.tls.secretRef"}},
 		"certificate for another host": {old: withCertificate("cert"), anyHost: true, updated: func(w *website.Website) {
 			withCertificate("cert")(w)
-			w.Spec.Hosts = []string{"a.example.com"}
+			w.Spec.Hosts = hostsOf("a.example.com")
 		}, want: []string{"get secrets cert for spec.tls.secretRef"}},
 		"toleration of one effect widened": {old: func(w *website.Website) {
 			tolerating("gpu")(w)

@@ -60,8 +60,8 @@ func inheritedSpec(parent, w *website.Website) *website.WebsiteSpec {
 	}
 	spec := parent.Spec.DeepCopy()
 	spec.Source.Git.Ref, spec.Previews, spec.Hosts = ref, nil, nil
-	if previews.BasicAuthRef != nil {
-		spec.Access.BasicAuthRef = previews.BasicAuthRef
+	if previews.Access.BasicAuth != nil {
+		spec.Access.BasicAuth = previews.Access.BasicAuth
 	}
 	if _, ok := previewDomain(parent, w); ok {
 		spec.Hosts = w.Spec.Hosts
@@ -75,7 +75,7 @@ func previewDomain(parent, w *website.Website) (domain string, ok bool) {
 	if len(w.Spec.Hosts) != 1 {
 		return "", false
 	}
-	host := w.Spec.Hosts[0]
+	host := w.Spec.Hosts[0].Name
 	domain, ok = branches.HostDomain(parent.Name, host)
 	if set := parent.Spec.Previews.Domain; set != "" {
 		ok = domain == set

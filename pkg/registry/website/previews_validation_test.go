@@ -35,7 +35,7 @@ func forSeconds(ttl int32) func(*website.WebsitePreviews) {
 }
 
 func protectedBy(secret string) func(*website.WebsitePreviews) {
-	return func(p *website.WebsitePreviews) { p.BasicAuthRef = &website.SecretReference{Name: secret} }
+	return func(p *website.WebsitePreviews) { p.Access = usersOf(secret) }
 }
 
 // previewCases are about previews.
@@ -52,7 +52,7 @@ var previewCases = map[string]specCase{
 	"previews for ever":       {tweak: previewing(forSeconds(31536001)), want: []string{"spec.previews.ttlSeconds: Invalid value: 31536001: must be less than or equal to 31536000"}},
 	"previews of no domain":   {tweak: previewing(inDomain("a_b")), want: []string{`spec.previews.domain: Invalid value: "a_b": ` + mustBeName}},
 	"previews in long domain": {tweak: previewing(inDomain(strings.Repeat("a.", 50) + "a")), want: []string{"spec.previews.domain: Too long: may not be more than 100 characters"}},
-	"previews for no users":   {tweak: previewing(protectedBy("A_b")), want: []string{`spec.previews.basicAuthRef.name: Invalid value: "A_b": ` + mustBeName}},
+	"previews for no users":   {tweak: previewing(protectedBy("A_b")), want: []string{`spec.previews.access.basicAuth.secretRef.name: Invalid value: "A_b": ` + mustBeName}},
 }
 
 func observedBranch(entry website.WebsitePreviewStatus) func(*website.WebsiteStatus) {

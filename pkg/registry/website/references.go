@@ -78,8 +78,8 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 		}
 		references = append(references, reference)
 	}
-	if spec.TLS.SecretRef != nil {
-		recipients := certificateRecipients{Hosts: spec.Hosts, Routing: spec.Routing}
+	if spec.TLS != nil && spec.TLS.SecretRef != nil {
+		recipients := certificateRecipients{Hosts: slices.Sorted(slices.Values(spec.HostNames())), Routing: spec.Routing}
 		if spec.Previews != nil {
 			recipients.Previews = &spec.Previews.Domain
 		}
@@ -90,9 +90,9 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 			recipients: recipients,
 		})
 	}
-	references = appendUsers(references, spec.Access.BasicAuthRef, field.NewPath("spec", "access", "basicAuthRef"))
+	references = appendUsers(references, spec.Access, field.NewPath("spec", "access"))
 	if spec.Previews != nil {
-		references = appendUsers(references, spec.Previews.BasicAuthRef, field.NewPath("spec", "previews", "basicAuthRef"))
+		references = appendUsers(references, spec.Previews.Access, field.NewPath("spec", "previews", "access"))
 	}
 	return references
 }
@@ -100,11 +100,11 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 // appendUsers adds the reference to a Secret with the users who may read a site. It has no
 // recipients: its content leaves the pod nowhere, whatever is published, and neither a page
 // nor a header can contain what visitors send.
-func appendUsers(references []objectReference, secret *website.SecretReference, path *field.Path) []objectReference {
-	if secret == nil {
+func appendUsers(references []objectReference, access website.WebsiteAccess, path *field.Path) []objectReference {
+	if access.BasicAuth == nil {
 		return references
 	}
-	return append(references, objectReference{resource: secrets, name: secret.Name, path: path})
+	return append(references, objectReference{resource: secrets, name: access.BasicAuth.SecretRef.Name, path: path.Child("basicAuth", "secretRef")})
 }
 
 // isWithin reports whether recipients are those of before, or fewer because previews are narrowed or removed.
@@ -147,6 +147,7 @@ func changedReferences(w *website.Website, old *website.WebsiteSpec) []objectRef
 // fetchesPin reports whether a commit is pinned that was not published before: it is fetched as a
 // reference is, and so are its submodules.
 func fetchesPin(w *website.Website, old *website.WebsiteSpec) bool {
-	wasPublished := func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.Pin }
-	return w.Spec.Pin != "" && w.Spec.Pin != old.Pin && w.Spec.Pin != w.Status.Commit && !slices.ContainsFunc(w.Status.History, wasPublished)
+	pin := w.Spec.PinnedCommit()
+	wasPublished := func(release website.WebsiteRelease) bool { return release.Commit == pin }
+	return pin != "" && pin != old.PinnedCommit() && pin != w.Status.Commit && !slices.ContainsFunc(w.Status.History, wasPublished)
 }

@@ -34,11 +34,11 @@ func RollBack(w *website.Website, commit, manager string, now time.Time) error {
 		return apierrors.NewConflict(website.Resource("websites"), w.Name,
 			fmt.Errorf("status.history contains no other release to roll back to: request a commit"))
 	}
-	if w.Spec.Pin == commit {
+	if w.Spec.PinnedCommit() == commit {
 		return nil
 	}
-	w.Spec.Pin = commit
-	entries, err := withManager(w.ManagedFields, pinPath, manager, now)
+	w.Spec.Pin = &website.WebsitePin{Commit: commit}
+	entries, err := withManager(w.ManagedFields, pinFields, manager, now)
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("recording the manager of spec.pin: %w", err))
 	}
@@ -48,7 +48,7 @@ func RollBack(w *website.Website, commit, manager string, now time.Time) error {
 
 // isPublishing reports whether some pods serve the commit of a rollback, and others that which it replaces.
 func isPublishing(w *website.Website) bool {
-	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History, func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.Pin })
+	return w.Status.Commit == "" && w.Status.ReadyReplicas > 0 && slices.ContainsFunc(w.Status.History, func(release website.WebsiteRelease) bool { return release.Commit == w.Spec.PinnedCommit() })
 }
 
 // releaseBefore returns the newest commit of the history that is not served, or was not served last if no pod is
@@ -68,21 +68,20 @@ func releaseBefore(status *website.WebsiteStatus) string {
 
 // NewRollback returns the response to a request that pinned w.
 func NewRollback(w *website.Website, replaced string) *website.WebsiteRollback {
-	return &website.WebsiteRollback{ObjectMeta: identityOf(w), Commit: w.Spec.Pin, ReplacedCommit: replaced}
+	return &website.WebsiteRollback{ObjectMeta: identityOf(w), Commit: w.Spec.PinnedCommit(), ReplacedCommit: replaced}
 }
 
-var pinPath = fieldpath.MakePathOrDie("spec", "pin")
+var pinFields = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "pin"), fieldpath.MakePathOrDie("spec", "pin", "commit"))
 
 // rollbackSubresource is the subresource in entries of managed fields.
 const rollbackSubresource = "rollback"
 
-// withManager returns entries in which manager owns the field by an update of the
+// withManager returns entries in which manager owns fields by an update of the
 // rollback subresource, and no one else does: what an update changes, it takes over. The
 // library's field manager is part of the handlers of updates, and not of those that
 // connect.
-func withManager(entries []metav1.ManagedFieldsEntry, path fieldpath.Path, manager string, now time.Time) ([]metav1.ManagedFieldsEntry, error) {
-	field := fieldpath.NewSet(path)
-	owned := field
+func withManager(entries []metav1.ManagedFieldsEntry, owned *fieldpath.Set, manager string, now time.Time) ([]metav1.ManagedFieldsEntry, error) {
+	taken := owned
 	var kept []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
 		if entry.FieldsV1 == nil {
@@ -97,8 +96,8 @@ func withManager(entries []metav1.ManagedFieldsEntry, path fieldpath.Path, manag
 			owned = owned.Union(set)
 			continue
 		}
-		if set.Has(path) {
-			if set = set.Difference(field); set.Empty() {
+		if !set.Intersection(taken).Empty() {
+			if set = set.Difference(taken); set.Empty() {
 				continue
 			}
 			fields, err := set.ToJSON()

@@ -105,7 +105,7 @@ func Indexers() *cache.Indexers {
 			if !ok {
 				return nil, fmt.Errorf("indexing Websites: got a %T", obj)
 			}
-			return w.Spec.Hosts, nil
+			return w.Spec.HostNames(), nil
 		},
 	}
 	for field, value := range selectable {

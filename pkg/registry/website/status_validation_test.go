@@ -56,7 +56,7 @@ var statusCases = map[string]struct {
 	"url with password":    {tweak: urls("http://u:p@example.com"), want: []string{`status.urls[0]: Invalid value: "http://u:xxxxx@example.com": must not contain a user name or password`}},
 	"url with space":       {tweak: urls("http://example.com/a b"), want: []string{`status.urls[0]: Invalid value: "http://example.com/a b": must not contain white space, control characters, quotes or other characters that are not legal in a URL, nor '$' or ';'`}},
 	"url with bad escape":  {tweak: urls("http://example.com", "http://example.com/%zz"), want: []string{`status.urls[1]: Invalid value: "http://example.com/%zz": invalid URL escape "%zz"`}},
-	"too many urls":        {tweak: urls(slices.Repeat([]string{"http://example.com"}, 17)...), want: []string{"status.urls: Too many: 17: must have at most 16 items"}},
+	"too many urls":        {tweak: urls(slices.Repeat([]string{"http://example.com"}, 81)...), want: []string{"status.urls: Too many: 81: must have at most 80 items"}},
 	"condition of no type": {tweak: func(s *website.WebsiteStatus) {
 		s.Conditions = []metav1.Condition{{Status: "True", Reason: "X", LastTransitionTime: metav1.Unix(1, 0)}}
 	}, want: []string{"status.conditions[0].type: Required value: is required"}},
@@ -82,14 +82,17 @@ var statusCases = map[string]struct {
 		released(func(*website.WebsiteRelease) {})(s)
 		s.History = slices.Repeat(s.History, 11)
 	}, want: []string{"status.history: Too many: 11: must have at most 10 items"}},
-	"host":             {tweak: observed(func(*website.WebsiteHostStatus) {})},
-	"host of no name":  {tweak: observed(func(h *website.WebsiteHostStatus) { h.Name = "" }), want: []string{"status.hosts[0].name: Required value"}},
-	"host of no time":  {tweak: observed(func(h *website.WebsiteHostStatus) { h.CertificateExpirationTime = &metav1.Time{} }), want: []string{"status.hosts[0].certificateExpirationTime: Required value"}},
-	"host with a line": {tweak: observed(func(h *website.WebsiteHostStatus) { h.Message = "a\nb" }), want: []string{`status.hosts[0].message: Invalid value: "a\nb": must consist of printable characters`}},
+	"host":                      {tweak: observed(func(*website.WebsiteHostStatus) {})},
+	"host of no name":           {tweak: observed(func(h *website.WebsiteHostStatus) { h.Name = "" }), want: []string{"status.hosts[0].name: Required value"}},
+	"host of no time":           {tweak: observed(func(h *website.WebsiteHostStatus) { h.CertificateExpirationTime = &metav1.Time{} }), want: []string{"status.hosts[0].certificateExpirationTime: Required value"}},
+	"host of no reason":         {tweak: observed(func(h *website.WebsiteHostStatus) { h.Conditions[0].Reason = "" }), want: []string{"status.hosts[0].conditions[0].reason: Required value"}},
+	"host with many conditions": {tweak: observed(func(h *website.WebsiteHostStatus) { h.Conditions = slices.Repeat(h.Conditions, 9) }), want: append(duplicates(8), "status.hosts[0].conditions: Too many: 9: must have at most 8 items")},
+	"as many urls as hosts":     {tweak: func(s *website.WebsiteStatus) { s.URLs = slices.Repeat([]string{"https://a.example.com"}, 71) }},
+	"host with a line":          {tweak: observed(func(h *website.WebsiteHostStatus) { h.Conditions[0].Message = "a\nb" }), want: []string{`status.hosts[0].conditions[0].message: Invalid value: "a\nb": must consist of printable characters`}},
 	"host twice": {tweak: func(s *website.WebsiteStatus) {
 		observed(func(*website.WebsiteHostStatus) {})(s)
 		s.Hosts = slices.Repeat(s.Hosts, 2)
-	}, want: []string{`status.hosts[1]: Duplicate value: {"name":"shop.example.com","routed":true,"certificateExpirationTime":"1970-01-01T00:00:05Z","message":"none"}`}},
+	}, want: []string{`status.hosts[1]: Duplicate value: {"name":"shop.example.com","conditions":[{"type":"Routed","status":"True","lastTransitionTime":"1970-01-01T00:00:05Z","reason":"HostRouted","message":"none"}],"certificateExpirationTime":"1970-01-01T00:00:05Z"}`}},
 	"release of a branch":    {tweak: released(func(r *website.WebsiteRelease) { r.Commit = "main" }), want: []string{`status.history[0].commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"release at no time":     {tweak: released(func(r *website.WebsiteRelease) { r.PublishedTime = metav1.Time{} }), want: []string{"status.history[0].publishedTime: Required value"}},
 	"long subject":           {tweak: released(func(r *website.WebsiteRelease) { r.Subject = strings.Repeat("a", 201) }), want: []string{"status.history[0].subject: Too long: may not be more than 200 bytes"}},
@@ -101,10 +104,23 @@ var statusCases = map[string]struct {
 	"cause of its own":       {tweak: released(func(r *website.WebsiteRelease) { r.Cause = "Whim" }), want: []string{`status.history[0].cause: Unsupported value: "Whim": supported values: "Poll", "Rollback", "Spec", "Sync"`}},
 }
 
+// duplicates are the errors for a condition that is there n times more.
+func duplicates(n int) []string {
+	var errs []string
+	for i := range n {
+		errs = append(errs, fmt.Sprintf(`status.hosts[0].conditions[%d]: Duplicate value: "Routed"`, i+1))
+	}
+	return errs
+}
+
 // observed is a host of a status, changed by tweak.
 func observed(tweak func(*website.WebsiteHostStatus)) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
-		s.Hosts = []website.WebsiteHostStatus{{Name: "shop.example.com", Routed: true, Message: "none", CertificateExpirationTime: new(metav1.Unix(5, 0))}}
+		s.Hosts = []website.WebsiteHostStatus{{
+			Name:                      "shop.example.com",
+			Conditions:                []metav1.Condition{{Type: "Routed", Status: metav1.ConditionTrue, Reason: "HostRouted", Message: "none", LastTransitionTime: metav1.Unix(5, 0)}},
+			CertificateExpirationTime: new(metav1.Unix(5, 0)),
+		}}
 		tweak(&s.Hosts[0])
 	}
 }

@@ -94,10 +94,10 @@ func RefuseSync(w *website.Website) error {
 // RefusePinned returns an error if the Website serves its pin and not the requested
 // commit. The request is recorded all the same: the repository is fetched.
 func RefusePinned(w *website.Website, commit string) error {
-	if w.Spec.Pin == "" || w.Spec.Pin == commit {
+	if pin := w.Spec.PinnedCommit(); pin == "" || pin == commit {
 		return nil
 	}
-	return syncFailure(w, reasonPinned, fmt.Sprintf("the repository is fetched, but the Website serves the commit of spec.pin, %s: remove spec.pin to publish the newest commit", w.Spec.Pin))
+	return syncFailure(w, reasonPinned, fmt.Sprintf("the repository is fetched, but the Website serves the commit of spec.pin, %s: remove spec.pin to publish the newest commit", w.Spec.PinnedCommit()))
 }
 
 // SyncOutcome reports whether the request of that time and commit is completed, and why

@@ -203,14 +203,14 @@ func TestRollBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWebsite(func(w *website.Website) {
-				w.Spec.Pin, w.Status.Commit, w.Status.History = test.pin, test.served, test.history
+				w.Spec.Pin, w.Status.Commit, w.Status.History = pinTo(test.pin), test.served, test.history
 				if !test.unready {
 					w.Status.ReadyReplicas = 1
 				}
 			})
 			err := RollBack(w, test.commit, "desk", time.Unix(1, 0))
-			if w.Spec.Pin != test.want || (test.want == "") != apierrors.IsConflict(err) {
-				t.Errorf("pin = %q (%v), want %q", w.Spec.Pin, err, test.want)
+			if w.Spec.PinnedCommit() != test.want || (test.want == "") != apierrors.IsConflict(err) {
+				t.Errorf("pin = %q (%v), want %q", w.Spec.PinnedCommit(), err, test.want)
 			}
 		})
 	}
@@ -222,8 +222,8 @@ func TestRollBackOfASuspendedWebsite(t *testing.T) {
 		w.Spec.Suspend, w.Status.Commit = new(true), commitB
 		w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
 	})
-	if err := RollBack(w, "", "desk", time.Unix(1, 0)); !apierrors.IsConflict(err) || w.Spec.Pin != "" {
-		t.Errorf("pin = %q (%v), want a conflict", w.Spec.Pin, err)
+	if err := RollBack(w, "", "desk", time.Unix(1, 0)); !apierrors.IsConflict(err) || w.Spec.Pin != nil {
+		t.Errorf("pin = %q (%v), want a conflict", w.Spec.PinnedCommit(), err)
 	}
 }
 
@@ -235,9 +235,9 @@ func TestRollBackTakesThePinOver(t *testing.T) {
 	}
 	w := newWebsite(func(w *website.Website) {
 		w.ManagedFields = []metav1.ManagedFieldsEntry{
-			entry("gitops", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:pin":{},"f:source":{"f:git":{"f:repository":{}}}}}`),
-			entry("kubectl-patch", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:pin":{}}}`),
-			entry("desk", metav1.ManagedFieldsOperationUpdate, "rollback", `{"f:spec":{"f:pin":{}}}`),
+			entry("gitops", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:pin":{"f:commit":{}},"f:source":{"f:git":{"f:repository":{}}}}}`),
+			entry("kubectl-patch", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:pin":{".":{},"f:commit":{}}}}`),
+			entry("desk", metav1.ManagedFieldsOperationUpdate, "rollback", `{"f:spec":{"f:pin":{"f:commit":{}}}}`),
 			entry("website-controller", metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:commit":{}}}`),
 		}
 	})
@@ -250,8 +250,16 @@ func TestRollBackTakesThePinOver(t *testing.T) {
 	}
 	want := `gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}
 website-controller Update status {"f:status":{"f:commit":{}}}
-desk Update rollback {"f:spec":{"f:pin":{}}}`
+desk Update rollback {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("managed fields:\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
+}
+
+// pinTo returns a pin; nil without a commit.
+func pinTo(commit string) *website.WebsitePin {
+	if commit == "" {
+		return nil
+	}
+	return &website.WebsitePin{Commit: commit}
 }

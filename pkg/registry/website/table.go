@@ -100,7 +100,7 @@ func (t TableConvertor) appendCells(cells []string, w *website.Website) []string
 		address(&w.Status),
 		cmp.Or(short(w.Status.Commit), none),
 		cmp.Or(t.synced(&w.Status), none),
-		cmp.Or(short(w.Spec.Pin), none),
+		cmp.Or(short(w.Spec.PinnedCommit()), none),
 		age(t.clock, w.CreationTimestamp),
 		git.Repository,
 		reference(git.Ref),

@@ -119,7 +119,7 @@ func TestSyncColumns(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWebsite(func(w *website.Website) {
-				w.Status.Sync, w.Status.History, w.Spec.Pin = test.sync, test.history, test.pin
+				w.Status.Sync, w.Status.History, w.Spec.Pin = test.sync, test.history, pinTo(test.pin)
 			})
 			table, err := NewTableConvertor(testingclock.NewFakePassiveClock(now)).ConvertToTable(t.Context(), w, nil)
 			if err != nil {

@@ -130,7 +130,6 @@ var carriedFields = []struct {
 	{"spec.resources", func(s *website.WebsiteSpec) any { return s.Resources }},
 	{"spec.scheduling", func(s *website.WebsiteSpec) any { return s.Scheduling }},
 	{"spec.hosts", func(s *website.WebsiteSpec) any { return s.Hosts }},
-	{"spec.redirectToCanonical", func(s *website.WebsiteSpec) any { return s.RedirectToCanonical }},
 	{"spec.routing", func(s *website.WebsiteSpec) any { return s.Routing }},
 	{"spec.tls", func(s *website.WebsiteSpec) any { return s.TLS }},
 	{"spec.access", func(s *website.WebsiteSpec) any { return s.Access }},

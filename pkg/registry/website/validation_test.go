@@ -63,8 +63,9 @@ var specCases = map[string]specCase{
 	"no pods":              {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](0) }},
 	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
 	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = new(false) }},
-	"pinned":               {tweak: func(w *website.Website) { w.Spec.Pin = strings.Repeat("0a", 20) }},
-	"pinned to a branch":   {tweak: func(w *website.Website) { w.Spec.Pin = "main" }, want: []string{`spec.pin: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"pinned":               {tweak: func(w *website.Website) { w.Spec.Pin = pinTo(strings.Repeat("0a", 20)) }},
+	"pinned to nothing":    {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{} }, want: []string{"spec.pin.commit: Required value"}},
+	"pinned to a branch":   {tweak: func(w *website.Website) { w.Spec.Pin = pinTo("main") }, want: []string{`spec.pin.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 }
 

@@ -103,7 +103,7 @@ func (t *trial) createChildren(ctx context.Context, name string) error {
 // patchPin changes spec.pin, which replaces no pod: a controller writes a ConfigMap and the
 // status. Each i is another pin. It returns the new generation.
 func (t *trial) patchPin(ctx context.Context, name string, i int) (int64, error) {
-	body := fmt.Appendf(nil, `{"spec":{"pin":"%040x"}}`, i+1)
+	body := fmt.Appendf(nil, `{"spec":{"pin":{"commit":"%040x"}}}`, i+1)
 	data, err := t.client.do(ctx, http.MethodPatch, t.websites+"/"+name, mergePatch, body)
 	if err != nil {
 		return 0, err

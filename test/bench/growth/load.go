@@ -105,7 +105,7 @@ func (r *run) change(ctx context.Context, s *Stage) error {
 		// Spread over all of them.
 		i := change * r.created / r.options.Changes
 		begin := time.Now()
-		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(`{"spec":{"pin":"`+fmt.Sprintf("%020x%020x", s.Websites, change)+`"}}`), metav1.PatchOptions{})
+		changed, err := r.websites.WebsiteV1beta1().Websites(namespaceOf(i, r.options.PerNamespace)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(`{"spec":{"pin":{"commit":"`+fmt.Sprintf("%020x%020x", s.Websites, change)+`"}}}`), metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}

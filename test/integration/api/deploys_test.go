@@ -280,8 +280,8 @@ func TestRollBack(t *testing.T) {
 		t.Errorf("kubectl create --raw printed %s", out)
 	}
 	w, err := framework.Websites(t, namespace).Get(t.Context(), "kubia", metav1.GetOptions{})
-	if err != nil || w.Spec.Pin != oldCommit || w.Generation != 2 {
-		t.Errorf("pin = %q in generation %d (%v), want %s in the next generation", w.Spec.Pin, w.Generation, err, oldCommit)
+	if err != nil || w.Spec.PinnedCommit() != oldCommit || w.Generation != 2 {
+		t.Errorf("pin = %q in generation %d (%v), want %s in the next generation", w.Spec.PinnedCommit(), w.Generation, err, oldCommit)
 	}
 	if !slices.ContainsFunc(w.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "kubectl" && e.Subresource == "rollback" }) {
 		t.Errorf("managed fields = %v, want an entry of kubectl for rollback", w.ManagedFields)

@@ -25,7 +25,7 @@ type warned struct{ texts []string }
 func (w *warned) HandleWarningHeader(_ int, _, text string) { w.texts = append(w.texts, text) }
 
 func withHosts(hosts ...string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Hosts = hosts }
+	return func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(hosts...) }
 }
 
 // TestAuthorizeHosts: with the flags of website-apiserver, the roles of the cluster decide who
@@ -111,8 +111,8 @@ func TestHostWarning(t *testing.T) {
 		hosts  []string
 		want   []string
 	}{
-		"a user of the other namespace": {config: asUser, hosts: []string{host}, want: []string{`spec.hosts[0]: another Website has the host "` + host + `"` + consequence}},
-		"a user of both":                {config: asAdmin, hosts: []string{"x." + host, host}, want: []string{`spec.hosts[1]: the Website "older" of namespace "` + first + `" has the host "` + host + `"` + consequence}},
+		"a user of the other namespace": {config: asUser, hosts: []string{host}, want: []string{`spec.hosts[0].name: another Website has the host "` + host + `"` + consequence}},
+		"a user of both":                {config: asAdmin, hosts: []string{"x." + host, host}, want: []string{`spec.hosts[1].name: the Website "older" of namespace "` + first + `" has the host "` + host + `"` + consequence}},
 		"a host of no other Website":    {config: asUser, hosts: []string{"x." + host}},
 	}
 	for name, test := range tests {

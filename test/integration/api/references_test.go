@@ -76,7 +76,7 @@ func checkSecretRefused(t *testing.T, what, field, namespace, secret string, err
 const (
 	secretField        = "spec.source.git.secretRef"
 	carriedSecretField = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + secretField
-	usersField         = "spec.access.basicAuthRef"
+	usersField         = "spec.access.basicAuth.secretRef"
 	carriedUsersField  = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + usersField
 	carriedSecret      = `{"spec":{"source":{"git":{"secretRef":{"name":"key"}}}}}`
 )
@@ -170,8 +170,8 @@ func TestSecretReferences(t *testing.T) {
 		"apply of the repository":        {kind: types.ApplyPatchType, patch: betaManifest("kubia", "source: {git: {repository: 'https://evil.example.com/x.git'}}"), field: secretField, options: force},
 		"v1alpha1":                       {kind: types.MergePatchType, patch: `{"spec":{"gitRepo":"https://evil.example.com/x.git"}}`, field: carriedSecretField, alpha: true},
 		"other submodules, in v1alpha1":  {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"submodules\":\"Recursive\",\"secretRef\":{\"name\":\"key\"}}}}"}}}`, field: carriedSecretField, alpha: true},
-		"users of the site":              {kind: types.MergePatchType, patch: `{"spec":{"access":{"basicAuthRef":{"name":"key"}}}}`, field: usersField},
-		"users, in v1alpha1":             {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"secretRef\":{\"name\":\"key\"}},\"access\":{\"basicAuthRef\":{\"name\":\"key\"}}}}"}}}`, field: carriedUsersField, alpha: true},
+		"users of the site":              {kind: types.MergePatchType, patch: `{"spec":{"access":{"basicAuth":{"secretRef":{"name":"key"}}}}}`, field: usersField},
+		"users, in v1alpha1":             {kind: types.MergePatchType, patch: `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"source\":{\"ref\":{\"branch\":\"live\"},\"path\":\"public\",\"secretRef\":{\"name\":\"key\"}},\"access\":{\"basicAuth\":{\"secretRef\":{\"name\":\"key\"}}}}}"}}}`, field: carriedUsersField, alpha: true},
 		"a label":                        {kind: types.MergePatchType, patch: `{"metadata":{"labels":{"a":"b"}}}`},
 		"the path":                       {kind: types.MergePatchType, patch: `{"spec":{"source":{"path":"docs"}}}`},
 		"headers":                        {kind: types.MergePatchType, patch: `{"spec":{"serving":{"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`},

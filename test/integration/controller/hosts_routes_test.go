@@ -38,7 +38,7 @@ func testTakenHost(t *testing.T, older *v1beta1.Website) {
 		return err
 	})
 
-	framework.Kubectl(t, "patch", "website", older.Name, "-n", older.Namespace, "--type=merge", "-p", `{"spec":{"hosts":["www.example.test"]}}`)
+	framework.Kubectl(t, "patch", "website", older.Name, "-n", older.Namespace, "--type=merge", "-p", `{"spec":{"hosts":[{"name":"www.example.test"}]}}`)
 	framework.WaitFor(t, "the younger Website has the host", func(ctx context.Context) error {
 		hosts, err := hostsOfRoute(ctx)
 		if err == nil && len(hosts) != 2 {
@@ -57,12 +57,30 @@ func testShapes(t *testing.T, namespace string) {
 		many = append(many, fmt.Sprintf("h%d.many.example.test", i))
 	}
 	many = append(many, "*.many.example.test", strings.Repeat(strings.Repeat("a", 53)+".", 4)+"example.tes")
-	issued := func(kind v1beta1.IssuerKind) func(*v1beta1.Website) {
-		return func(w *v1beta1.Website) { w.Spec.TLS.IssuerRef = &v1beta1.IssuerReference{Name: "issuer", Kind: kind} }
+	issued := func(group, kind string) func(*v1beta1.Website) {
+		return func(w *v1beta1.Website) {
+			w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer, IssuerRef: &v1beta1.IssuerReference{Group: group, Kind: kind, Name: "issuer"}}
+		}
 	}
-	redirected := func(w *v1beta1.Website) { w.Spec.RedirectToCanonical = true }
-	section := func(w *v1beta1.Website) { w.Spec.Routing.Gateway.SectionName = "https" }
+	redirected := func(w *v1beta1.Website) {
+		for i := range w.Spec.Hosts {
+			w.Spec.Hosts[i].Role = v1beta1.HostRoleRedirect
+		}
+		w.Spec.Hosts[1].Role = v1beta1.HostRoleCanonical
+	}
+	ofListeners := func(w *v1beta1.Website) { w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeListener} }
+	notToHTTPS := func(w *v1beta1.Website) { w.Spec.TLS.Redirect = new(false) }
+	section := func(w *v1beta1.Website) { w.Spec.Routing.ParentRefs[0].SectionName = "https" }
 	gateway := throughGateway(namespace, "edge")
+	framework.NewGateway(t, namespace, "second", 80, 443)
+	second := throughGateway(namespace, "second")
+	eight := func(w *v1beta1.Website) {
+		for i := range 6 {
+			name := fmt.Sprint("edge-", i)
+			framework.NewGateway(t, namespace, name, 80, 443)
+			throughGateway(namespace, name)(w)
+		}
+	}
 	tests := map[string]struct {
 		tweaks       []func(*v1beta1.Website)
 		sets, routes int
@@ -70,10 +88,14 @@ func testShapes(t *testing.T, namespace string) {
 		"gateway-alone":    {tweaks: []func(*v1beta1.Website){withHosts("alone.example.test"), gateway}, routes: 1},
 		"section":          {tweaks: []func(*v1beta1.Website){withHosts("section.example.test"), gateway, section}, routes: 1},
 		"redirected":       {tweaks: []func(*v1beta1.Website){withHosts("a.example.test", "b.example.test"), gateway, redirected}, routes: 2},
-		"issued":           {tweaks: []func(*v1beta1.Website){withHosts("issued.example.test"), gateway, issued(v1beta1.IssuerKindIssuer)}, sets: 1, routes: 2},
+		"issued":           {tweaks: []func(*v1beta1.Website){withHosts("issued.example.test"), gateway, issued("", "")}, sets: 1, routes: 2},
 		"wildcard":         {tweaks: []func(*v1beta1.Website){withHosts("*.wild.example.test", "any.wild.example.test"), gateway, withCertificate}, sets: 1, routes: 2},
-		"as-many-as-can":   {tweaks: []func(*v1beta1.Website){withHosts(many...), gateway, issued(v1beta1.IssuerKindClusterIssuer), redirected}, sets: 4, routes: 9},
-		"ingress":          {tweaks: []func(*v1beta1.Website){withHosts("ingress.example.test", "*.ingress.example.test"), issued(v1beta1.IssuerKindIssuer)}},
+		"as-many-as-can":   {tweaks: []func(*v1beta1.Website){withHosts(many...), gateway, issued("", "ClusterIssuer"), redirected}, sets: 4, routes: 6},
+		"not-to-https":     {tweaks: []func(*v1beta1.Website){withHosts("clear-and-secure.example.test"), gateway, withCertificate, notToHTTPS}, sets: 1, routes: 1},
+		"tls-of-listeners": {tweaks: []func(*v1beta1.Website){withHosts("listener.example.test"), gateway, ofListeners}, routes: 2},
+		"two-gateways":     {tweaks: []func(*v1beta1.Website){withHosts("two.example.test"), gateway, second, withCertificate}, sets: 2, routes: 2},
+		"eight-gateways":   {tweaks: []func(*v1beta1.Website){withHosts("a.eight.example.test", "b.eight.example.test", "c.eight.example.test"), gateway, second, eight, withCertificate}, sets: 16, routes: 4},
+		"ingress":          {tweaks: []func(*v1beta1.Website){withHosts("ingress.example.test", "*.ingress.example.test"), issued("awspca.cert-manager.io", "AWSPCAIssuer")}},
 		"ingress-of-class": {tweaks: []func(*v1beta1.Website){withHosts("class.example.test"), func(w *v1beta1.Website) { w.Spec.Routing.IngressClassName = "nginx" }}},
 	}
 	for name, test := range tests {
@@ -90,7 +112,7 @@ func testShapes(t *testing.T, namespace string) {
 				ingresses = 1
 			}
 			wait("the children are written", test.sets, test.routes, ingresses)
-			framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"hosts":null,"routing":null,"tls":null,"redirectToCanonical":null}}`)
+			framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"hosts":null,"routing":null,"tls":null}}`)
 			wait("the children are removed", 0, 0, 0)
 		})
 	}
@@ -152,7 +174,7 @@ func testGatewayWithoutTLS(t *testing.T, namespace string) {
 	}
 	framework.MustCreate(t, framework.NewWebsite(namespace, name, withHosts("clear.example.test"), throughGateway(namespace, name)))
 	framework.WaitFor(t, "it is routed", func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 1, 0) })
-	framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":{"secretRef":{"name":"certificate"}}}}`)
+	framework.Kubectl(t, "patch", "website", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`)
 	framework.WaitFor(t, "the route is removed", func(ctx context.Context) error { return checkRoutes(ctx, t, namespace, name, 0, 0, 0) })
 	condition := framework.WaitCondition(t, namespace, name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonRouteNotAccepted)
 	if !strings.Contains(condition.Message, "allows no ListenerSets") {

@@ -24,17 +24,17 @@ const discoveryPeriod = time.Second
 const hostsCommit = "0123456789012345678901234567890123456789"
 
 func withHosts(hosts ...string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Hosts = hosts }
+	return func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(hosts...) }
 }
 
 func throughGateway(namespace, name string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) {
-		w.Spec.Routing.Gateway = &v1beta1.GatewayReference{Namespace: namespace, Name: name}
+		w.Spec.Routing.ParentRefs = append(w.Spec.Routing.ParentRefs, v1beta1.ParentReference{Namespace: namespace, Name: name})
 	}
 }
 
 func withCertificate(w *v1beta1.Website) {
-	w.Spec.TLS.SecretRef = &v1beta1.SecretReference{Name: "certificate"}
+	w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
 }
 
 // TestHosts installs and removes Gateway API while the controller runs. It leaves it
@@ -96,7 +96,7 @@ func TestHosts(t *testing.T) {
 			if condition.Status != metav1.ConditionTrue || len(w.Status.URLs) == 0 || w.Status.URLs[0] != url {
 				return fmt.Errorf("condition %+v, urls %v", condition, w.Status.URLs)
 			}
-			if host := w.Status.Hosts[0]; !host.Routed || host.CertificateExpirationTime == nil || !host.CertificateExpirationTime.Time.Equal(expires) {
+			if host := w.Status.Hosts[0]; !meta.IsStatusConditionTrue(host.Conditions, v1beta1.HostRouted) || host.CertificateExpirationTime == nil || !host.CertificateExpirationTime.Time.Equal(expires) {
 				return fmt.Errorf("hosts %+v, want a certificate until %s", w.Status.Hosts, expires)
 			}
 			return nil

@@ -153,9 +153,9 @@ func useRoutePermissions(t *testing.T, namespace, website string) {
 		spec                    string
 		sets, routes, ingresses int
 	}{
-		{spec: `{"hosts":["shop.example.test"],"routing":{"gateway":{"name":"edge"}},"tls":{"secretRef":{"name":"certificate"}}}`, sets: 1, routes: 2},
+		{spec: `{"hosts":[{"name":"shop.example.test"}],"routing":{"parentRefs":[{"name":"edge"}]},"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}`, sets: 1, routes: 2},
 		{spec: `{"hosts":null,"routing":null,"tls":null}`},
-		{spec: `{"hosts":["shop.example.test"],"routing":{"ingressClassName":"none"}}`, ingresses: 1},
+		{spec: `{"hosts":[{"name":"shop.example.test"}],"routing":{"ingressClassName":"none"}}`, ingresses: 1},
 		{spec: `{"hosts":null,"routing":null}`},
 	} {
 		framework.Kubectl(t, "patch", "websites.v1beta1."+v1beta1.GroupName, website, "-n", namespace, "--type=merge", "-p", `{"spec":`+step.spec+`}`)

@@ -95,7 +95,7 @@ func TestPreviews(t *testing.T) {
 	preview := framework.MustGet(t, framework.NewWebsite(namespace, "shop-feature-a"))
 	headers, _ := json.Marshal(preview.Spec.Serving.Headers)
 	if preview.Spec.Source.Git.SecretRef == nil || preview.Spec.Source.Git.Ref.Branch != "feature-a" || len(preview.Spec.Hosts) != 1 ||
-		preview.Spec.Hosts[0] != "feature-a.shop.previews.example.test" || !strings.Contains(string(headers), `"X-Robots-Tag","value":"noindex"`) {
+		preview.Spec.Hosts[0].Name != "feature-a.shop.previews.example.test" || !strings.Contains(string(headers), `"X-Robots-Tag","value":"noindex"`) {
 		t.Errorf("the preview has the spec %+v", preview.Spec)
 	}
 
@@ -106,11 +106,11 @@ func TestPreviews(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	patch("shop-feature-a", fmt.Sprintf(`{"spec":{"pin":%q,"replicas":3}}`, commit))
+	patch("shop-feature-a", fmt.Sprintf(`{"spec":{"pin":{"commit":%q},"replicas":3}}`, commit))
 	patch("shop", `{"spec":{"serving":{"index":"start.html"}}}`)
 	framework.WaitFor(t, "the preview follows its Website", func(context.Context) error {
 		current := framework.MustGet(t, preview)
-		if current.Spec.Serving.Index != "start.html" || *current.Spec.Replicas != 1 || current.Spec.Pin != commit {
+		if current.Spec.Serving.Index != "start.html" || *current.Spec.Replicas != 1 || current.Spec.PinnedCommit() != commit {
 			return fmt.Errorf("the preview has the spec %+v", current.Spec)
 		}
 		return nil

@@ -44,7 +44,10 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.DeploymentName = "d" + word(c)
 	spec.Replicas = &replicas
 	spec.Suspend = pick(c, nil, new(false), new(true))
-	spec.Pin = pick(c, "", commit(c))
+	spec.Pin = nil
+	if c.Bool() {
+		spec.Pin = &website.WebsitePin{Commit: commit(c)}
+	}
 	git := &website.GitSource{
 		Repository: pick(c, "https://example.com/", "ssh://git@example.com/", "git@example.com:") + word(c) + ".git",
 		Ref:        reference(c),
@@ -76,16 +79,16 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 }
 
 func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
-	secret := func() *website.SecretReference {
+	users := func() website.WebsiteAccess {
 		if c.Bool() {
-			return nil
+			return website.WebsiteAccess{}
 		}
-		return &website.SecretReference{Name: word(c)}
+		return website.WebsiteAccess{BasicAuth: &website.BasicAuth{SecretRef: website.SecretReference{Name: word(c)}}}
 	}
-	spec.Access.BasicAuthRef, spec.Previews = secret(), nil
+	spec.Access, spec.Previews = users(), nil
 	if c.Bool() {
 		spec.Previews = &website.WebsitePreviews{
-			Branches: []string{word(c), word(c) + "/*"}, MaxCount: 1 + c.Int31n(50), Domain: pick(c, "", word(c)+".example.com"), BasicAuthRef: secret(),
+			Branches: []string{word(c), word(c) + "/*"}, MaxCount: 1 + c.Int31n(50), Domain: pick(c, "", word(c)+".example.com"), Access: users(),
 		}
 	}
 	if spec.Previews != nil && c.Bool() {
@@ -94,25 +97,39 @@ func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
 }
 
 func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
-	spec.Hosts, spec.RedirectToCanonical, spec.Routing, spec.TLS = nil, false, website.WebsiteRouting{}, website.WebsiteTLS{}
+	spec.Hosts, spec.Routing, spec.TLS = nil, website.WebsiteRouting{}, nil
 	for i := range c.Intn(4) {
-		spec.Hosts = append(spec.Hosts, pick(c, "", "*.")+fmt.Sprintf("%s%d.example.com", word(c), i))
+		spec.Hosts = append(spec.Hosts, website.WebsiteHost{Name: pick(c, "", "*.") + fmt.Sprintf("%s%d.example.com", word(c), i), Role: website.HostRoleAlias})
 	}
 	if len(spec.Hosts) == 0 {
 		return
 	}
-	spec.RedirectToCanonical = c.Bool() && !strings.HasPrefix(spec.Hosts[0], "*.")
-	switch c.Intn(3) {
+	if canonical := &spec.Hosts[0]; !strings.HasPrefix(canonical.Name, "*.") && c.Bool() {
+		canonical.Role = website.HostRoleCanonical
+		for i := range spec.Hosts[1:] {
+			spec.Hosts[i+1].Role = pick(c, website.HostRoleAlias, website.HostRoleRedirect)
+		}
+	}
+	switch c.Intn(4) {
 	case 0:
-		spec.TLS.SecretRef = &website.SecretReference{Name: word(c)}
+		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: word(c)}}
 	case 1:
-		spec.TLS.IssuerRef = &website.IssuerReference{Name: word(c), Kind: pick(c, website.IssuerKindIssuer, website.IssuerKindClusterIssuer)}
+		issuer := &website.IssuerReference{Group: word(c) + ".example.com", Kind: pick(c, "Issuer", "ClusterIssuer", word(c)), Name: word(c)}
+		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeIssuer, IssuerRef: issuer}
+	case 2:
+		spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeListener}
+	}
+	if spec.TLS != nil {
+		spec.TLS.Redirect = new(c.Bool())
 	}
 	switch c.Intn(3) {
 	case 0:
-		spec.Routing.Gateway = &website.GatewayReference{Name: word(c), Namespace: pick(c, "", word(c))}
-		if spec.TLS == (website.WebsiteTLS{}) {
-			spec.Routing.Gateway.SectionName = pick(c, "", word(c))
+		for range 1 + c.Intn(3) {
+			parent := website.ParentReference{Namespace: pick(c, "", word(c)), Name: word(c)}
+			if spec.TLS == nil || spec.TLS.Mode == website.TLSModeListener {
+				parent.SectionName = pick(c, "", word(c))
+			}
+			spec.Routing.ParentRefs = append(spec.Routing.ParentRefs, parent)
 		}
 	case 1:
 		spec.Routing.IngressClassName = word(c)
@@ -143,8 +160,8 @@ func fillServing(serving *website.WebsiteServing, c randfill.Continue) {
 	}
 	for i := range c.Intn(4) {
 		serving.Redirects = append(serving.Redirects, website.Redirect{
-			From: fmt.Sprintf("/%d/%s", i, word(c)),
-			To:   pick(c, "/", "https://example.com/") + word(c),
+			From:       fmt.Sprintf("/%d/%s", i, word(c)),
+			To:         pick(c, "/", "https://example.com/") + word(c),
 			StatusCode: pick[int32](c, 301, 302, 303, 307, 308),
 		})
 	}
@@ -198,7 +215,13 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	}
 	status.Hosts = nil
 	for i := range c.Intn(3) {
-		host := website.WebsiteHostStatus{Name: fmt.Sprintf("%s%d.example.com", word(c), i), Routed: c.Bool(), Message: pick(c, "", word(c))}
+		host := website.WebsiteHostStatus{Name: fmt.Sprintf("%s%d.example.com", word(c), i)}
+		if c.Bool() {
+			host.Conditions = []metav1.Condition{{
+				Type: v1beta1.HostRouted, Status: pick(c, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown), Reason: word(c), Message: word(c),
+				ObservedGeneration: c.Int63n(1000), LastTransitionTime: metav1.Time{Time: microTime(c).Truncate(time.Second)},
+			}}
+		}
 		if c.Bool() {
 			host.CertificateExpirationTime = &metav1.Time{Time: microTime(c).Truncate(time.Second)}
 		}

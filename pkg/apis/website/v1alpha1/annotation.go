@@ -46,14 +46,12 @@ type carriedSpec struct {
 	Service    *v1beta1.WebsiteService    `json:"service,omitempty"`
 	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
 	Scheduling *v1beta1.WebsiteScheduling `json:"scheduling,omitempty"`
-	Pin        string                     `json:"pin,omitempty"`
-	Hosts      []string                   `json:"hosts,omitempty"`
+	Pin        *v1beta1.WebsitePin        `json:"pin,omitempty"`
+	Hosts      []v1beta1.WebsiteHost      `json:"hosts,omitempty"`
 	Routing    *v1beta1.WebsiteRouting    `json:"routing,omitempty"`
 	TLS        *v1beta1.WebsiteTLS        `json:"tls,omitempty"`
 	Access     *v1beta1.WebsiteAccess     `json:"access,omitempty"`
 	Previews   *v1beta1.WebsitePreviews   `json:"previews,omitempty"`
-
-	RedirectToCanonical bool `json:"redirectToCanonical,omitempty"`
 }
 
 // carriedSource is v1beta1.WebsiteSource without the repository, a field of
@@ -138,12 +136,10 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 		Resources:  unlessEmpty(&spec.Resources),
 		Scheduling: unlessEmpty(&spec.Scheduling),
 		Pin:        spec.Pin,
-		Routing:    unlessZero(&spec.Routing),
-		TLS:        unlessZero(&spec.TLS),
+		Routing:    unlessEmpty(&spec.Routing),
+		TLS:        spec.TLS,
 		Access:     unlessZero(&spec.Access),
 		Previews:   spec.Previews,
-
-		RedirectToCanonical: spec.RedirectToCanonical,
 	}
 	if len(spec.Hosts) > 0 {
 		beyondSpec.Hosts = spec.Hosts
@@ -254,11 +250,9 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		Pin:        beyond.Pin,
 		Hosts:      beyond.Hosts,
 		Routing:    ptr.Deref(beyond.Routing, v1beta1.WebsiteRouting{}),
-		TLS:        ptr.Deref(beyond.TLS, v1beta1.WebsiteTLS{}),
+		TLS:        beyond.TLS,
 		Access:     ptr.Deref(beyond.Access, v1beta1.WebsiteAccess{}),
 		Previews:   beyond.Previews,
-
-		RedirectToCanonical: beyond.RedirectToCanonical,
 	}}
 	if filled.Spec.Service.Type == "" {
 		filled.Spec.Service.Type = defaultServiceType

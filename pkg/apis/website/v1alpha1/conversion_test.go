@@ -167,8 +167,8 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 			want: `{"spec":{"service":{"type":"ClusterIP"}}}`,
 		},
 		"hosts with a node port": {
-			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Hosts = []string{"shop.example.com"} }),
-			want: `{"spec":{"hosts":["shop.example.com"]}}`,
+			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "shop.example.com", Role: v1beta1.HostRoleAlias}} }),
+			want: `{"spec":{"hosts":[{"name":"shop.example.com","role":"Alias"}]}}`,
 		},
 		"not suspended": {
 			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Suspend = new(false) }),

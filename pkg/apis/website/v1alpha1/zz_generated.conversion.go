@@ -146,7 +146,6 @@ func autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.Website
 	// WARNING: in.Resources requires manual conversion: does not exist in peer-type
 	// WARNING: in.Scheduling requires manual conversion: does not exist in peer-type
 	// WARNING: in.Hosts requires manual conversion: does not exist in peer-type
-	// WARNING: in.RedirectToCanonical requires manual conversion: does not exist in peer-type
 	// WARNING: in.Routing requires manual conversion: does not exist in peer-type
 	// WARNING: in.TLS requires manual conversion: does not exist in peer-type
 	// WARNING: in.Access requires manual conversion: does not exist in peer-type

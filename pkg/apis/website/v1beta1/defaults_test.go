@@ -49,7 +49,7 @@ func TestConstantDefaults(t *testing.T) {
 	w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{
 		Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{}},
 		Serving: v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a"}, {From: "/b", StatusCode: 302}}},
-		Hosts:   []string{"shop.example.com"},
+		Hosts:   []v1beta1.WebsiteHost{{Name: "shop.example.com"}},
 	}}
 	v1beta1.SetObjectDefaults_Website(w)
 	git, redirects := w.Spec.Source.Git, w.Spec.Serving.Redirects

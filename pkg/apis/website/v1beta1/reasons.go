@@ -81,7 +81,7 @@ const (
 	// WebsiteReasonRepositoryTooLarge means that the repository does not fit into
 	// the volume of a pod.
 	WebsiteReasonRepositoryTooLarge = "RepositoryTooLarge"
-	// WebsiteReasonAccessSecretInvalid means that the Secret of spec.access.basicAuthRef
+	// WebsiteReasonAccessSecretInvalid means that the Secret of spec.access.basicAuth.secretRef
 	// is missing or invalid, and that every request is rejected.
 	WebsiteReasonAccessSecretInvalid = "AccessSecretInvalid"
 
@@ -151,6 +151,18 @@ const (
 
 	// WebsiteReasonHostsRouted means that requests for the hosts reach the site.
 	WebsiteReasonHostsRouted = "HostsRouted"
+	// WebsiteReasonHostRouted is that of a host, of which the last request reached the site.
+	WebsiteReasonHostRouted = "HostRouted"
+	// WebsiteReasonHostNotRequested is that of a host with a wildcard, for which no
+	// request is made.
+	WebsiteReasonHostNotRequested = "HostNotRequested"
+	// WebsiteReasonRedirectUnavailable means that a host with the role Redirect serves the
+	// site, because an Ingress cannot redirect or the canonical host is not routed.
+	WebsiteReasonRedirectUnavailable = "RedirectUnavailable"
+	// WebsiteReasonCertificateNotUsed means that requests for the hosts reach the site, and
+	// that a Gateway presents other certificates than those of spec.tls, because it takes no
+	// ListenerSets.
+	WebsiteReasonCertificateNotUsed = "CertificateNotUsed"
 	// WebsiteReasonDNSElsewhere means that requests for the hosts reach the site at the
 	// address of the Gateway or Ingress, and that DNS leads elsewhere.
 	WebsiteReasonDNSElsewhere = "DNSElsewhere"

@@ -89,41 +89,38 @@ type WebsiteSpec struct {
 	// +optional
 	Scheduling WebsiteScheduling `json:"scheduling,omitempty,omitzero" protobuf:"bytes,9,opt,name=scheduling"`
 
-	// pin is the full name of a commit to serve instead of the newest one: 40 or
-	// 64 hexadecimal digits in lower case. The repository is still fetched, and
-	// removing pin publishes the newest commit at once. POST to the subresource
-	// rollback sets it. Defaults to none.
+	// pin is a commit to serve instead of the newest one. The repository is still
+	// fetched, and removing pin publishes the newest commit at once. POST to the
+	// subresource rollback sets it. Defaults to none.
 	// +optional
-	Pin string `json:"pin,omitempty" protobuf:"bytes,10,opt,name=pin"`
+	// +k8s:optional
+	Pin *WebsitePin `json:"pin,omitempty" protobuf:"bytes,10,opt,name=pin"`
 
-	// hosts are the host names of the site, at most 64, the canonical one first:
-	// DNS names in lower case with at least one dot, of at most 230 characters. The
-	// first label may be "*", for all names below that no Website names. Of two
-	// Websites with the same host, in any namespaces, the older one has it.
-	// Defaults to none.
+	// hosts are the hosts of the site, at most 64. Of two Websites with the same host, in
+	// any namespaces, the older one has it. Defaults to none.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
 	// +k8s:optional
 	// +k8s:maxItems=64
-	// +k8s:eachVal=+k8s:maxLength=230
-	Hosts []string `json:"hosts,omitempty" protobuf:"bytes,11,rep,name=hosts"`
-
-	// redirectToCanonical redirects requests for the other hosts to the first one,
-	// which must have no wildcard, with the status code 301. It has no effect with
-	// an Ingress. Defaults to false.
-	// +optional
-	RedirectToCanonical bool `json:"redirectToCanonical,omitempty" protobuf:"varint,12,opt,name=redirectToCanonical"`
+	// +k8s:listType=map
+	// +k8s:listMapKey=name
+	Hosts []WebsiteHost `json:"hosts,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,11,rep,name=hosts"`
 
 	// routing selects what routes requests for the hosts to the site. It may only
 	// be set with hosts.
 	// +optional
 	Routing WebsiteRouting `json:"routing,omitempty,omitzero" protobuf:"bytes,13,opt,name=routing"`
 
-	// tls selects the certificate of the hosts. It may only be set with hosts.
-	// Without it, the hosts are served by the listeners of the Gateway, with the
-	// certificates that these have, or by an Ingress without TLS.
+	// tls has the hosts served with TLS, and selects their certificate. It may only be set
+	// with hosts. Defaults to none: the hosts are served by all listeners of the Gateway
+	// that take them, with TLS and without it, as these are, or by an Ingress without TLS,
+	// and nothing is redirected to https.
 	// +optional
-	TLS WebsiteTLS `json:"tls,omitempty,omitzero" protobuf:"bytes,14,opt,name=tls"`
+	// +k8s:optional
+	TLS *WebsiteTLS `json:"tls,omitempty" protobuf:"bytes,14,opt,name=tls"`
 
 	// access restricts who may read the site.
 	// +optional
@@ -189,12 +186,13 @@ type WebsiteStatus struct {
 	// +k8s:maximum=65535
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,8,opt,name=nodePort"`
 
-	// urls are the addresses of the site, at most 16, preferred first. The address
-	// of a host is listed once a request for it returned a published commit.
+	// urls are the addresses of the site, at most 80, preferred first: one for each host,
+	// that of the canonical host before the others, and then those of the Service. The
+	// address of a host is listed once a request for it returned a published commit.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
-	// +k8s:maxItems=16
+	// +k8s:maxItems=80
 	URLs []string `json:"urls,omitempty" protobuf:"bytes,9,rep,name=urls"`
 
 	// conditions are Ready, which summarizes the pods and the Service, Available,
@@ -221,7 +219,7 @@ type WebsiteStatus struct {
 	// +k8s:maxItems=10
 	History []WebsiteRelease `json:"history,omitempty" protobuf:"bytes,12,rep,name=history"`
 
-	// hosts are what was observed of the hosts of the spec, in the same order.
+	// hosts are what was observed of the hosts of the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -44,12 +44,10 @@ type WebsitePreviews struct {
 	// +k8s:maxLength=100
 	Domain string `json:"domain,omitempty" protobuf:"bytes,4,opt,name=domain"`
 
-	// basicAuthRef names the Secret with the users who may read the previews, as
-	// access.basicAuthRef does for the site. Setting it requires get on the Secret.
-	// Defaults to access.basicAuthRef.
+	// access restricts who may read the previews, as spec.access does for the site. A
+	// member that is not set is that of spec.access.
 	// +optional
-	// +k8s:optional
-	BasicAuthRef *SecretReference `json:"basicAuthRef,omitempty" protobuf:"bytes,5,opt,name=basicAuthRef"`
+	Access WebsiteAccess `json:"access,omitempty,omitzero" protobuf:"bytes,5,opt,name=access"`
 }
 
 // WebsitePreviewStatus is what was observed of a branch that has, or has had, a

@@ -21,6 +21,16 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*BasicAuth)(nil), (*website.BasicAuth)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_BasicAuth_To_website_BasicAuth(a.(*BasicAuth), b.(*website.BasicAuth), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.BasicAuth)(nil), (*BasicAuth)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_BasicAuth_To_v1beta1_BasicAuth(a.(*website.BasicAuth), b.(*BasicAuth), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*CAReference)(nil), (*website.CAReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_CAReference_To_website_CAReference(a.(*CAReference), b.(*website.CAReference), scope)
 	}); err != nil {
@@ -28,16 +38,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.CAReference)(nil), (*CAReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_CAReference_To_v1beta1_CAReference(a.(*website.CAReference), b.(*CAReference), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*GatewayReference)(nil), (*website.GatewayReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1beta1_GatewayReference_To_website_GatewayReference(a.(*GatewayReference), b.(*website.GatewayReference), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*website.GatewayReference)(nil), (*GatewayReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_website_GatewayReference_To_v1beta1_GatewayReference(a.(*website.GatewayReference), b.(*GatewayReference), scope)
 	}); err != nil {
 		return err
 	}
@@ -68,6 +68,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.IssuerReference)(nil), (*IssuerReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_IssuerReference_To_v1beta1_IssuerReference(a.(*website.IssuerReference), b.(*IssuerReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ParentReference)(nil), (*website.ParentReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_ParentReference_To_website_ParentReference(a.(*ParentReference), b.(*website.ParentReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.ParentReference)(nil), (*ParentReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_ParentReference_To_v1beta1_ParentReference(a.(*website.ParentReference), b.(*ParentReference), scope)
 	}); err != nil {
 		return err
 	}
@@ -121,6 +131,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*WebsiteHost)(nil), (*website.WebsiteHost)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsiteHost_To_website_WebsiteHost(a.(*WebsiteHost), b.(*website.WebsiteHost), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsiteHost)(nil), (*WebsiteHost)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsiteHost_To_v1beta1_WebsiteHost(a.(*website.WebsiteHost), b.(*WebsiteHost), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*WebsiteHostStatus)(nil), (*website.WebsiteHostStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus(a.(*WebsiteHostStatus), b.(*website.WebsiteHostStatus), scope)
 	}); err != nil {
@@ -138,6 +158,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*website.WebsiteList)(nil), (*WebsiteList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_website_WebsiteList_To_v1beta1_WebsiteList(a.(*website.WebsiteList), b.(*WebsiteList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebsitePin)(nil), (*website.WebsitePin)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta1_WebsitePin_To_website_WebsitePin(a.(*WebsitePin), b.(*website.WebsitePin), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*website.WebsitePin)(nil), (*WebsitePin)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_website_WebsitePin_To_v1beta1_WebsitePin(a.(*website.WebsitePin), b.(*WebsitePin), scope)
 	}); err != nil {
 		return err
 	}
@@ -344,6 +374,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	return nil
 }
 
+func autoConvert_v1beta1_BasicAuth_To_website_BasicAuth(in *BasicAuth, out *website.BasicAuth, s conversion.Scope) error {
+	*out = *(*website.BasicAuth)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_BasicAuth_To_website_BasicAuth is an autogenerated conversion function.
+func Convert_v1beta1_BasicAuth_To_website_BasicAuth(in *BasicAuth, out *website.BasicAuth, s conversion.Scope) error {
+	return autoConvert_v1beta1_BasicAuth_To_website_BasicAuth(in, out, s)
+}
+
+func autoConvert_website_BasicAuth_To_v1beta1_BasicAuth(in *website.BasicAuth, out *BasicAuth, s conversion.Scope) error {
+	*out = *(*BasicAuth)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_BasicAuth_To_v1beta1_BasicAuth is an autogenerated conversion function.
+func Convert_website_BasicAuth_To_v1beta1_BasicAuth(in *website.BasicAuth, out *BasicAuth, s conversion.Scope) error {
+	return autoConvert_website_BasicAuth_To_v1beta1_BasicAuth(in, out, s)
+}
+
 func autoConvert_v1beta1_CAReference_To_website_CAReference(in *CAReference, out *website.CAReference, s conversion.Scope) error {
 	*out = *(*website.CAReference)(unsafe.Pointer(in))
 	return nil
@@ -362,26 +412,6 @@ func autoConvert_website_CAReference_To_v1beta1_CAReference(in *website.CARefere
 // Convert_website_CAReference_To_v1beta1_CAReference is an autogenerated conversion function.
 func Convert_website_CAReference_To_v1beta1_CAReference(in *website.CAReference, out *CAReference, s conversion.Scope) error {
 	return autoConvert_website_CAReference_To_v1beta1_CAReference(in, out, s)
-}
-
-func autoConvert_v1beta1_GatewayReference_To_website_GatewayReference(in *GatewayReference, out *website.GatewayReference, s conversion.Scope) error {
-	*out = *(*website.GatewayReference)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1beta1_GatewayReference_To_website_GatewayReference is an autogenerated conversion function.
-func Convert_v1beta1_GatewayReference_To_website_GatewayReference(in *GatewayReference, out *website.GatewayReference, s conversion.Scope) error {
-	return autoConvert_v1beta1_GatewayReference_To_website_GatewayReference(in, out, s)
-}
-
-func autoConvert_website_GatewayReference_To_v1beta1_GatewayReference(in *website.GatewayReference, out *GatewayReference, s conversion.Scope) error {
-	*out = *(*GatewayReference)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_website_GatewayReference_To_v1beta1_GatewayReference is an autogenerated conversion function.
-func Convert_website_GatewayReference_To_v1beta1_GatewayReference(in *website.GatewayReference, out *GatewayReference, s conversion.Scope) error {
-	return autoConvert_website_GatewayReference_To_v1beta1_GatewayReference(in, out, s)
 }
 
 func autoConvert_v1beta1_GitReference_To_website_GitReference(in *GitReference, out *website.GitReference, s conversion.Scope) error {
@@ -442,6 +472,26 @@ func autoConvert_website_IssuerReference_To_v1beta1_IssuerReference(in *website.
 // Convert_website_IssuerReference_To_v1beta1_IssuerReference is an autogenerated conversion function.
 func Convert_website_IssuerReference_To_v1beta1_IssuerReference(in *website.IssuerReference, out *IssuerReference, s conversion.Scope) error {
 	return autoConvert_website_IssuerReference_To_v1beta1_IssuerReference(in, out, s)
+}
+
+func autoConvert_v1beta1_ParentReference_To_website_ParentReference(in *ParentReference, out *website.ParentReference, s conversion.Scope) error {
+	*out = *(*website.ParentReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_ParentReference_To_website_ParentReference is an autogenerated conversion function.
+func Convert_v1beta1_ParentReference_To_website_ParentReference(in *ParentReference, out *website.ParentReference, s conversion.Scope) error {
+	return autoConvert_v1beta1_ParentReference_To_website_ParentReference(in, out, s)
+}
+
+func autoConvert_website_ParentReference_To_v1beta1_ParentReference(in *website.ParentReference, out *ParentReference, s conversion.Scope) error {
+	*out = *(*ParentReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_ParentReference_To_v1beta1_ParentReference is an autogenerated conversion function.
+func Convert_website_ParentReference_To_v1beta1_ParentReference(in *website.ParentReference, out *ParentReference, s conversion.Scope) error {
+	return autoConvert_website_ParentReference_To_v1beta1_ParentReference(in, out, s)
 }
 
 func autoConvert_v1beta1_Redirect_To_website_Redirect(in *Redirect, out *website.Redirect, s conversion.Scope) error {
@@ -556,6 +606,26 @@ func Convert_website_WebsiteAccess_To_v1beta1_WebsiteAccess(in *website.WebsiteA
 	return autoConvert_website_WebsiteAccess_To_v1beta1_WebsiteAccess(in, out, s)
 }
 
+func autoConvert_v1beta1_WebsiteHost_To_website_WebsiteHost(in *WebsiteHost, out *website.WebsiteHost, s conversion.Scope) error {
+	*out = *(*website.WebsiteHost)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsiteHost_To_website_WebsiteHost is an autogenerated conversion function.
+func Convert_v1beta1_WebsiteHost_To_website_WebsiteHost(in *WebsiteHost, out *website.WebsiteHost, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsiteHost_To_website_WebsiteHost(in, out, s)
+}
+
+func autoConvert_website_WebsiteHost_To_v1beta1_WebsiteHost(in *website.WebsiteHost, out *WebsiteHost, s conversion.Scope) error {
+	*out = *(*WebsiteHost)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsiteHost_To_v1beta1_WebsiteHost is an autogenerated conversion function.
+func Convert_website_WebsiteHost_To_v1beta1_WebsiteHost(in *website.WebsiteHost, out *WebsiteHost, s conversion.Scope) error {
+	return autoConvert_website_WebsiteHost_To_v1beta1_WebsiteHost(in, out, s)
+}
+
 func autoConvert_v1beta1_WebsiteHostStatus_To_website_WebsiteHostStatus(in *WebsiteHostStatus, out *website.WebsiteHostStatus, s conversion.Scope) error {
 	*out = *(*website.WebsiteHostStatus)(unsafe.Pointer(in))
 	return nil
@@ -616,6 +686,26 @@ func autoConvert_website_WebsiteList_To_v1beta1_WebsiteList(in *website.WebsiteL
 // Convert_website_WebsiteList_To_v1beta1_WebsiteList is an autogenerated conversion function.
 func Convert_website_WebsiteList_To_v1beta1_WebsiteList(in *website.WebsiteList, out *WebsiteList, s conversion.Scope) error {
 	return autoConvert_website_WebsiteList_To_v1beta1_WebsiteList(in, out, s)
+}
+
+func autoConvert_v1beta1_WebsitePin_To_website_WebsitePin(in *WebsitePin, out *website.WebsitePin, s conversion.Scope) error {
+	*out = *(*website.WebsitePin)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1beta1_WebsitePin_To_website_WebsitePin is an autogenerated conversion function.
+func Convert_v1beta1_WebsitePin_To_website_WebsitePin(in *WebsitePin, out *website.WebsitePin, s conversion.Scope) error {
+	return autoConvert_v1beta1_WebsitePin_To_website_WebsitePin(in, out, s)
+}
+
+func autoConvert_website_WebsitePin_To_v1beta1_WebsitePin(in *website.WebsitePin, out *WebsitePin, s conversion.Scope) error {
+	*out = *(*WebsitePin)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_website_WebsitePin_To_v1beta1_WebsitePin is an autogenerated conversion function.
+func Convert_website_WebsitePin_To_v1beta1_WebsitePin(in *website.WebsitePin, out *WebsitePin, s conversion.Scope) error {
+	return autoConvert_website_WebsitePin_To_v1beta1_WebsitePin(in, out, s)
 }
 
 func autoConvert_v1beta1_WebsitePreviewStatus_To_website_WebsitePreviewStatus(in *WebsitePreviewStatus, out *website.WebsitePreviewStatus, s conversion.Scope) error {
@@ -889,15 +979,12 @@ func autoConvert_v1beta1_WebsiteSpec_To_website_WebsiteSpec(in *WebsiteSpec, out
 	if err := Convert_v1beta1_WebsiteScheduling_To_website_WebsiteScheduling(&in.Scheduling, &out.Scheduling, s); err != nil {
 		return err
 	}
-	out.Pin = in.Pin
-	out.Hosts = *(*[]string)(unsafe.Pointer(&in.Hosts))
-	out.RedirectToCanonical = in.RedirectToCanonical
+	out.Pin = (*website.WebsitePin)(unsafe.Pointer(in.Pin))
+	out.Hosts = *(*[]website.WebsiteHost)(unsafe.Pointer(&in.Hosts))
 	if err := Convert_v1beta1_WebsiteRouting_To_website_WebsiteRouting(&in.Routing, &out.Routing, s); err != nil {
 		return err
 	}
-	if err := Convert_v1beta1_WebsiteTLS_To_website_WebsiteTLS(&in.TLS, &out.TLS, s); err != nil {
-		return err
-	}
+	out.TLS = (*website.WebsiteTLS)(unsafe.Pointer(in.TLS))
 	if err := Convert_v1beta1_WebsiteAccess_To_website_WebsiteAccess(&in.Access, &out.Access, s); err != nil {
 		return err
 	}
@@ -917,7 +1004,7 @@ func autoConvert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(in *website.WebsiteS
 	if err := Convert_website_WebsiteSource_To_v1beta1_WebsiteSource(&in.Source, &out.Source, s); err != nil {
 		return err
 	}
-	out.Pin = in.Pin
+	out.Pin = (*WebsitePin)(unsafe.Pointer(in.Pin))
 	if err := Convert_website_WebsiteSync_To_v1beta1_WebsiteSync(&in.Sync, &out.Sync, s); err != nil {
 		return err
 	}
@@ -933,14 +1020,11 @@ func autoConvert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(in *website.WebsiteS
 	if err := Convert_website_WebsiteScheduling_To_v1beta1_WebsiteScheduling(&in.Scheduling, &out.Scheduling, s); err != nil {
 		return err
 	}
-	out.Hosts = *(*[]string)(unsafe.Pointer(&in.Hosts))
-	out.RedirectToCanonical = in.RedirectToCanonical
+	out.Hosts = *(*[]WebsiteHost)(unsafe.Pointer(&in.Hosts))
 	if err := Convert_website_WebsiteRouting_To_v1beta1_WebsiteRouting(&in.Routing, &out.Routing, s); err != nil {
 		return err
 	}
-	if err := Convert_website_WebsiteTLS_To_v1beta1_WebsiteTLS(&in.TLS, &out.TLS, s); err != nil {
-		return err
-	}
+	out.TLS = (*WebsiteTLS)(unsafe.Pointer(in.TLS))
 	if err := Convert_website_WebsiteAccess_To_v1beta1_WebsiteAccess(&in.Access, &out.Access, s); err != nil {
 		return err
 	}

@@ -61,9 +61,24 @@ func SetObjectDefaults_Website(in *Website) {
 		in.Spec.Service.Type = "ClusterIP"
 	}
 	SetDefaults_WebsiteResources(&in.Spec.Resources)
-	if in.Spec.TLS.IssuerRef != nil {
-		if in.Spec.TLS.IssuerRef.Kind == "" {
-			in.Spec.TLS.IssuerRef.Kind = "Issuer"
+	for i := range in.Spec.Hosts {
+		a := &in.Spec.Hosts[i]
+		if a.Role == "" {
+			a.Role = "Alias"
+		}
+	}
+	if in.Spec.TLS != nil {
+		if in.Spec.TLS.IssuerRef != nil {
+			if in.Spec.TLS.IssuerRef.Group == "" {
+				in.Spec.TLS.IssuerRef.Group = "cert-manager.io"
+			}
+			if in.Spec.TLS.IssuerRef.Kind == "" {
+				in.Spec.TLS.IssuerRef.Kind = "Issuer"
+			}
+		}
+		if in.Spec.TLS.Redirect == nil {
+			var ptrVar1 bool = true
+			in.Spec.TLS.Redirect = &ptrVar1
 		}
 	}
 	if in.Spec.Previews != nil {

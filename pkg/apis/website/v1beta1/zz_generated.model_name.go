@@ -6,13 +6,13 @@
 package v1beta1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
-func (in CAReference) OpenAPIModelName() string {
-	return "io.nevermosby.mycontroller.v1beta1.CAReference"
+func (in BasicAuth) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.BasicAuth"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
-func (in GatewayReference) OpenAPIModelName() string {
-	return "io.nevermosby.mycontroller.v1beta1.GatewayReference"
+func (in CAReference) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.CAReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -28,6 +28,11 @@ func (in GitSource) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IssuerReference) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.IssuerReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ParentReference) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.ParentReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -56,6 +61,11 @@ func (in WebsiteAccess) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteHost) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteHost"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteHostStatus) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus"
 }
@@ -63,6 +73,11 @@ func (in WebsiteHostStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteList) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsitePin) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsitePin"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -58,6 +58,37 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 	return nil
 }
 
+// Validate_BasicAuth validates an instance of BasicAuth according
+// to declarative validation rules in the API schema.
+func Validate_BasicAuth(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *BasicAuth) (errs field.ErrorList) {
+
+	{ // field BasicAuth.SecretRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SecretReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *BasicAuth) *SecretReference {
+				return &oldObj.SecretRef
+			})
+		errs = append(errs, fn(fldPath.Child("secretRef"), &obj.SecretRef, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 var unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_CAReference_ = validate.NewUnionMembership(validate.NewUnionMember("configMapName"), validate.NewUnionMember("secretName"))
 
 // Validate_CAReference validates an instance of CAReference according
@@ -175,109 +206,6 @@ func Validate_FallbackPolicy(
 
 	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForFallbackPolicy, nil); len(e) != 0 {
 		errs = append(errs, e...)
-	}
-
-	return errs
-}
-
-// Validate_GatewayReference validates an instance of GatewayReference according
-// to declarative validation rules in the API schema.
-func Validate_GatewayReference(
-	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *GatewayReference) (errs field.ErrorList) {
-
-	{ // field GatewayReference.Name
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *string,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *GatewayReference) *string {
-				return &oldObj.Name
-			})
-		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
-	}
-
-	{ // field GatewayReference.Namespace
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *string,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.ShortName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *GatewayReference) *string {
-				return &oldObj.Namespace
-			})
-		errs = append(errs, fn(fldPath.Child("namespace"), &obj.Namespace, oldVal, oldObj != nil)...)
-	}
-
-	{ // field GatewayReference.SectionName
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *string,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *GatewayReference) *string {
-				return &oldObj.SectionName
-			})
-		errs = append(errs, fn(fldPath.Child("sectionName"), &obj.SectionName, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -612,15 +540,15 @@ func Validate_GitSource(
 	return errs
 }
 
-var symbolsForIssuerKind = sets.New(IssuerKindClusterIssuer, IssuerKindIssuer)
+var symbolsForHostRole = sets.New(HostRoleAlias, HostRoleCanonical, HostRoleRedirect)
 
-// Validate_IssuerKind validates an instance of IssuerKind according
+// Validate_HostRole validates an instance of HostRole according
 // to declarative validation rules in the API schema.
-func Validate_IssuerKind(
+func Validate_HostRole(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *IssuerKind) (errs field.ErrorList) {
+	obj, oldObj *HostRole) (errs field.ErrorList) {
 
-	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForIssuerKind, nil); len(e) != 0 {
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForHostRole, nil); len(e) != 0 {
 		errs = append(errs, e...)
 	}
 
@@ -632,6 +560,72 @@ func Validate_IssuerKind(
 func Validate_IssuerReference(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
 	obj, oldObj *IssuerReference) (errs field.ErrorList) {
+
+	{ // field IssuerReference.Group
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *IssuerReference) *string {
+				return &oldObj.Group
+			})
+		errs = append(errs, fn(fldPath.Child("group"), &obj.Group, oldVal, oldObj != nil)...)
+	}
+
+	{ // field IssuerReference.Kind
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 63); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *IssuerReference) *string {
+				return &oldObj.Kind
+			})
+		errs = append(errs, fn(fldPath.Child("kind"), &obj.Kind, oldVal, oldObj != nil)...)
+	}
 
 	{ // field IssuerReference.Name
 		fn := func(
@@ -665,10 +659,19 @@ func Validate_IssuerReference(
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	{ // field IssuerReference.Kind
+	return errs
+}
+
+// Validate_ParentReference validates an instance of ParentReference according
+// to declarative validation rules in the API schema.
+func Validate_ParentReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ParentReference) (errs field.ErrorList) {
+
+	{ // field ParentReference.Namespace
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *IssuerKind,
+			obj, oldObj *string,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -678,7 +681,37 @@ func Validate_IssuerReference(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			// optional fields with default values are effectively required
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.ShortName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ParentReference) *string {
+				return &oldObj.Namespace
+			})
+		errs = append(errs, fn(fldPath.Child("namespace"), &obj.Namespace, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ParentReference.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
 			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
 				errs = append(errs, e...)
 				earlyReturn = true
@@ -686,15 +719,47 @@ func Validate_IssuerReference(
 			if earlyReturn {
 				return // do not proceed
 			}
-			// call the type's validation function
-			errs = append(errs, Validate_IssuerKind(ctx, op, fldPath, obj, oldObj)...)
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *IssuerReference) *IssuerKind {
-				return &oldObj.Kind
+			func(oldObj *ParentReference) *string {
+				return &oldObj.Name
 			})
-		errs = append(errs, fn(fldPath.Child("kind"), &obj.Kind, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ParentReference.SectionName
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.LongName(ctx, op, fldPath, obj, oldObj); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ParentReference) *string {
+				return &oldObj.SectionName
+			})
+		errs = append(errs, fn(fldPath.Child("sectionName"), &obj.SectionName, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -980,6 +1045,21 @@ func Validate_SyncResult(
 	return errs
 }
 
+var symbolsForTLSMode = sets.New(TLSModeIssuer, TLSModeListener, TLSModeSecret)
+
+// Validate_TLSMode validates an instance of TLSMode according
+// to declarative validation rules in the API schema.
+func Validate_TLSMode(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *TLSMode) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForTLSMode, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 // Validate_Website validates an instance of Website according
 // to declarative validation rules in the API schema.
 func Validate_Website(
@@ -1042,10 +1122,10 @@ func Validate_WebsiteAccess(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
 	obj, oldObj *WebsiteAccess) (errs field.ErrorList) {
 
-	{ // field WebsiteAccess.BasicAuthRef
+	{ // field WebsiteAccess.BasicAuth
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *SecretReference,
+			obj, oldObj *BasicAuth,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1062,14 +1142,87 @@ func Validate_WebsiteAccess(
 				return // do not proceed
 			}
 			// call the type's validation function
-			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			errs = append(errs, Validate_BasicAuth(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteAccess) *SecretReference {
-				return oldObj.BasicAuthRef
+			func(oldObj *WebsiteAccess) *BasicAuth {
+				return oldObj.BasicAuth
 			})
-		errs = append(errs, fn(fldPath.Child("basicAuthRef"), obj.BasicAuthRef, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("basicAuth"), obj.BasicAuth, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteHost validates an instance of WebsiteHost according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteHost(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteHost) (errs field.ErrorList) {
+
+	{ // field WebsiteHost.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 230); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteHost) *string {
+				return &oldObj.Name
+			})
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteHost.Role
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *HostRole,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_HostRole(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteHost) *HostRole {
+				return &oldObj.Role
+			})
+		errs = append(errs, fn(fldPath.Child("role"), &obj.Role, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -1113,10 +1266,49 @@ func Validate_WebsiteHostStatus(
 		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
 	}
 
-	// field WebsiteHostStatus.Routed has no validation
-	// field WebsiteHostStatus.CertificateExpirationTime has no validation
+	{ // field WebsiteHostStatus.Conditions
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []v1.Condition,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 8).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteHostStatus) []v1.Condition {
+				return oldObj.Conditions
+			})
+		errs = append(errs, fn(fldPath.Child("conditions"), obj.Conditions, oldVal, oldObj != nil)...)
+	}
 
-	{ // field WebsiteHostStatus.Message
+	// field WebsiteHostStatus.CertificateExpirationTime has no validation
+	return errs
+}
+
+// Validate_WebsitePin validates an instance of WebsitePin according
+// to declarative validation rules in the API schema.
+func Validate_WebsitePin(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsitePin) (errs field.ErrorList) {
+
+	{ // field WebsitePin.Commit
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -1129,22 +1321,20 @@ func Validate_WebsiteHostStatus(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
 				earlyReturn = true
 			}
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 1024); len(e) != 0 {
-				errs = append(errs, e...)
-			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteHostStatus) *string {
-				return &oldObj.Message
+			func(oldObj *WebsitePin) *string {
+				return &oldObj.Commit
 			})
-		errs = append(errs, fn(fldPath.Child("message"), &obj.Message, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("commit"), &obj.Commit, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -1373,34 +1563,26 @@ func Validate_WebsitePreviews(
 		errs = append(errs, fn(fldPath.Child("domain"), &obj.Domain, oldVal, oldObj != nil)...)
 	}
 
-	{ // field WebsitePreviews.BasicAuthRef
+	{ // field WebsitePreviews.Access
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *SecretReference,
+			obj, oldObj *WebsiteAccess,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
 			// call the type's validation function
-			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			errs = append(errs, Validate_WebsiteAccess(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsitePreviews) *SecretReference {
-				return oldObj.BasicAuthRef
+			func(oldObj *WebsitePreviews) *WebsiteAccess {
+				return &oldObj.Access
 			})
-		errs = append(errs, fn(fldPath.Child("basicAuthRef"), obj.BasicAuthRef, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("access"), &obj.Access, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -1583,7 +1765,7 @@ func Validate_WebsiteResources(
 	return errs
 }
 
-var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteRouting_ = validate.NewUnionMembership(validate.NewUnionMember("gateway"), validate.NewUnionMember("ingressClassName"))
+var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteRouting_ = validate.NewUnionMembership(validate.NewUnionMember("parentRefs"), validate.NewUnionMember("ingressClassName"))
 
 // Validate_WebsiteRouting validates an instance of WebsiteRouting according
 // to declarative validation rules in the API schema.
@@ -1596,7 +1778,7 @@ func Validate_WebsiteRouting(
 			if obj == nil {
 				return false
 			}
-			return obj.Gateway != nil
+			return len(obj.ParentRefs) != 0
 		},
 		func(obj *WebsiteRouting) bool {
 			if obj == nil {
@@ -1608,34 +1790,40 @@ func Validate_WebsiteRouting(
 		errs = append(errs, e...)
 	}
 
-	{ // field WebsiteRouting.Gateway
+	{ // field WebsiteRouting.ParentRefs
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *GatewayReference,
+			obj, oldObj []ParentReference,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
 			// call field-attached validations
 			earlyReturn := false
-			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 8).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
 				earlyReturn = true
 			}
 			if earlyReturn {
 				return // do not proceed
 			}
-			// call the type's validation function
-			errs = append(errs, Validate_GatewayReference(ctx, op, fldPath, obj, oldObj)...)
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_ParentReference); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteRouting) *GatewayReference {
-				return oldObj.Gateway
+			func(oldObj *WebsiteRouting) []ParentReference {
+				return oldObj.ParentRefs
 			})
-		errs = append(errs, fn(fldPath.Child("gateway"), obj.Gateway, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("parentRefs"), obj.ParentRefs, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteRouting.IngressClassName
@@ -2246,12 +2434,41 @@ func Validate_WebsiteSpec(
 	}
 
 	// field WebsiteSpec.Scheduling has no validation
-	// field WebsiteSpec.Pin has no validation
+
+	{ // field WebsiteSpec.Pin
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsitePin,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsitePin(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSpec) *WebsitePin {
+				return oldObj.Pin
+			})
+		errs = append(errs, fn(fldPath.Child("pin"), obj.Pin, oldVal, oldObj != nil)...)
+	}
 
 	{ // field WebsiteSpec.Hosts
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj []string,
+			obj, oldObj []WebsiteHost,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2271,22 +2488,24 @@ func Validate_WebsiteSpec(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
-					return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 230)
-				}); len(e) != 0 {
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *WebsiteHost, b *WebsiteHost) bool { return a.Name == b.Name }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
+				func(a *WebsiteHost, b *WebsiteHost) bool { return a.Name == b.Name }, validate.DirectEqual, Validate_WebsiteHost); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSpec) []string {
+			func(oldObj *WebsiteSpec) []WebsiteHost {
 				return oldObj.Hosts
 			})
 		errs = append(errs, fn(fldPath.Child("hosts"), obj.Hosts, oldVal, oldObj != nil)...)
 	}
-
-	// field WebsiteSpec.RedirectToCanonical has no validation
 
 	{ // field WebsiteSpec.Routing
 		fn := func(
@@ -2321,15 +2540,23 @@ func Validate_WebsiteSpec(
 					return nil
 				}
 			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
 			// call the type's validation function
 			errs = append(errs, Validate_WebsiteTLS(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
 			func(oldObj *WebsiteSpec) *WebsiteTLS {
-				return &oldObj.TLS
+				return oldObj.TLS
 			})
-		errs = append(errs, fn(fldPath.Child("tls"), &obj.TLS, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("tls"), obj.TLS, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteSpec.Access
@@ -2628,7 +2855,7 @@ func Validate_WebsiteStatus(
 			}
 			// call field-attached validations
 			earlyReturn := false
-			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 16).MarkShortCircuit(); len(e) != 0 {
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 80).MarkShortCircuit(); len(e) != 0 {
 				errs = append(errs, e...)
 				earlyReturn = true
 			}
@@ -3137,7 +3364,7 @@ func Validate_WebsiteSyncStatus(
 	return errs
 }
 
-var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteTLS_ = validate.NewUnionMembership(validate.NewUnionMember("secretRef"), validate.NewUnionMember("issuerRef"))
+var unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteTLS_ = validate.NewDiscriminatedUnionMembership("mode", validate.NewDiscriminatedUnionMember("secretRef", "Secret"), validate.NewDiscriminatedUnionMember("issuerRef", "Issuer"))
 
 // Validate_WebsiteTLS validates an instance of WebsiteTLS according
 // to declarative validation rules in the API schema.
@@ -3145,7 +3372,13 @@ func Validate_WebsiteTLS(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
 	obj, oldObj *WebsiteTLS) (errs field.ErrorList) {
 
-	if e := validate.ZeroOrOneOfUnion(ctx, op, fldPath, obj, oldObj, zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteTLS_,
+	if e := validate.DiscriminatedUnion(ctx, op, fldPath, obj, oldObj, unionMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteTLS_,
+		func(obj *WebsiteTLS) string {
+			if obj == nil {
+				return ""
+			}
+			return string(obj.Mode)
+		},
 		func(obj *WebsiteTLS) bool {
 			if obj == nil {
 				return false
@@ -3159,6 +3392,37 @@ func Validate_WebsiteTLS(
 			return obj.IssuerRef != nil
 		}); len(e) != 0 {
 		errs = append(errs, e...)
+	}
+
+	{ // field WebsiteTLS.Mode
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TLSMode,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_TLSMode(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteTLS) *TLSMode {
+				return &oldObj.Mode
+			})
+		errs = append(errs, fn(fldPath.Child("mode"), &obj.Mode, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteTLS.SecretRef
@@ -3219,6 +3483,36 @@ func Validate_WebsiteTLS(
 				return oldObj.IssuerRef
 			})
 		errs = append(errs, fn(fldPath.Child("issuerRef"), obj.IssuerRef, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteTLS.Redirect
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *bool,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteTLS) *bool {
+				return oldObj.Redirect
+			})
+		errs = append(errs, fn(fldPath.Child("redirect"), obj.Redirect, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,14 +17,13 @@ const wildcard = "*."
 
 // hostUse is what the rules about hosts depend on.
 type hostUse struct {
-	Hosts               []string
-	RedirectToCanonical bool
-	Routing             website.WebsiteRouting
-	TLS                 website.WebsiteTLS
+	Hosts   []website.WebsiteHost
+	Routing website.WebsiteRouting
+	TLS     *website.WebsiteTLS
 }
 
 func hostUseOf(spec *website.WebsiteSpec) hostUse {
-	return hostUse{Hosts: spec.Hosts, RedirectToCanonical: spec.RedirectToCanonical, Routing: spec.Routing, TLS: spec.TLS}
+	return hostUse{Hosts: spec.Hosts, Routing: spec.Routing, TLS: spec.TLS}
 }
 
 // validateHostUse checks the hosts, and the fields that need them.
@@ -31,24 +31,13 @@ func validateHostUse(use hostUse, path *field.Path) field.ErrorList {
 	if len(use.Hosts) == 0 {
 		return validateNoHosts(use, path)
 	}
-	hosts := path.Child("hosts")
 	var errs field.ErrorList
-	seen := map[string]bool{}
-	for i, host := range use.Hosts {
-		if seen[host] {
-			errs = append(errs, field.Duplicate(hosts.Index(i), host))
-			continue
-		}
-		seen[host] = true
-		errs = append(errs, validateHost(host, hosts.Index(i))...)
+	for i := range use.Hosts {
+		errs = append(errs, validateHost(use.Hosts[i].Name, path.Child("hosts").Index(i).Child("name"))...)
 	}
-	if use.RedirectToCanonical && strings.HasPrefix(use.Hosts[0], wildcard) {
-		errs = append(errs, field.Invalid(hosts.Index(0), use.Hosts[0], "must have no wildcard when redirectToCanonical is true: the other hosts are redirected to it"))
-	}
-	if gateway := use.Routing.Gateway; gateway != nil && gateway.SectionName != "" && use.TLS != (website.WebsiteTLS{}) {
-		errs = append(errs, field.Forbidden(path.Child("routing", "gateway", "sectionName"), "must not be set together with tls: the listener of the Gateway has its own certificate"))
-	}
-	return errs
+	errs = append(errs, validateRoles(use.Hosts, path.Child("hosts"))...)
+	errs = append(errs, validateParentRefs(use, path.Child("routing", "parentRefs"))...)
+	return append(errs, validateIssuer(use.TLS, path.Child("tls", "issuerRef"))...)
 }
 
 func validateNoHosts(use hostUse, path *field.Path) field.ErrorList {
@@ -57,9 +46,8 @@ func validateNoHosts(use hostUse, path *field.Path) field.ErrorList {
 		name string
 		set  bool
 	}{
-		{"redirectToCanonical", use.RedirectToCanonical},
-		{"routing", use.Routing != (website.WebsiteRouting{})},
-		{"tls", use.TLS != (website.WebsiteTLS{})},
+		{"routing", len(use.Routing.ParentRefs) > 0 || use.Routing.IngressClassName != ""},
+		{"tls", use.TLS != nil},
 	} {
 		if member.set {
 			errs = append(errs, field.Forbidden(path.Child(member.name), "may only be set when hosts are set"))
@@ -68,9 +56,68 @@ func validateNoHosts(use hostUse, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// validateRoles checks that each redirect leads to one host.
+func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	canonical := ""
+	for i := range hosts {
+		if hosts[i].Role != website.HostRoleCanonical {
+			continue
+		}
+		if canonical != "" {
+			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role, fmt.Sprintf("only one host may be canonical, and %s is", canonical)))
+			continue
+		}
+		canonical = hosts[i].Name
+		if strings.HasPrefix(canonical, wildcard) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), canonical, "must have no wildcard when the role is Canonical: other hosts are redirected to it"))
+		}
+	}
+	for i := range hosts {
+		if hosts[i].Role == website.HostRoleRedirect && canonical == "" {
+			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role, "requires another host with the role Canonical"))
+		}
+	}
+	return errs
+}
+
+// validateParentRefs checks that the certificate is that of the listeners, and that no parent is named twice.
+func validateParentRefs(use hostUse, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	hasOwnCertificate := use.TLS != nil && use.TLS.Mode != website.TLSModeListener
+	seen := map[website.ParentReference]bool{}
+	for i, parent := range use.Routing.ParentRefs {
+		if parent.SectionName != "" && hasOwnCertificate {
+			errs = append(errs, field.Forbidden(path.Index(i).Child("sectionName"),
+				fmt.Sprintf("must not be set when tls.mode is %s: the listener of the Gateway has its own certificate", use.TLS.Mode)))
+		}
+		if seen[parent] {
+			errs = append(errs, field.Duplicate(path.Index(i), parent.Name))
+		}
+		seen[parent] = true
+	}
+	return errs
+}
+
+// validateIssuer checks the kind, of which cert-manager knows more than this server.
+func validateIssuer(tls *website.WebsiteTLS, path *field.Path) field.ErrorList {
+	if tls == nil || tls.IssuerRef == nil {
+		return nil
+	}
+	kind := tls.IssuerRef.Kind
+	// It is a kind if it is a label in lower case. The type declares the longest one.
+	if msgs := utilvalidation.IsDNS1035Label(strings.ToLower(kind)); kind != "" && len(kind) <= utilvalidation.DNS1035LabelMaxLength && len(msgs) > 0 {
+		return field.ErrorList{field.Invalid(path.Child("kind"), kind, "must be the kind of an issuer, such as ClusterIssuer")}
+	}
+	return nil
+}
+
 // validateHost applies the rules of Gateway API and Ingress, and requires a dot: a host of
 // one label is a name of the local network only, and the most likely mistake.
 func validateHost(host string, path *field.Path) field.ErrorList {
+	if host == "" {
+		return nil // The type declares that it is required.
+	}
 	name := strings.TrimPrefix(host, wildcard)
 	if msgs := utilvalidation.IsDNS1123Subdomain(name); len(msgs) > 0 {
 		return field.ErrorList{field.Invalid(path, host, msgs[0]+`; its first label may be "*"`)}
@@ -107,7 +154,10 @@ func validateHostStatuses(hosts []website.WebsiteHostStatus, path *field.Path) f
 		if expiration := host.CertificateExpirationTime; expiration != nil {
 			errs = append(errs, validateTime(expiration.IsZero(), path.Child("certificateExpirationTime"))...)
 		}
-		errs = append(errs, validatePrintable(host.Message, path.Child("message"))...)
+		errs = append(errs, metav1validation.ValidateConditions(host.Conditions, path.Child("conditions"))...)
+		for j := range host.Conditions {
+			errs = append(errs, validatePrintable(host.Conditions[j].Message, path.Child("conditions").Index(j).Child("message"))...)
+		}
 	}
 	return errs
 }

@@ -81,7 +81,7 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 		return validatePath(spec.Source.Path, source.Child("path"))
 	})
 	check(spec.Pin, old.Pin, func() field.ErrorList {
-		return validateOptionalCommit(spec.Pin, path.Child("pin"))
+		return validateOptionalCommit(spec.PinnedCommit(), path.Child("pin", "commit"))
 	})
 	if creating || spec.DeploymentName == "" {
 		errs = append(errs, validateDeploymentName(spec.DeploymentName, path.Child("deploymentName"))...)

@@ -110,7 +110,7 @@ func (f *fixture) patches() map[string]string {
 }
 
 func TestAdopted(t *testing.T) {
-	website := newWebsite(func(w *v1beta1.Website) { w.Spec.Hosts = []string{"www.example.com"} })
+	website := newWebsite(func(w *v1beta1.Website) { w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "www.example.com"}} })
 	f := newFixture(t, []*v1beta1.Website{website},
 		deployment(),
 		restored("v1", "Service", "kubia-website-npsvc"),
@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 		"the Ingress of a user for a Website without hosts": {newWebsite(),
 			restored("networking.k8s.io/v1", "Ingress", "kubia-website", withoutLabels), ""},
 		"the Ingress of a user for a Website with hosts": {
-			newWebsite(func(w *v1beta1.Website) { w.Spec.Hosts = []string{"www.example.com"} }),
+			newWebsite(func(w *v1beta1.Website) { w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "www.example.com"}} }),
 			restored("networking.k8s.io/v1", "Ingress", "kubia-website", withoutLabels),
 			"refused: it lacks the labels app.kubernetes.io/managed-by=website-controller and controller=kubia"},
 	} {

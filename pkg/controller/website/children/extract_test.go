@@ -68,10 +68,10 @@ func TestExtractNothing(t *testing.T) {
 func TestExtractChildren(t *testing.T) {
 	website := newWebsite("kubia")
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}}
-	website.Spec.Hosts, website.Spec.Replicas = []string{"www.example.com", "example.com"}, ptr.To[int32](2)
-	website.Spec.RedirectToCanonical, website.Spec.Service.Type = true, v1beta1.ServiceTypeNodePort
+	website.Spec.Hosts, website.Spec.Replicas = []v1beta1.WebsiteHost{{Name: "www.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "example.com", Role: v1beta1.HostRoleRedirect}}, ptr.To[int32](2)
+	website.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 	deployment, config := built(t, website)
-	routes := &resources.HostRoutes{Website: website, Hosts: website.Spec.Hosts, OwnListeners: true, Gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "gateways", Name: "shared"}}}
+	routes := &resources.HostRoutes{Website: website, Hosts: resources.HostNames(website), Gateways: []resources.Gateway{{OwnListeners: true, Gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "gateways", Name: "shared"}}}}}
 
 	kube, gateway := fake.NewClientset(), gatewayfake.NewClientset().GatewayV1()
 	const namespace = "default"
@@ -82,7 +82,7 @@ func TestExtractChildren(t *testing.T) {
 		`{"spec":{"ports":[{"port":9113,"protocol":"TCP","name":"metrics"}]}}`)
 	extractsAsClientGo(t, kube.PolicyV1().PodDisruptionBudgets(namespace), resources.PodDisruptionBudget(website), extractPodDisruptionBudget, policyv1ac.ExtractPodDisruptionBudget,
 		`{"metadata":{"labels":{"more":"1"}}}`)
-	extractsAsClientGo(t, kube.NetworkingV1().Ingresses(namespace), resources.Ingress(website, website.Spec.Hosts, "shared"), extractIngress, networkingv1ac.ExtractIngress, `{"metadata":{"labels":{"more":"1"}}}`)
+	extractsAsClientGo(t, kube.NetworkingV1().Ingresses(namespace), resources.Ingress(website, resources.HostNames(website), "shared"), extractIngress, networkingv1ac.ExtractIngress, `{"metadata":{"labels":{"more":"1"}}}`)
 	for _, route := range routes.HTTPRoutes() {
 		extractsAsClientGo(t, gateway.HTTPRoutes(namespace), route, extractHTTPRoute, gatewayv1ac.ExtractHTTPRoute, `{"metadata":{"labels":{"more":"1"}}}`)
 	}

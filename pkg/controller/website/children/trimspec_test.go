@@ -18,6 +18,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -119,7 +120,7 @@ func TestTrimLarge(t *testing.T) {
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	website := newWebsite("kubia")
 	for i := range 64 {
-		website.Spec.Hosts = append(website.Spec.Hosts, fmt.Sprintf("host-%d.example.com", i))
+		website.Spec.Hosts = append(website.Spec.Hosts, v1beta1.WebsiteHost{Name: fmt.Sprintf("host-%d.example.com", i)})
 	}
 	made := func(configuration, child any) {
 		t.Helper()
@@ -133,8 +134,8 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 		Trim(child)
 	}
 	var ingress networkingv1.Ingress
-	made(resources.Ingress(website, website.Spec.Hosts, "shared"), &ingress)
-	if len(ingress.Spec.Rules) != 64 || ingress.Spec.Rules[63].Host != website.Spec.Hosts[63] || *ingress.Spec.IngressClassName != "shared" {
+	made(resources.Ingress(website, resources.HostNames(website), "shared"), &ingress)
+	if len(ingress.Spec.Rules) != 64 || ingress.Spec.Rules[63].Host != resources.HostNames(website)[63] || *ingress.Spec.IngressClassName != "shared" {
 		t.Errorf("the Ingress is %+v", ingress.Spec)
 	}
 	var service corev1.Service

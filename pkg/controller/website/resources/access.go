@@ -25,7 +25,7 @@ const (
 )
 
 // isProtected reports whether only the users of a Secret may read a site.
-func isProtected(website *v1beta1.Website) bool { return website.Spec.Access.BasicAuthRef != nil }
+func isProtected(website *v1beta1.Website) bool { return website.Spec.Access.BasicAuth != nil }
 
 // usersFile is where nginx reads who may read a site.
 func usersFile(website *v1beta1.Website) string {
@@ -49,7 +49,7 @@ func accessVolumes(website *v1beta1.Website) []*corev1ac.VolumeApplyConfiguratio
 	if !isProtected(website) {
 		return nil
 	}
-	secret := corev1ac.SecretVolumeSource().WithSecretName(website.Spec.Access.BasicAuthRef.Name).WithDefaultMode(secretMode).WithOptional(true)
+	secret := corev1ac.SecretVolumeSource().WithSecretName(website.Spec.Access.BasicAuth.SecretRef.Name).WithDefaultMode(secretMode).WithOptional(true)
 	for _, key := range []string{access.UsernameKey, access.PasswordKey, access.HtpasswdKey} {
 		secret.WithItems(corev1ac.KeyToPath().WithKey(key).WithPath(key))
 	}

@@ -67,7 +67,7 @@ func TestAnotherSecretReplacesPods(t *testing.T) {
 		return mustJSON(t, buildDeployment(t, newWebsite(tweaks...)).Spec.Template)
 	}
 	if template(withUsers("readers")) == template(withUsers("others")) || template(withUsers("readers")) == template() {
-		t.Error("the pod template does not depend on spec.access.basicAuthRef")
+		t.Error("the pod template does not depend on spec.access.basicAuth.secretRef")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // existing is the data of the ConfigMap that there is. The generation is that of the spec in
 // which the pin last changed, as far as that is known, so that other changes are not written.
 func AgentConfigMap(website *v1beta1.Website, keys string, existing map[string]string) *corev1ac.ConfigMapApplyConfiguration {
-	pin := requests.Pin{Commit: website.Spec.Pin, Generation: website.Generation}
+	pin := requests.Pin{Commit: website.Spec.PinnedCommit(), Generation: website.Generation}
 	before, err := requests.ParsePin([]byte(existing[requests.PinFile]))
 	isSame := before.Commit == pin.Commit && before.Generation <= pin.Generation
 	// Of a suspended Website it may not be known yet on which commit it stays.

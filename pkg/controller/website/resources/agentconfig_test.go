@@ -37,7 +37,7 @@ func TestAgentConfigMap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := newWebsite(func(website *v1beta1.Website) {
-				website.Spec.Pin, website.Generation = test.pin, test.generation
+				website.Spec.Pin, website.Generation = pinTo(test.pin), test.generation
 			})
 			built := AgentConfigMap(website, test.keys, test.existing)
 			if got := built.Data[requests.PinFile]; got != test.wantPin {
@@ -101,7 +101,7 @@ func containerOf(t *testing.T, pod corev1.PodSpec, name string) corev1.Container
 
 // TestThePinIsNotInThePods: neither a pin nor a rotation of keys replaces a pod.
 func TestThePinIsNotInThePods(t *testing.T) {
-	without, with := podOf(t, testInstallation), podOf(t, testInstallation, func(website *v1beta1.Website) { website.Spec.Pin = pinnedCommit })
+	without, with := podOf(t, testInstallation), podOf(t, testInstallation, func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pinnedCommit) })
 	if !reflect.DeepEqual(without, with) {
 		t.Errorf("a pin changes the pods:\n%+v\n%+v", without, with)
 	}
@@ -163,8 +163,16 @@ func TestNginxPassesSignaturesOn(t *testing.T) {
 
 // TestKeptWebsitesArePinned: pods of before a Website was suspended stay on its commit.
 func TestKeptWebsitesArePinned(t *testing.T) {
-	website := newWebsite(func(website *v1beta1.Website) { website.Spec.Pin = pinnedCommit })
-	if kept := KeptOn(website, strings.Repeat("b", 40)); kept.Spec.Pin != strings.Repeat("b", 40) || website.Spec.Pin != pinnedCommit {
-		t.Errorf("kept on %q, the Website itself on %q", kept.Spec.Pin, website.Spec.Pin)
+	website := newWebsite(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pinnedCommit) })
+	if kept := KeptOn(website, strings.Repeat("b", 40)); kept.Spec.PinnedCommit() != strings.Repeat("b", 40) || website.Spec.PinnedCommit() != pinnedCommit {
+		t.Errorf("kept on %q, the Website itself on %q", kept.Spec.PinnedCommit(), website.Spec.PinnedCommit())
 	}
+}
+
+// pinTo returns a pin; nil without a commit.
+func pinTo(commit string) *v1beta1.WebsitePin {
+	if commit == "" {
+		return nil
+	}
+	return &v1beta1.WebsitePin{Commit: commit}
 }

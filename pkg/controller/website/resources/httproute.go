@@ -19,13 +19,36 @@ const (
 
 	// maxParents is how many parents an HTTPRoute may have.
 	maxParents = 32
+	// maxHostsOfRoute is how many hosts an HTTPRoute may have. A ListenerSet has two listeners
+	// for each, half as many as it may.
+	maxHostsOfRoute = 16
 )
 
 type (
 	httpRoute       = gatewayv1ac.HTTPRouteApplyConfiguration
 	httpRouteFilter = gatewayv1ac.HTTPRouteFilterApplyConfiguration
-	parents         = []*gatewayv1ac.ParentReferenceApplyConfiguration
+	parent          = gatewayv1ac.ParentReferenceApplyConfiguration
+	parents         = []*parent
 )
+
+// HostRoutes is how Gateways route the hosts of a Website.
+type HostRoutes struct {
+	Website *v1beta1.Website
+	// Hosts are those of the spec that the Website has, in the order of HostNames.
+	Hosts []string
+	// Gateways route them, in the order of their names.
+	Gateways []Gateway
+}
+
+// IsSecured reports whether a host is served with TLS, if it is to be.
+func (r *HostRoutes) IsSecured(host string) bool {
+	return !WantsTLS(r.Website) || slices.ContainsFunc(r.Gateways, func(gateway Gateway) bool { return gateway.Secures(host) })
+}
+
+// groups divides the hosts so that each group fits into one HTTPRoute, with two listeners for each host at each Gateway.
+func (r *HostRoutes) groups() [][]string {
+	return slices.Collect(slices.Chunk(r.Hosts, min(maxHostsOfRoute, maxParents/2/max(1, len(r.Gateways)))))
+}
 
 // HTTPRoutes builds the routes of a Website: for each group of hosts one to the Service and,
 // where these are wanted, redirects to the canonical host and to https.
@@ -33,66 +56,116 @@ func (r *HostRoutes) HTTPRoutes() []*httpRoute {
 	canonical := Canonical(r.Website, r.Hosts)
 	var routes []*httpRoute
 	for i, hosts := range r.groups() {
-		name := groupName(r.Website, i)
-		served, redirected := hosts, []string(nil)
+		name, served, redirected := groupName(r.Website, i), hosts, []string(nil)
 		if canonical != "" {
-			served = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return host != canonical })
-			redirected = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return host == canonical })
+			redirected = RedirectedHosts(r.Website, hosts)
+			served = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return slices.Contains(redirected, host) })
 		}
 		// A listener for none of its hosts does not accept a route.
 		if len(served) > 0 {
-			serving, _ := r.parents(i, served)
-			routes = append(routes, r.route(name, served, serving, gatewayv1ac.HTTPRouteRule().WithBackendRefs(serviceBackend(r.Website))))
+			routes = append(routes, r.servingRoute(i, name, served))
+			routes = append(routes, r.routesToHTTPS(i, name, served)...)
 		}
 		if len(redirected) > 0 {
-			serving, _ := r.parents(i, redirected)
-			toCanonical := redirectFilter(canonical)
-			if WantsTLS(r.Website) {
-				// Its listener may have another port than that of the redirected host.
-				toCanonical = redirectFilterHTTPS(canonical, r.TLSPort(canonical))
-			}
-			routes = append(routes, r.route(name+suffixCanonical, redirected, serving, gatewayv1ac.HTTPRouteRule().WithFilters(toCanonical)))
-		}
-		for n, port := range r.portsOf(hosts, canonical) {
-			_, redirecting := r.parents(i, port.hosts)
-			if len(redirecting) == 0 {
-				continue
-			}
-			suffix := suffixHTTPS
-			if n > 0 {
-				suffix += "-" + strconv.Itoa(int(port.number))
-			}
-			routes = append(routes, r.route(name+suffix, port.hosts, redirecting, gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilterHTTPS(canonical, port.number))))
+			routes = append(routes, r.routesToCanonical(i, name, redirected, canonical)...)
 		}
 	}
 	return routes
 }
 
-// tlsPort is a port and the hosts whose visitors are redirected to it.
-type tlsPort struct {
-	number int32
-	hosts  []string
+// servingRoute leads to the Service.
+func (r *HostRoutes) servingRoute(group int, name string, hosts []string) *httpRoute {
+	secure, plain := r.parents(group, hosts, r.Gateways)
+	if !RedirectsToHTTPS(r.Website) {
+		secure = append(secure, plain...)
+	}
+	return r.route(name, hosts, secure, gatewayv1ac.HTTPRouteRule().WithBackendRefs(serviceBackend(r.Website)))
 }
 
-// portsOf returns the ports at which hosts are served with TLS: that of the canonical host, if there is one.
-func (r *HostRoutes) portsOf(hosts []string, canonical string) []tlsPort {
-	if canonical != "" {
-		return []tlsPort{{r.TLSPort(canonical), hosts}}
+// routesToHTTPS redirect requests without TLS.
+func (r *HostRoutes) routesToHTTPS(group int, name string, hosts []string) []*httpRoute {
+	if !RedirectsToHTTPS(r.Website) {
+		return nil
 	}
-	var ports []tlsPort
+	var routes []*httpRoute
+	for n, to := range r.redirections(hosts, "") {
+		if _, plain := r.parents(group, to.hosts, to.gateways); len(plain) > 0 {
+			rule := gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilterHTTPS("", to.port))
+			routes = append(routes, r.route(indexed(name+suffixHTTPS, n), to.hosts, plain, rule))
+		}
+	}
+	return routes
+}
+
+// routesToCanonical redirect requests with and without TLS to another host.
+func (r *HostRoutes) routesToCanonical(group int, name string, hosts []string, canonical string) []*httpRoute {
+	if !WantsTLS(r.Website) {
+		secure, plain := r.parents(group, hosts, r.Gateways)
+		return []*httpRoute{r.route(name+suffixCanonical, hosts, append(secure, plain...), gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical)))}
+	}
+	var routes []*httpRoute
+	for n, to := range r.redirections(hosts, canonical) {
+		secure, plain := r.parents(group, to.hosts, to.gateways)
+		if len(secure)+len(plain) == 0 {
+			continue
+		}
+		// The listener of the canonical host may have another port than that of the redirected one.
+		rule := gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilterHTTPS(canonical, to.port))
+		routes = append(routes, r.route(indexed(name+suffixCanonical, n), to.hosts, append(secure, plain...), rule))
+	}
+	return routes
+}
+
+func indexed(name string, n int) string {
+	if n > 0 {
+		name += "-" + strconv.Itoa(n)
+	}
+	return name
+}
+
+// redirection is the hosts and the Gateways whose visitors are redirected to one port.
+type redirection struct {
+	port     int32
+	hosts    []string
+	gateways []Gateway
+}
+
+// redirections divides hosts by the port with TLS that they are redirected to: that of another host, or, if that is "",
+// their own.
+func (r *HostRoutes) redirections(hosts []string, to string) []redirection {
+	var all []redirection
+	for _, gateway := range r.Gateways {
+		for _, found := range gateway.redirections(hosts, to) {
+			i := slices.IndexFunc(all, func(known redirection) bool {
+				return known.port == found.port && slices.Equal(known.hosts, found.hosts)
+			})
+			if i < 0 {
+				i, all = len(all), append(all, found)
+			}
+			all[i].gateways = append(all[i].gateways, gateway)
+		}
+	}
+	return all
+}
+
+func (g *Gateway) redirections(hosts []string, to string) []redirection {
+	if to != "" {
+		return []redirection{{port: g.TLSPort(to), hosts: hosts}}
+	}
+	var ports []redirection
 	for _, host := range hosts {
-		number := r.TLSPort(host)
-		i := slices.IndexFunc(ports, func(port tlsPort) bool { return port.number == number })
+		port := g.TLSPort(host)
+		i := slices.IndexFunc(ports, func(known redirection) bool { return known.port == port })
 		if i < 0 {
-			i, ports = len(ports), append(ports, tlsPort{number: number})
+			i, ports = len(ports), append(ports, redirection{port: port})
 		}
 		ports[i].hosts = append(ports[i].hosts, host)
 	}
 	return ports
 }
 
-func (r *HostRoutes) route(name string, hosts []string, parents parents, rule *gatewayv1ac.HTTPRouteRuleApplyConfiguration) *httpRoute {
-	spec := gatewayv1ac.HTTPRouteSpec().WithParentRefs(parents...)
+func (r *HostRoutes) route(name string, hosts []string, at parents, rule *gatewayv1ac.HTTPRouteRuleApplyConfiguration) *httpRoute {
+	spec := gatewayv1ac.HTTPRouteSpec().WithParentRefs(at[:min(len(at), maxParents)]...)
 	for _, host := range hosts {
 		spec.WithHostnames(gatewayv1.Hostname(host))
 	}
@@ -132,48 +205,21 @@ func serviceBackend(website *v1beta1.Website) *gatewayv1ac.HTTPBackendRefApplyCo
 		WithName(gatewayv1.ObjectName(ServiceName(website))).WithPort(ServicePort).WithWeight(1)
 }
 
-// parents returns the listeners at which a group of hosts is served, and those at which it
-// is redirected to https.
-func (r *HostRoutes) parents(group int, hosts []string) (serving, redirecting parents) {
-	if r.OwnListeners {
-		for _, host := range hosts {
-			serving = append(serving, r.listenerOf(group, "https", host))
-			redirecting = append(redirecting, r.listenerOf(group, "http", host))
-		}
-		return serving, redirecting
-	}
-	if WantsTLS(r.Website) {
-		// Never others: pages and passwords would be sent in the clear.
-		serving, redirecting = r.listenersOfGateway(hosts)
-		return serving[:min(len(serving), maxParents)], redirecting[:min(len(redirecting), maxParents)]
-	}
-	gateway := r.gateway()
-	if named := r.Website.Spec.Routing.Gateway; named != nil && named.SectionName != "" {
-		gateway.WithSectionName(gatewayv1.SectionName(named.SectionName))
-	}
-	return parents{gateway}, nil
-}
-
-func (r *HostRoutes) gateway() *gatewayv1ac.ParentReferenceApplyConfiguration {
-	return parentReference("Gateway").WithNamespace(gatewayv1.Namespace(r.Gateway.Namespace)).WithName(gatewayv1.ObjectName(r.Gateway.Name))
-}
-
-func (r *HostRoutes) listenerOf(group int, protocol, host string) *gatewayv1ac.ParentReferenceApplyConfiguration {
-	return parentReference(kindListenerSet).WithName(gatewayv1.ObjectName(groupName(r.Website, group))).WithSectionName(sectionName(protocol, host))
-}
-
-// listenersOfGateway returns the listeners of the Gateway for any of hosts, with TLS and
-// without.
-func (r *HostRoutes) listenersOfGateway(hosts []string) (secure, plain parents) {
-	for _, listener := range r.Gateway.Spec.Listeners {
-		if !slices.ContainsFunc(hosts, func(host string) bool { return takes(listener, host) }) {
-			continue
-		}
-		switch listener.Protocol {
-		case gatewayv1.HTTPSProtocolType:
-			secure = append(secure, r.gateway().WithSectionName(listener.Name))
-		case gatewayv1.HTTPProtocolType:
-			plain = append(plain, r.gateway().WithSectionName(listener.Name))
+// parents returns the listeners at which Gateways take requests for a group of hosts. Those without TLS are apart if
+// the hosts are to be served with TLS: pages and passwords must not be sent in the clear.
+func (r *HostRoutes) parents(group int, hosts []string, gateways []Gateway) (secure, plain parents) {
+	for i := range gateways {
+		switch gateway := &gateways[i]; {
+		case gateway.OwnListeners:
+			for _, host := range hosts {
+				secure = append(secure, r.listenerOf(gateway, group, "https", host))
+				plain = append(plain, r.listenerOf(gateway, group, "http", host))
+			}
+		case WantsTLS(r.Website):
+			withTLS, without := gateway.listenersOf(hosts)
+			secure, plain = append(secure, withTLS...), append(plain, without...)
+		default:
+			secure = append(secure, gateway.sections()...)
 		}
 	}
 	return secure, plain

@@ -26,7 +26,11 @@ func Ingress(website *v1beta1.Website, hosts []string, class string) *networking
 				WithBackend(networkingv1ac.IngressBackend().WithService(networkingv1ac.IngressServiceBackend().
 					WithName(ServiceName(website)).WithPort(networkingv1ac.ServiceBackendPort().WithNumber(ServicePort)))))))
 		if WantsTLS(website) {
-			spec.WithTLS(networkingv1ac.IngressTLS().WithHosts(host).WithSecretName(CertificateSecretName(website, host)))
+			tls := networkingv1ac.IngressTLS().WithHosts(host)
+			if secret := CertificateSecretName(website, host); secret != "" {
+				tls.WithSecretName(secret)
+			}
+			spec.WithTLS(tls)
 		}
 	}
 	return networkingv1ac.Ingress(IngressName(website), website.Namespace).

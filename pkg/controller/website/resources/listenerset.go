@@ -1,43 +1,77 @@
 package resources
 
 import (
+	"strings"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // kindListenerSet is the kind of the parents of routes to own listeners.
 const kindListenerSet = "ListenerSet"
 
-// ListenerSets builds the listeners of a Website at its Gateway: one for HTTP and one for
-// HTTPS per host.
+// ListenerSets builds the listeners of a Website at its Gateways: one for HTTP and one for
+// HTTPS per host. Those at the first Gateway name the issuer: cert-manager refuses to issue
+// a certificate for two objects.
 func (r *HostRoutes) ListenerSets() []*gatewayv1ac.ListenerSetApplyConfiguration {
-	if !r.OwnListeners {
-		return nil
-	}
 	var sets []*gatewayv1ac.ListenerSetApplyConfiguration
-	for i, hosts := range r.groups() {
-		spec := gatewayv1ac.ListenerSetSpec().WithParentRef(gatewayv1ac.ParentGatewayReference().
-			WithGroup(gatewayv1.GroupName).WithKind("Gateway").
-			WithName(gatewayv1.ObjectName(r.Gateway.Name)).WithNamespace(gatewayv1.Namespace(r.Gateway.Namespace)))
-		for _, host := range hosts {
-			spec.WithListeners(
-				r.listener("http", host, gatewayv1.HTTPProtocolType),
-				r.listener("https", host, gatewayv1.HTTPSProtocolType).WithTLS(r.certificate(host)))
+	annotations := issuerAnnotations(r.Website)
+	for i := range r.Gateways {
+		gateway := &r.Gateways[i]
+		if !gateway.OwnListeners {
+			continue
 		}
-		sets = append(sets, gatewayv1ac.ListenerSet(groupName(r.Website, i), r.Website.Namespace).
-			WithLabels(supportLabels(r.Website)).
-			WithAnnotations(issuerAnnotations(r.Website)).
-			WithOwnerReferences(ownerReference(r.Website)).
-			WithSpec(spec))
+		for group, hosts := range r.groups() {
+			sets = append(sets, r.listenerSet(gateway, group, hosts).WithAnnotations(annotations))
+		}
+		annotations = nil
 	}
 	return sets
 }
 
-func (r *HostRoutes) listener(name, host string, protocol gatewayv1.ProtocolType) *gatewayv1ac.ListenerEntryApplyConfiguration {
+func (r *HostRoutes) listenerSet(gateway *Gateway, group int, hosts []string) *gatewayv1ac.ListenerSetApplyConfiguration {
+	spec := gatewayv1ac.ListenerSetSpec().WithParentRef(gatewayv1ac.ParentGatewayReference().
+		WithGroup(gatewayv1.GroupName).WithKind("Gateway").
+		WithName(gatewayv1.ObjectName(gateway.Name)).WithNamespace(gatewayv1.Namespace(gateway.Namespace)))
+	for _, host := range hosts {
+		spec.WithListeners(
+			ownListener(gateway, "http", host, gatewayv1.HTTPProtocolType),
+			ownListener(gateway, "https", host, gatewayv1.HTTPSProtocolType).WithTLS(r.certificate(host)))
+	}
+	return gatewayv1ac.ListenerSet(listenerSetName(r.Website, gateway, group), r.Website.Namespace).
+		WithLabels(supportLabels(r.Website)).
+		WithOwnerReferences(ownerReference(r.Website)).
+		WithSpec(spec)
+}
+
+// listenerSetName is the name of the ListenerSet for a group of hosts at a Gateway. That of another Gateway is another
+// object: the former one stays until the new one works.
+func listenerSetName(website *v1beta1.Website, gateway *Gateway, group int) string {
+	return groupName(website, group) + "." + shortHash(gateway.Namespace+"/"+gateway.Name)
+}
+
+// listenerOf returns a reference to the own listener of a host.
+func (r *HostRoutes) listenerOf(gateway *Gateway, group int, protocol, host string) *parent {
+	return parentReference(kindListenerSet).
+		WithName(gatewayv1.ObjectName(listenerSetName(r.Website, gateway, group))).WithSectionName(sectionName(protocol, host))
+}
+
+// sectionName is the name of the listener for a host. A wildcard does not have the name of
+// any other host.
+func sectionName(protocol, host string) gatewayv1.SectionName {
+	if suffix, isWildcard := strings.CutPrefix(host, "*"); isWildcard {
+		return gatewayv1.SectionName(protocol + "-any" + suffix)
+	}
+	return gatewayv1.SectionName(protocol + "." + host)
+}
+
+func ownListener(gateway *Gateway, name, host string, protocol gatewayv1.ProtocolType) *gatewayv1ac.ListenerEntryApplyConfiguration {
 	return gatewayv1ac.ListenerEntry().
 		WithName(sectionName(name, host)).
 		WithHostname(gatewayv1.Hostname(host)).
-		WithPort(gatewayv1.PortNumber(r.Port(protocol))).
+		WithPort(gatewayv1.PortNumber(gateway.port(protocol))).
 		WithProtocol(protocol).
 		WithAllowedRoutes(gatewayv1ac.AllowedRoutes().WithNamespaces(gatewayv1ac.RouteNamespaces().WithFrom(gatewayv1.NamespacesFromSame)))
 }

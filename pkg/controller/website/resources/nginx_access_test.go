@@ -17,7 +17,7 @@ import (
 // withUsers protects a site.
 func withUsers(secret string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) {
-		website.Spec.Access.BasicAuthRef = &v1beta1.SecretReference{Name: secret}
+		website.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: secret}}
 	}
 }
 

@@ -43,7 +43,9 @@ func TestRenderedConfigs(t *testing.T) {
 		"CPUs": func(w *v1beta1.Website) {
 			w.Spec.Resources.Server.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 		},
-		"a password": func(w *v1beta1.Website) { w.Spec.Access.BasicAuthRef = &v1beta1.SecretReference{Name: "users"} },
+		"a password": func(w *v1beta1.Website) {
+			w.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: "users"}}
+		},
 	}
 	kept := map[string]string{}
 	for name, tweak := range tweaks {

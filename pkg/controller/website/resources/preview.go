@@ -47,15 +47,15 @@ func Preview(website *v1beta1.Website, branch, domain string) (*websitev1beta1ac
 	spec.Replicas = ptr.To[int32](1)
 	spec.Source.Git = Git(website).DeepCopy()
 	spec.Source.Git.Ref = &v1beta1.GitReference{Branch: branch}
-	spec.Pin, spec.Suspend, spec.Previews, spec.RedirectToCanonical = "", nil, nil, false
-	if previews := website.Spec.Previews; previews.BasicAuthRef != nil {
-		spec.Access.BasicAuthRef = previews.BasicAuthRef
+	spec.Pin, spec.Suspend, spec.Previews = nil, nil, nil
+	if users := website.Spec.Previews.Access.BasicAuth; users != nil {
+		spec.Access.BasicAuth = users
 	}
 	spec.Service = previewService(website, domain)
 	if spec.Hosts = nil; domain != "" {
-		spec.Hosts = []string{branches.Host(website.Name, branch, domain)}
+		spec.Hosts = []v1beta1.WebsiteHost{{Name: branches.Host(website.Name, branch, domain), Role: v1beta1.HostRoleAlias}}
 	} else {
-		spec.Routing, spec.TLS = v1beta1.WebsiteRouting{}, v1beta1.WebsiteTLS{}
+		spec.Routing, spec.TLS = v1beta1.WebsiteRouting{}, nil
 	}
 	spec.Serving.Headers = slices.DeleteFunc(spec.Serving.Headers, func(header v1beta1.ResponseHeader) bool {
 		return strings.EqualFold(header.Name, robotsHeader)

@@ -38,27 +38,28 @@ func previewSpec(t *testing.T, website *v1beta1.Website, branch, domain string) 
 
 func TestPreview(t *testing.T) {
 	website := newWebsite(withPreviews, func(w *v1beta1.Website) {
-		w.Spec.Replicas, w.Spec.Pin, w.Spec.RedirectToCanonical = ptr.To[int32](3), pinnedCommit, true
+		w.Spec.Replicas, w.Spec.Pin = ptr.To[int32](3), pinTo(pinnedCommit)
 		w.Spec.Source.Git.SecretRef, w.Spec.Source.Path = &v1beta1.SecretReference{Name: "key"}, "public"
-		w.Spec.Hosts, w.Spec.TLS.SecretRef = []string{"a.example.com", "b.example.com"}, &v1beta1.SecretReference{Name: "cert"}
+		w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "a.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "b.example.com", Role: v1beta1.HostRoleRedirect}}
+		withCertificate(w)
 		w.Spec.Routing.IngressClassName = "public"
 		w.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeLoadBalancer, LoadBalancerClass: "x", Annotations: map[string]string{"a": "b"}}
-		w.Spec.Access.BasicAuthRef = &v1beta1.SecretReference{Name: "users"}
+		w.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: "users"}}
 		w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", TolerationSeconds: ptr.To[int64](1 << 60)}}
 		w.Spec.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "A", Value: "b"}, {Path: "/docs", Name: "x-robots-tag", Value: "all"}}
 	})
 	want := *website.Spec.DeepCopy()
-	want.DeploymentName, want.Replicas, want.Pin, want.RedirectToCanonical, want.Previews = "kubia-next", ptr.To[int32](1), "", false, nil
+	want.DeploymentName, want.Replicas, want.Pin, want.Previews = "kubia-next", ptr.To[int32](1), nil, nil
 	want.Source.Git.Ref = &v1beta1.GitReference{Branch: "next"}
-	want.Hosts = []string{"next.kubia.previews.example.com"}
+	want.Hosts = hostsOf("next.kubia.previews.example.com")
 	want.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeClusterIP}
 	want.Serving.Headers = []v1beta1.ResponseHeader{{Path: "/", Name: "A", Value: "b"}, {Path: "/", Name: "X-Robots-Tag", Value: "noindex"}}
 	if got := previewSpec(t, website, "next", "previews.example.com"); !reflect.DeepEqual(got, want) {
 		t.Errorf("the spec is\n%+v, want\n%+v", got, want)
 	}
-	website.Spec.Previews.BasicAuthRef = &v1beta1.SecretReference{Name: "reviewers"}
+	website.Spec.Previews.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: "reviewers"}}
 	got := previewSpec(t, website, "next", "")
-	if got.Access.BasicAuthRef.Name != "reviewers" || got.Hosts != nil || got.TLS != (v1beta1.WebsiteTLS{}) || got.Routing != (v1beta1.WebsiteRouting{}) {
+	if got.Access.BasicAuth.SecretRef.Name != "reviewers" || got.Hosts != nil || got.TLS != nil || got.Routing.IngressClassName != "" {
 		t.Errorf("without a domain the spec is %+v", got)
 	}
 	if got := previewSpec(t, newWebsite(withPreviews), "next", "").Service.Type; got != v1beta1.ServiceTypeNodePort {

@@ -25,7 +25,7 @@ func KeptOn(website *v1beta1.Website, commit string) *v1beta1.Website {
 		git.Ref = &v1beta1.GitReference{Commit: commit}
 	}
 	// Until they are replaced, the pods of before stay on it as well.
-	website.Spec.Pin = commit
+	website.Spec.Pin = &v1beta1.WebsitePin{Commit: commit}
 	return website
 }
 

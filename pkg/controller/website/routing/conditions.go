@@ -41,11 +41,11 @@ var (
 	}
 )
 
-// Obstacle returns what the conditions of a Gateway and of the children of a Website say
+// Obstacle returns what the conditions of Gateways and of the children of a Website say
 // against requests reaching the site, or nil. What is wrong comes before what is pending.
-func Obstacle(gateway *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes []*gatewayv1.HTTPRoute) *status.Obstacle {
+func Obstacle(gateways []*gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes []*gatewayv1.HTTPRoute) *status.Obstacle {
 	var pending *status.Obstacle
-	for _, found := range append(append([]*status.Obstacle{gatewayObstacle(gateway)}, setObstacles(sets)...), routeObstacles(routes)...) {
+	for _, found := range slices.Concat(gatewayObstacles(gateways), setObstacles(sets), routeObstacles(routes)) {
 		switch {
 		case found == nil:
 		case !found.Pending:
@@ -57,9 +57,13 @@ func Obstacle(gateway *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, routes 
 	return pending
 }
 
-func gatewayObstacle(gateway *gatewayv1.Gateway) *status.Obstacle {
-	what := fmt.Sprintf("Gateway %q of namespace %q", gateway.Name, gateway.Namespace)
-	return obstacle(what, gateway.Generation, gateway.Status.Conditions, ofGateway)
+func gatewayObstacles(gateways []*gatewayv1.Gateway) []*status.Obstacle {
+	var found []*status.Obstacle
+	for _, gateway := range gateways {
+		what := fmt.Sprintf("Gateway %q of namespace %q", gateway.Name, gateway.Namespace)
+		found = append(found, obstacle(what, gateway.Generation, gateway.Status.Conditions, ofGateway))
+	}
+	return found
 }
 
 func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
@@ -78,27 +82,28 @@ func setObstacles(sets []*gatewayv1.ListenerSet) []*status.Obstacle {
 func routeObstacles(routes []*gatewayv1.HTTPRoute) []*status.Obstacle {
 	var found []*status.Obstacle
 	for _, route := range routes {
-		what, reported := fmt.Sprintf("HTTPRoute %q", route.Name), false
-		for _, parent := range route.Status.Parents {
-			if isParent(route, parent.ParentRef) {
-				reported = true
-				found = append(found, obstacle(what, route.Generation, parent.Conditions, ofRoute))
+		what := fmt.Sprintf("HTTPRoute %q", route.Name)
+		for _, ref := range route.Spec.ParentRefs {
+			reported := false
+			for _, parent := range route.Status.Parents {
+				if isSameParent(route, ref, parent.ParentRef) {
+					reported = true
+					found = append(found, obstacle(what, route.Generation, parent.Conditions, ofRoute))
+				}
 			}
-		}
-		if !reported {
-			found = append(found, obstacle(what, route.Generation, nil, ofRoute))
+			if !reported {
+				found = append(found, obstacle(what, route.Generation, nil, ofRoute))
+			}
 		}
 	}
 	return found
 }
 
-// isParent reports whether a route refers to a parent. Only the controller of a parent removes what it has reported
-// of a route: if that controller is gone, it stays.
-func isParent(route *gatewayv1.HTTPRoute, parent gatewayv1.ParentReference) bool {
-	return slices.ContainsFunc(route.Spec.ParentRefs, func(ref gatewayv1.ParentReference) bool {
-		return ref.Name == parent.Name && ptr.Deref(ref.Kind, "Gateway") == ptr.Deref(parent.Kind, "Gateway") &&
-			ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))
-	})
+// isSameParent reports whether two references of a route are to the same Gateway or ListenerSet. What was reported of
+// others stays if their controller is gone: only that removes it.
+func isSameParent(route *gatewayv1.HTTPRoute, ref, parent gatewayv1.ParentReference) bool {
+	return ref.Name == parent.Name && ptr.Deref(ref.Kind, "Gateway") == ptr.Deref(parent.Kind, "Gateway") &&
+		ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Namespace)) == ptr.Deref(parent.Namespace, gatewayv1.Namespace(route.Namespace))
 }
 
 // obstacle returns the first expectation that conditions do not meet, or nil. A condition

@@ -72,7 +72,7 @@ func TestObstacle(t *testing.T) {
 				former := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{Name: "former"}, Conditions: conditions("!Accepted")}
 				route.Status.Parents = append(route.Status.Parents, former)
 			}
-			found := Obstacle(gateway, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
+			found := Obstacle([]*gatewayv1.Gateway{gateway}, []*gatewayv1.ListenerSet{set}, []*gatewayv1.HTTPRoute{route})
 			switch {
 			case found == nil && test.reason != "", found != nil && (found.Reason != test.reason || found.Pending != test.pending || !strings.Contains(found.Message, test.message)):
 				t.Errorf("obstacle %+v, want %s (%q), pending %t", found, test.reason, test.message, test.pending)

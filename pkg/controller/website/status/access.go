@@ -11,8 +11,8 @@ import (
 // missing or invalid. A missing one may follow. Pods that are being replaced say nothing about
 // the Secret of the spec.
 func nobodyAdmitted(in *Input) *finding {
-	ref := in.Website.Spec.Access.BasicAuthRef
-	if ref == nil || !in.current() || in.Deployment.Status.UpdatedReplicas != in.Deployment.Status.Replicas {
+	users := in.Website.Spec.Access.BasicAuth
+	if users == nil || !in.current() || in.Deployment.Status.UpdatedReplicas != in.Deployment.Status.Replicas {
 		return nil
 	}
 	silent := false
@@ -27,10 +27,10 @@ func nobodyAdmitted(in *Input) *finding {
 		switch pod.Access {
 		case workload.AccessSecretMissing:
 			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid, transient: true,
-				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuthRef does not exist, or has neither username and password nor htpasswd", ref.Name)}
+				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef does not exist, or has neither username and password nor htpasswd", users.SecretRef.Name)}
 		case workload.AccessSecretInvalid:
 			return &finding{reason: v1beta1.WebsiteReasonAccessSecretInvalid,
-				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuthRef is invalid; see \"kubectl logs --selector controller=%s --container git-sync\"", ref.Name, in.Website.Name)}
+				message: fmt.Sprintf("every request is rejected: Secret %q of spec.access.basicAuth.secretRef is invalid; see \"kubectl logs --selector controller=%s --container git-sync\"", users.SecretRef.Name, in.Website.Name)}
 		}
 	}
 	if before := in.reported(v1beta1.WebsiteReady); before == nil || before.Reason != v1beta1.WebsiteReasonAccessSecretInvalid {

@@ -16,7 +16,7 @@ import (
 // rejecting has the second pod reject every request.
 func rejecting(access workload.Access) func(*Input) {
 	return func(in *Input) {
-		in.Website.Spec.Access.BasicAuthRef = &v1beta1.SecretReference{Name: "readers"}
+		in.Website.Spec.Access.BasicAuth = &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: "readers"}}
 		in.Pods[1].Access = access
 	}
 }
@@ -38,10 +38,10 @@ func TestAccess(t *testing.T) {
 		message string
 	}{
 		"users are admitted": {[]func(*Input){rejecting(workload.AccessOpen)}, "True/Serving", ""},
-		"missing":            {[]func(*Input){rejecting(workload.AccessSecretMissing)}, "False/" + invalid + " Reconciling/" + invalid, `Secret "readers" of spec.access.basicAuthRef does not exist`},
-		"invalid":            {[]func(*Input){rejecting(workload.AccessSecretInvalid)}, "False/" + invalid + " Stalled/" + invalid, `Secret "readers" of spec.access.basicAuthRef is invalid`},
+		"missing":            {[]func(*Input){rejecting(workload.AccessSecretMissing)}, "False/" + invalid + " Reconciling/" + invalid, `Secret "readers" of spec.access.basicAuth.secretRef does not exist`},
+		"invalid":            {[]func(*Input){rejecting(workload.AccessSecretInvalid)}, "False/" + invalid + " Stalled/" + invalid, `Secret "readers" of spec.access.basicAuth.secretRef is invalid`},
 		"not of the spec any more": {[]func(*Input){rejecting(workload.AccessSecretInvalid), func(in *Input) {
-			in.Website.Spec.Access.BasicAuthRef = nil
+			in.Website.Spec.Access.BasicAuth = nil
 		}}, "True/Serving", ""},
 		"pod that ends": {[]func(*Input){rejecting(workload.AccessSecretInvalid), func(in *Input) {
 			in.Pods[1].DeletionTimestamp = &metav1.Time{Time: testNow}

@@ -107,7 +107,6 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 	if port := httpPort(in.Service); port != nil {
 		if !in.keepsURLs(port) {
 			status.URLs = append(in.hostURLs(), urlsOf(in.Service, in.nodes())...)
-			status.URLs = status.URLs[:min(len(status.URLs), maxURLs)]
 		}
 		status.NodePort = port.NodePort
 	}

@@ -98,6 +98,7 @@ var conditions = []declaration{
 		{metav1.ConditionUnknown, routePending},
 		{metav1.ConditionFalse, hostFailing},
 		{metav1.ConditionUnknown, hostNotRequested},
+		{metav1.ConditionTrue, certificateNotUsed},
 		{metav1.ConditionTrue, dnsElsewhere},
 		{metav1.ConditionTrue, hostsRouted},
 	}},

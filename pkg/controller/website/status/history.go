@@ -63,7 +63,7 @@ func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
 		return v1beta1.ReleaseCauseSpec, website.CreationTimestamp.Time
 	case len(website.Status.History) == 0:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime
-	case website.Spec.Pin == commit && !resources.IsSuspended(website):
+	case website.Spec.PinnedCommit() == commit && !resources.IsSuspended(website):
 		return v1beta1.ReleaseCauseRollback, in.Origin.SpecChangedTime
 	case in.Origin.SpecChanged:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime

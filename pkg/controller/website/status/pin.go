@@ -9,7 +9,7 @@ import (
 
 // PinOf returns the commit that the agents are requested to serve, or nothing. Of a suspended
 // Website that is the one that it stays on.
-func PinOf(in *Input) string { return cmp.Or(KeptCommit(in), in.Website.Spec.Pin) }
+func PinOf(in *Input) string { return cmp.Or(KeptCommit(in), in.Website.Spec.PinnedCommit()) }
 
 // Settled reports whether all ready pods serve what the spec says, once the Deployment is what it should be.
 func Settled(in *Input) bool {

@@ -175,7 +175,7 @@ func fetchFailure(website *v1beta1.Website, observed workload.Observation) *find
 // explainFetch returns the finding of a failure. It never repeats what a program has
 // printed.
 func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
-	if pin := website.Spec.Pin; pin != "" && (failure == workload.FailureRefNotFound || failure == workload.FailureCommitRefused) {
+	if pin := website.Spec.PinnedCommit(); pin != "" && (failure == workload.FailureRefNotFound || failure == workload.FailureCommitRefused) {
 		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.git.repository does not send commit " + pin + " of spec.pin; check that a branch or tag contains it"}
 	}
 	switch failure {

@@ -2,14 +2,13 @@ package status
 
 import (
 	"fmt"
-	neturl "net/url"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // Routing is what was found of the hosts of a Website.
@@ -22,6 +21,10 @@ type Routing struct {
 	Obstacle *Obstacle
 	// Results are what requests to hosts have shown by now.
 	Results map[string]routeprobe.Result
+	// NoRedirect is why hosts with the role Redirect serve the site; empty if they redirect.
+	NoRedirect string
+	// UnusedCertificate says which certificate of the spec is not used; empty if it is.
+	UnusedCertificate string
 }
 
 // Obstacle is why requests do not reach a site.
@@ -29,82 +32,6 @@ type Obstacle struct {
 	Reason, Message string
 	// Pending is true while another controller has not done its part.
 	Pending bool
-}
-
-// hosts returns what is reported of the hosts of the spec. One that was not requested yet
-// stays as it was reported.
-func (in *Input) hosts() []v1beta1.WebsiteHostStatus {
-	if in.Routing == nil {
-		if in.RoutesRemain {
-			return in.Website.Status.Hosts
-		}
-		return nil
-	}
-	var hosts []v1beta1.WebsiteHostStatus
-	for _, name := range in.Website.Spec.Hosts {
-		hosts = append(hosts, in.host(name))
-	}
-	return hosts
-}
-
-func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
-	if holder, taken := in.Routing.Taken[name]; taken {
-		return v1beta1.WebsiteHostStatus{Name: name, Message: holder + " has the host"}
-	}
-	result, requested := in.Routing.Results[name]
-	if !requested {
-		before := slices.IndexFunc(in.Website.Status.Hosts, func(h v1beta1.WebsiteHostStatus) bool { return h.Name == name })
-		if before < 0 || in.Routing.Obstacle != nil && !in.Routing.Obstacle.Pending {
-			return v1beta1.WebsiteHostStatus{Name: name}
-		}
-		return in.Website.Status.Hosts[before]
-	}
-	host := v1beta1.WebsiteHostStatus{Name: name, Message: problem.Shorten(in.failureOf(result))}
-	host.Routed = host.Message == ""
-	if !result.CertificateExpiration.IsZero() {
-		host.CertificateExpirationTime = &metav1.Time{Time: result.CertificateExpiration}
-	}
-	return host
-}
-
-// failureOf returns why a response is not the site, or "".
-func (in *Input) failureOf(result routeprobe.Result) string {
-	if result.Failure != "" || result.Commit == "" || in.published(result.Commit) {
-		return result.Failure
-	}
-	return fmt.Sprintf("%s serves commit %s, which this site has not published", result.URL, result.Commit)
-}
-
-// published reports whether a commit is or was one of the site. While not all pods can be observed, any
-// can be.
-func (in *Input) published(commit string) bool {
-	state := in.commitState()
-	return !in.Probing || state == commitUnknown || state == commitUnreachable || commit == in.commit() ||
-		slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Observed && pod.Commit == commit }) ||
-		slices.ContainsFunc(in.Website.Status.History, func(release v1beta1.WebsiteRelease) bool { return release.Commit == commit })
-}
-
-// hostURLs returns where the hosts were found, in the order of the spec.
-func (in *Input) hostURLs() []string {
-	var urls []string
-	if in.Routing == nil {
-		return nil
-	}
-	for _, host := range in.hosts() {
-		if !host.Routed {
-			continue
-		}
-		if result, requested := in.Routing.Results[host.Name]; requested {
-			urls = append(urls, result.URL)
-			continue
-		}
-		for _, before := range in.Website.Status.URLs {
-			if parsed, err := neturl.Parse(before); err == nil && parsed.Hostname() == host.Name {
-				urls = append(urls, before)
-			}
-		}
-	}
-	return urls
 }
 
 // routingUnknown keeps what was reported while nothing is known.
@@ -123,7 +50,7 @@ func hostTaken(in *Input) *finding {
 	if in.Routing == nil {
 		return nil
 	}
-	for _, host := range in.Website.Spec.Hosts {
+	for _, host := range resources.HostNames(in.Website) {
 		if holder, taken := in.Routing.Taken[host]; taken {
 			message := fmt.Sprintf("%s is older and has the host %s; remove it from spec.hosts of either", holder, host)
 			if others := len(in.Routing.Taken) - 1; others > 0 {
@@ -160,7 +87,7 @@ func (in *Input) allRouted() bool {
 		if IsWildcard(host.Name) {
 			continue
 		}
-		if !host.Routed {
+		if !IsRouted(host) {
 			return false
 		}
 		requested++
@@ -168,23 +95,22 @@ func (in *Input) allRouted() bool {
 	return requested > 0
 }
 
-// hostFailing finds a host of which the last request did not reach the site.
+// hostFailing finds a host of which the last request did not reach the site, or was not redirected.
 func hostFailing(in *Input) *finding {
-	if in.Routing == nil {
-		return nil
-	}
 	for _, host := range in.hosts() {
-		result, requested := in.Routing.Results[host.Name]
-		if !requested || host.Routed {
-			continue
+		if routed := routedCondition(host); in.isRequested(host.Name) && routed.Status == metav1.ConditionFalse {
+			return &finding{reason: routed.Reason, message: routed.Message}
 		}
-		reason := v1beta1.WebsiteReasonHostUnreachable
-		if result.InvalidCertificate {
-			reason = v1beta1.WebsiteReasonCertificateInvalid
-		}
-		return &finding{reason: reason, message: host.Message}
 	}
 	return nil
+}
+
+func (in *Input) isRequested(host string) bool {
+	if in.Routing == nil {
+		return false
+	}
+	_, requested := in.Routing.Results[host]
+	return requested
 }
 
 // hostNotRequested finds a host of which no request has been made.
@@ -193,11 +119,19 @@ func hostNotRequested(in *Input) *finding {
 		return nil
 	}
 	for _, host := range in.hosts() {
-		if _, requested := in.Routing.Results[host.Name]; !requested && !host.Routed && !IsWildcard(host.Name) {
-			return &finding{reason: v1beta1.WebsiteReasonRoutePending, message: "no request for " + host.Name + " has been made yet"}
+		if !in.isRequested(host.Name) && !IsRouted(host) && !IsWildcard(host.Name) {
+			return &finding{reason: v1beta1.WebsiteReasonRoutePending, message: notRequestedYet(host.Name)}
 		}
 	}
 	return nil
+}
+
+// certificateNotUsed finds that the site is served with another certificate than that of the spec.
+func certificateNotUsed(in *Input) *finding {
+	if in.Routing == nil || in.Routing.UnusedCertificate == "" {
+		return nil
+	}
+	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: problem.Shorten(in.Routing.UnusedCertificate)}
 }
 
 // dnsElsewhere finds that the name of a host does not lead to the Gateway. The site may be
@@ -206,9 +140,9 @@ func dnsElsewhere(in *Input) *finding {
 	if in.Routing == nil {
 		return nil
 	}
-	for _, host := range in.Website.Spec.Hosts {
+	for _, host := range resources.HostNames(in.Website) {
 		if result, requested := in.Routing.Results[host]; requested && result.DNS != "" {
-			return &finding{reason: v1beta1.WebsiteReasonDNSElsewhere, message: "requests at the address of the Gateway or Ingress reach the site, but " + result.DNS}
+			return &finding{reason: v1beta1.WebsiteReasonDNSElsewhere, message: leadsElsewhere(result)}
 		}
 	}
 	return nil

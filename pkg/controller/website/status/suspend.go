@@ -36,8 +36,8 @@ func KeptCommit(in *Input) string {
 	if commit, state := commitOf(in.Pods); in.Probing && state != commitNone {
 		return commit
 	}
-	if !in.Probing && in.Website.Spec.Pin != "" {
-		return in.Website.Spec.Pin
+	if !in.Probing && in.Website.Spec.Pin != nil {
+		return in.Website.Spec.PinnedCommit()
 	}
 	return reported
 }
@@ -46,7 +46,7 @@ func KeptCommit(in *Input) string {
 // serve another one, that is pinned, or because that of the source cannot be fetched.
 func isOfTheSource(in *Input, commit string) bool {
 	ref := resources.Git(in.Website).Ref
-	return (in.Probing || in.Website.Spec.Pin != "") && ref != nil && ref.Commit == commit
+	return (in.Probing || in.Website.Spec.Pin != nil) && ref != nil && ref.Commit == commit
 }
 
 // suspension finds how far a Website is suspended, or nothing when it is not.

@@ -52,7 +52,7 @@ func TestKeptCommit(t *testing.T) {
 		}
 	}
 	pinnedTo := func(commit string) func(*v1beta1.Website) {
-		return func(website *v1beta1.Website) { website.Spec.Pin = commit }
+		return func(website *v1beta1.Website) { website.Spec.Pin = pinTo(commit) }
 	}
 
 	for name, test := range map[string]struct {
@@ -90,7 +90,7 @@ func TestKeptCommit(t *testing.T) {
 		t.Errorf("commit observation disabled, and the commit never known: %+v, want %s", got, v1beta1.WebsiteReasonNotObserved)
 	}
 	for name, before := range map[string]string{"never known": "", "known once": commitA} {
-		silent.Website.Status.Commit, silent.Website.Spec.Pin = before, commitB
+		silent.Website.Status.Commit, silent.Website.Spec.Pin = before, pinTo(commitB)
 		if got, found := KeptCommit(&silent), suspension(&silent); got != commitB || found == nil || found.reason != v1beta1.WebsiteReasonSuspended {
 			t.Errorf("commit observation disabled, pinned, the commit %s: %q and %+v, want the pin", name, got, found)
 		}
@@ -99,7 +99,7 @@ func TestKeptCommit(t *testing.T) {
 	if got := KeptCommit(&silent); got != commitA {
 		t.Errorf("commit observation disabled, pinned after it was suspended: %q, want %q", got, commitA)
 	}
-	silent.Website.Status.Commit, silent.Website.Spec.Pin = "", ""
+	silent.Website.Status.Commit, silent.Website.Spec.Pin = "", nil
 	silent.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitB}
 	silent.Deployment = deployment(commitB)
 	if got := KeptCommit(&silent); got != commitB {

@@ -57,7 +57,7 @@ func begun(ago time.Duration) func(*Input) {
 }
 
 func pinnedTo(commit string) func(*Input) {
-	return func(in *Input) { in.Website.Spec.Pin = commit }
+	return func(in *Input) { in.Website.Spec.Pin = pinTo(commit) }
 }
 
 func withHistory(releases ...v1beta1.WebsiteRelease) func(*Input) {
@@ -182,4 +182,12 @@ func TestSyncIsRechecked(t *testing.T) {
 	if got := Recheck(newInput(requested(isCompleted), begun(100*time.Second))); got != 0 {
 		t.Errorf("after %v though nothing is running", got)
 	}
+}
+
+// pinTo returns a pin; nil without a commit.
+func pinTo(commit string) *v1beta1.WebsitePin {
+	if commit == "" {
+		return nil
+	}
+	return &v1beta1.WebsitePin{Commit: commit}
 }

@@ -16,9 +16,6 @@ import (
 // port; a few are enough to find the website.
 const maxHosts = 3
 
-// maxURLs is how many addresses the status may have.
-const maxURLs = 16
-
 // urlsOf returns under which addresses a website can be reached, best first: what a
 // load balancer was given, then nodes, then the name within the cluster.
 func urlsOf(service *corev1.Service, nodes []string) []string {

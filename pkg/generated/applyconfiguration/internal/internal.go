@@ -292,6 +292,13 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+- name: io.nevermosby.mycontroller.v1beta1.BasicAuth
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
+      default: {}
 - name: io.nevermosby.mycontroller.v1beta1.CAReference
   map:
     fields:
@@ -303,19 +310,6 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
       default: ca.crt
     - name: secretName
-      type:
-        scalar: string
-- name: io.nevermosby.mycontroller.v1beta1.GatewayReference
-  map:
-    fields:
-    - name: name
-      type:
-        scalar: string
-      default: ""
-    - name: namespace
-      type:
-        scalar: string
-    - name: sectionName
       type:
         scalar: string
 - name: io.nevermosby.mycontroller.v1beta1.GitReference
@@ -360,6 +354,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.IssuerReference
   map:
     fields:
+    - name: group
+      type:
+        scalar: string
+      default: cert-manager.io
     - name: kind
       type:
         scalar: string
@@ -368,6 +366,19 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.nevermosby.mycontroller.v1beta1.ParentReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+    - name: sectionName
+      type:
+        scalar: string
 - name: io.nevermosby.mycontroller.v1beta1.Redirect
   map:
     fields:
@@ -408,25 +419,45 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteAccess
   map:
     fields:
-    - name: basicAuthRef
+    - name: basicAuth
       type:
-        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
+        namedType: io.nevermosby.mycontroller.v1beta1.BasicAuth
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteHost
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: role
+      type:
+        scalar: string
+      default: Alias
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteHostStatus
   map:
     fields:
     - name: certificateExpirationTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-    - name: message
+    - name: conditions
       type:
-        scalar: string
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
     - name: name
       type:
         scalar: string
       default: ""
-    - name: routed
+- name: io.nevermosby.mycontroller.v1beta1.WebsitePin
+  map:
+    fields:
+    - name: commit
       type:
-        scalar: boolean
+        scalar: string
+      default: ""
 - name: io.nevermosby.mycontroller.v1beta1.WebsitePreviewStatus
   map:
     fields:
@@ -446,9 +477,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsitePreviews
   map:
     fields:
-    - name: basicAuthRef
+    - name: access
       type:
-        namedType: io.nevermosby.mycontroller.v1beta1.SecretReference
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteAccess
+      default: {}
     - name: branches
       type:
         list:
@@ -505,12 +537,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteRouting
   map:
     fields:
-    - name: gateway
-      type:
-        namedType: io.nevermosby.mycontroller.v1beta1.GatewayReference
     - name: ingressClassName
       type:
         scalar: string
+    - name: parentRefs
+      type:
+        list:
+          elementType:
+            namedType: io.nevermosby.mycontroller.v1beta1.ParentReference
+          elementRelationship: atomic
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteScheduling
   map:
     fields:
@@ -598,17 +633,16 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            scalar: string
-          elementRelationship: atomic
+            namedType: io.nevermosby.mycontroller.v1beta1.WebsiteHost
+          elementRelationship: associative
+          keys:
+          - name
     - name: pin
       type:
-        scalar: string
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsitePin
     - name: previews
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsitePreviews
-    - name: redirectToCanonical
-      type:
-        scalar: boolean
     - name: replicas
       type:
         scalar: numeric
@@ -647,7 +681,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tls
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsiteTLS
-      default: {}
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteStatus
   map:
     fields:
@@ -771,6 +804,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: issuerRef
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.IssuerReference
+    - name: mode
+      type:
+        scalar: string
+      default: ""
+    - name: redirect
+      type:
+        scalar: boolean
+      default: true
     - name: secretRef
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.SecretReference

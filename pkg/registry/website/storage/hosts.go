@@ -47,7 +47,7 @@ func (h hostHolders) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.Valid
 		w, isWebsite := obj.(*website.Website)
 		previous, wasWebsite := old.(*website.Website)
 		if isWebsite && wasWebsite {
-			h.warn(ctx, w, previous.Spec.Hosts)
+			h.warn(ctx, w, previous.Spec.HostNames())
 		}
 		if validate == nil {
 			return nil
@@ -58,7 +58,7 @@ func (h hostHolders) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.Valid
 
 func (h hostHolders) warn(ctx context.Context, w *website.Website, known []string) {
 	compared := 0
-	for i, host := range w.Spec.Hosts {
+	for i, host := range w.Spec.HostNames() {
 		if slices.Contains(known, host) {
 			continue
 		}
@@ -66,7 +66,7 @@ func (h hostHolders) warn(ctx context.Context, w *website.Website, known []strin
 			return
 		}
 		if holder := h.holder(ctx, w, host); holder != nil {
-			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d]: %s has the host %q: requests for it do not reach this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))
+			warning.AddWarning(ctx, "", fmt.Sprintf("spec.hosts[%d].name: %s has the host %q: requests for it do not reach this Website until the other one gives it up", i, h.describe(ctx, w, holder), host))
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (h hostHolders) holder(ctx context.Context, w *website.Website, host string
 	var oldest *website.Website
 	for i := range list.(*website.WebsiteList).Items {
 		other := &list.(*website.WebsiteList).Items[i]
-		if slices.Contains(other.Spec.Hosts, host) && other.UID != w.UID && other.DeletionTimestamp.IsZero() &&
+		if slices.Contains(other.Spec.HostNames(), host) && other.UID != w.UID && other.DeletionTimestamp.IsZero() &&
 			website.IsOlder(other, w) && (oldest == nil || website.IsOlder(other, oldest)) {
 			oldest = other
 		}

@@ -27,7 +27,7 @@ func recording(ctx context.Context) (context.Context, *warned) {
 
 func withHosts(namespace, name string, hosts ...string) func(*website.Website) {
 	return func(w *website.Website) {
-		w.Namespace, w.Name, w.Spec.DeploymentName, w.Spec.Hosts = namespace, name, name, hosts
+		w.Namespace, w.Name, w.Spec.DeploymentName, w.Spec.Hosts = namespace, name, name, hostsOf(hosts...)
 	}
 }
 
@@ -50,9 +50,9 @@ func TestHostsOfOthers(t *testing.T) {
 		hosts           []string
 		want            []string
 	}{
-		"readable, same namespace": {user: rich, namespace: "default", hosts: []string{"b.example.com", "a.example.com"}, want: []string{`spec.hosts[1]: the Website "first" of this namespace ` + consequence}},
-		"readable, elsewhere":      {user: rich, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0]: the Website "first" of namespace "default" ` + consequence}},
-		"not readable":             {user: poor, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0]: another Website ` + consequence}},
+		"readable, same namespace": {user: rich, namespace: "default", hosts: []string{"b.example.com", "a.example.com"}, want: []string{`spec.hosts[1].name: the Website "first" of this namespace ` + consequence}},
+		"readable, elsewhere":      {user: rich, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0].name: the Website "first" of namespace "default" ` + consequence}},
+		"not readable":             {user: poor, namespace: "other", hosts: []string{"a.example.com"}, want: []string{`spec.hosts[0].name: another Website ` + consequence}},
 		"another host":             {user: rich, namespace: "default", hosts: []string{"b.example.com"}},
 	}
 	for name, test := range tests {
@@ -78,7 +78,7 @@ func TestHostsAddedLater(t *testing.T) {
 	mustCreate(t, s, newWebsite(withHosts("default", "b-second", "b.example.com")))
 	adding := func(name string, hosts ...string) []string {
 		ctx, updated := recording(as(requestContext("v1beta1", ""), rich))
-		if _, _, err := s.Website.Update(ctx, name, changed(func(w *website.Website) { w.Spec.Hosts = hosts }), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+		if _, _, err := s.Website.Update(ctx, name, changed(func(w *website.Website) { w.Spec.Hosts = hostsOf(hosts...) }), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return updated.texts
@@ -105,7 +105,7 @@ func TestFieldRules(t *testing.T) {
 		want  string
 	}{
 		"host with permission":    {tweak: withHosts("default", "kubia", "rich.example.com")},
-		"host without permission": {tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), want: `spec.hosts[1]: Forbidden: requires use on websitehosts "b.example.com" in namespace "default": ask for a role that grants it`},
+		"host without permission": {tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), want: `spec.hosts[1].name: Forbidden: requires use on websitehosts "b.example.com" in namespace "default": ask for a role that grants it`},
 		"annotation by prefix":    {tweak: annotation("example.com/a-b")},
 		"annotation by key":       {tweak: annotation("b")},
 		"other annotation":        {tweak: annotation("example.com/b"), want: "spec.service.annotations[example.com/b]: Forbidden: is not allowed in this cluster: remove it, or add its key to --allowed-service-annotations of website-apiserver"},
@@ -124,4 +124,13 @@ func TestFieldRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hostsOf returns hosts with the role Alias.
+func hostsOf(names ...string) []website.WebsiteHost {
+	var hosts []website.WebsiteHost
+	for _, name := range names {
+		hosts = append(hosts, website.WebsiteHost{Name: name, Role: website.HostRoleAlias})
+	}
+	return hosts
 }

@@ -34,8 +34,9 @@ func withPreviews(w *website.Website) {
 	withSecret("key")(w)
 	w.Spec.Source.Git.CARef = &website.CAReference{SecretName: "ca", Key: "ca.crt"}
 	w.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
-	w.Spec.Hosts, w.Spec.TLS.SecretRef = []string{"shop.example.com"}, &website.SecretReference{Name: "cert"}
-	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5, Domain: "previews.example.com", BasicAuthRef: &website.SecretReference{Name: "users"}}
+	w.Spec.Hosts = hostsOf("shop.example.com")
+	w.Spec.TLS = &website.WebsiteTLS{Mode: website.TLSModeSecret, SecretRef: &website.SecretReference{Name: "cert"}, Redirect: new(true)}
+	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"feature-*"}, MaxCount: 5, Domain: "previews.example.com", Access: usersOf("users")}
 }
 
 // previewOf is what website-controller writes for the branch feature-a.
@@ -44,7 +45,7 @@ func previewOf(parent *website.Website) *website.Website {
 		w.Spec = *parent.Spec.DeepCopy()
 		w.Name, w.Spec.DeploymentName = "kubia-feature-a", "kubia-feature-a"
 		w.Spec.Source.Git.Ref, w.Spec.Replicas = &website.GitReference{Branch: "feature-a"}, ptr.To[int32](1)
-		w.Spec.Previews, w.Spec.Hosts = nil, []string{"feature-a.kubia.previews.example.com"}
+		w.Spec.Previews, w.Spec.Hosts = nil, hostsOf("feature-a.kubia.previews.example.com")
 		w.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Website", Name: parent.Name, UID: parent.UID, Controller: ptr.To(true),
 		}}
@@ -52,7 +53,7 @@ func previewOf(parent *website.Website) *website.Website {
 }
 
 const (
-	refusedHost = `spec.hosts[0]: Forbidden: requires use on websitehosts "feature-a.kubia.previews.example.com"`
+	refusedHost = `spec.hosts[0].name: Forbidden: requires use on websitehosts "feature-a.kubia.previews.example.com"`
 	refusedCert = `spec.tls.secretRef: Forbidden: requires get on secrets "cert"`
 )
 
@@ -82,11 +83,11 @@ func TestPermissionsOfPreviews(t *testing.T) {
 		"of another branch":                      {previewer, same, func(w *website.Website) { w.Spec.Source.Git.Ref.Branch = "feature-b" }, refused},
 		"of a branch that does not match":        {previewer, func(w *website.Website) { w.Spec.Previews.Branches = []string{"next"} }, same, refused},
 		"with another name":                      {previewer, same, func(w *website.Website) { w.Name = "kubia-other" }, refused},
-		"with the host of another branch":        {previewer, same, func(w *website.Website) { w.Spec.Hosts[0] = "b.kubia.previews.example.com" }, `use on websitehosts "b.kubia.previews.example.com"`},
-		"with the host of another Website":       {previewer, same, func(w *website.Website) { w.Spec.Hosts[0] = "feature-a.other.previews.example.com" }, `use on websitehosts "feature-a.other.previews.example.com"`},
+		"with the host of another branch":        {previewer, same, func(w *website.Website) { w.Spec.Hosts[0].Name = "b.kubia.previews.example.com" }, `use on websitehosts "b.kubia.previews.example.com"`},
+		"with the host of another Website":       {previewer, same, func(w *website.Website) { w.Spec.Hosts[0].Name = "feature-a.other.previews.example.com" }, `use on websitehosts "feature-a.other.previews.example.com"`},
 		"in another domain":                      {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "other.example.com" }, same, refusedHost},
 		"in another domain, for the certificate": {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "other.example.com" }, same, refusedCert},
-		"in the domain of the flag, unpermitted": {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "" }, same, `spec.hosts[0]: Forbidden: requires use on websitehosts "*.previews.example.com"`},
+		"in the domain of the flag, unpermitted": {previewer, func(w *website.Website) { w.Spec.Previews.Domain = "" }, same, `spec.hosts[0].name: Forbidden: requires use on websitehosts "*.previews.example.com"`},
 		"in the domain of the flag, permitted":   {"granted", func(w *website.Website) { w.Spec.Previews.Domain = "" }, same, ""},
 		"of a Website without previews":          {previewer, func(w *website.Website) { w.Spec.Previews = nil }, same, refused},
 		"of a Website that is being deleted":     {previewer, func(w *website.Website) { w.Finalizers = []string{"example.com/keep"} }, same, refused},
@@ -152,7 +153,7 @@ func TestChangesOfPreviews(t *testing.T) {
 	checkRefused(t, update("owner", "kubia", other), "")
 	checkRefused(t, update(previewer, preview, other), "")
 	// What is unchanged takes no permission, as with every Website.
-	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Pin = "" }), "")
+	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Pin = nil }), "")
 	checkRefused(t, update(poor, preview, func(w *website.Website) { w.Spec.Source.Git.Repository = "https://evil.example.com/a" }), `requires get on secrets "other"`)
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), "spec.previews: Forbidden: requires create on websites in namespace")
 	checkRefused(t, update(poor, "kubia", func(w *website.Website) { w.Spec.Previews.Branches = []string{"*"} }), `spec.source.git.secretRef: Forbidden: requires get on secrets "other"`)

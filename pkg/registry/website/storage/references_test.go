@@ -52,11 +52,11 @@ func withSecret(name string) func(*website.Website) {
 }
 
 func withUsers(w *website.Website) {
-	w.Spec.Access.BasicAuthRef = &website.SecretReference{Name: "key"}
+	w.Spec.Access = usersOf("key")
 }
 
 func withUsersOfPreviews(w *website.Website) {
-	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com", BasicAuthRef: &website.SecretReference{Name: "key"}}
+	w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "previews.example.com", Access: usersOf("key")}
 }
 
 // certified has the server of the repository verified with a CA that every user may get.
@@ -111,7 +111,7 @@ func TestReferencesOfNewWebsites(t *testing.T) {
 			withSecret("key")(w)
 		}},
 	}
-	for field, users := range map[string]func(*website.Website){"spec.access.basicAuthRef": withUsers, "spec.previews.basicAuthRef": withUsersOfPreviews} {
+	for field, users := range map[string]func(*website.Website){"spec.access.basicAuth.secretRef": withUsers, "spec.previews.access.basicAuth.secretRef": withUsersOfPreviews} {
 		refused := strings.Replace(refused, "spec.source.git.secretRef", field, 1)
 		for what, test := range map[string]struct {
 			user, version string
@@ -182,10 +182,10 @@ func TestReferencesOfChangedWebsites(t *testing.T) {
 		"another branch":       {tweak: at(&website.GitReference{Branch: "evil"}), want: refused},
 		"a commit":             {tweak: at(&website.GitReference{Commit: strings.Repeat("a", 40)}), want: refused},
 		"no branch":            {tweak: at(nil), want: refused},
-		"a pin":                {tweak: func(w *website.Website) { w.Spec.Pin = strings.Repeat("a", 40) }, want: refused},
+		"a pin":                {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40)} }, want: refused},
 		"submodules":           {tweak: func(w *website.Website) { w.Spec.Source.Git.Submodules = website.SubmodulesRecursive }, want: refused},
-		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.access.basicAuthRef", 1)},
-		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.previews.basicAuthRef", 1)},
+		"users":                {tweak: withUsers, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.access.basicAuth.secretRef", 1)},
+		"users of previews":    {tweak: withUsersOfPreviews, want: strings.Replace(refused, "spec.source.git.secretRef", "spec.previews.access.basicAuth.secretRef", 1)},
 		"a CA":                 {tweak: certified, want: refused},
 		"scope":                {tweak: func(w *website.Website) { w.Spec.Source.Git.CredentialScope = website.CredentialScopeHost }, want: refused},
 	}
@@ -299,4 +299,9 @@ func TestSubresourcesCannotRefer(t *testing.T) {
 	if w := get(t, storage); *w.Spec.Replicas != 5 || len(p.checked) != 0 {
 		t.Errorf("after scaling: %d replicas, checked %+v", *w.Spec.Replicas, p.checked)
 	}
+}
+
+// usersOf admits the users of a Secret.
+func usersOf(secret string) website.WebsiteAccess {
+	return website.WebsiteAccess{BasicAuth: &website.BasicAuth{SecretRef: website.SecretReference{Name: secret}}}
 }

@@ -73,7 +73,7 @@ func TestRollback(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := stored.(*website.Website).Spec.Pin; got != test.pin {
+			if got := stored.(*website.Website).Spec.PinnedCommit(); got != test.pin {
 				t.Errorf("%q is pinned, want %q", got, test.pin)
 			}
 		})

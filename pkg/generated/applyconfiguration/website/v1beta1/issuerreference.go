@@ -2,20 +2,19 @@
 
 package v1beta1
 
-import (
-	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-)
-
 // IssuerReferenceApplyConfiguration represents a declarative configuration of the IssuerReference type for use
 // with apply.
 //
-// IssuerReference names an issuer of cert-manager.
+// IssuerReference names an issuer of cert-manager, or an external issuer that it knows.
 type IssuerReferenceApplyConfiguration struct {
+	// group is the API group of the issuer. Defaults to cert-manager.io.
+	Group *string `json:"group,omitempty"`
+	// kind is the kind of the issuer, of at most 63 characters: in the group
+	// cert-manager.io, Issuer (of the namespace of the Website) or ClusterIssuer. Defaults
+	// to Issuer.
+	Kind *string `json:"kind,omitempty"`
 	// name is the name of the issuer.
 	Name *string `json:"name,omitempty"`
-	// kind is the kind of the issuer: Issuer (of the namespace of the Website) or
-	// ClusterIssuer. Defaults to Issuer.
-	Kind *websitev1beta1.IssuerKind `json:"kind,omitempty"`
 }
 
 // IssuerReferenceApplyConfiguration constructs a declarative configuration of the IssuerReference type for use with
@@ -24,18 +23,26 @@ func IssuerReference() *IssuerReferenceApplyConfiguration {
 	return &IssuerReferenceApplyConfiguration{}
 }
 
-// WithName sets the Name field in the declarative configuration to the given value
+// WithGroup sets the Group field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Name field is set to the value of the last call.
-func (b *IssuerReferenceApplyConfiguration) WithName(value string) *IssuerReferenceApplyConfiguration {
-	b.Name = &value
+// If called multiple times, the Group field is set to the value of the last call.
+func (b *IssuerReferenceApplyConfiguration) WithGroup(value string) *IssuerReferenceApplyConfiguration {
+	b.Group = &value
 	return b
 }
 
 // WithKind sets the Kind field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Kind field is set to the value of the last call.
-func (b *IssuerReferenceApplyConfiguration) WithKind(value websitev1beta1.IssuerKind) *IssuerReferenceApplyConfiguration {
+func (b *IssuerReferenceApplyConfiguration) WithKind(value string) *IssuerReferenceApplyConfiguration {
 	b.Kind = &value
+	return b
+}
+
+// WithName sets the Name field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *IssuerReferenceApplyConfiguration) WithName(value string) *IssuerReferenceApplyConfiguration {
+	b.Name = &value
 	return b
 }

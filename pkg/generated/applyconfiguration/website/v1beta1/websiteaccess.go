@@ -5,15 +5,11 @@ package v1beta1
 // WebsiteAccessApplyConfiguration represents a declarative configuration of the WebsiteAccess type for use
 // with apply.
 //
-// WebsiteAccess restricts who may read the site.
+// WebsiteAccess restricts who may read a site.
 type WebsiteAccessApplyConfiguration struct {
-	// basicAuthRef names the Secret with the users who may read the site: of type
-	// kubernetes.io/basic-auth, with the keys username and password, or with the
-	// key htpasswd, whose lines are in the format of htpasswd. Its changes take effect
-	// without new pods. While the Secret is missing or invalid, every request is
-	// rejected. Setting it requires get on the Secret. Defaults to none: everyone
-	// may read the site.
-	BasicAuthRef *SecretReferenceApplyConfiguration `json:"basicAuthRef,omitempty"`
+	// basicAuth has visitors send the name and password of a user (RFC 7617). Defaults to
+	// none: everyone may read the site.
+	BasicAuth *BasicAuthApplyConfiguration `json:"basicAuth,omitempty"`
 }
 
 // WebsiteAccessApplyConfiguration constructs a declarative configuration of the WebsiteAccess type for use with
@@ -22,10 +18,10 @@ func WebsiteAccess() *WebsiteAccessApplyConfiguration {
 	return &WebsiteAccessApplyConfiguration{}
 }
 
-// WithBasicAuthRef sets the BasicAuthRef field in the declarative configuration to the given value
+// WithBasicAuth sets the BasicAuth field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the BasicAuthRef field is set to the value of the last call.
-func (b *WebsiteAccessApplyConfiguration) WithBasicAuthRef(value *SecretReferenceApplyConfiguration) *WebsiteAccessApplyConfiguration {
-	b.BasicAuthRef = value
+// If called multiple times, the BasicAuth field is set to the value of the last call.
+func (b *WebsiteAccessApplyConfiguration) WithBasicAuth(value *BasicAuthApplyConfiguration) *WebsiteAccessApplyConfiguration {
+	b.BasicAuth = value
 	return b
 }

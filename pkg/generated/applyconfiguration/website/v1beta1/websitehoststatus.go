@@ -3,7 +3,8 @@
 package v1beta1
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // WebsiteHostStatusApplyConfiguration represents a declarative configuration of the WebsiteHostStatus type for use
@@ -13,16 +14,15 @@ import (
 type WebsiteHostStatusApplyConfiguration struct {
 	// name is the host.
 	Name *string `json:"name,omitempty"`
-	// routed is true if the last request for the host, at the address of its
-	// Gateway or Ingress, returned a published commit of the site or, if the host
-	// is redirected, the redirect. It is false for a host with a wildcard, for
-	// which no request is made.
-	Routed *bool `json:"routed,omitempty"`
+	// conditions are those of the host, at most 8. Routed is True if the last requests for
+	// the host, at the address of each Gateway or of the Ingress, returned a published
+	// commit of the site or, with the role Redirect, the redirect. It is False if they did
+	// not, or if the host cannot be routed, and Unknown as long as no request was made, as
+	// for a host with a wildcard.
+	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// certificateExpirationTime is when the certificate expires that the last TLS
-	// handshake for the host presented.
-	CertificateExpirationTime *v1.Time `json:"certificateExpirationTime,omitempty"`
-	// message is why the host is not routed, of at most 1024 characters.
-	Message *string `json:"message,omitempty"`
+	// handshake for the host presented: of several Gateways, the earliest time.
+	CertificateExpirationTime *metav1.Time `json:"certificateExpirationTime,omitempty"`
 }
 
 // WebsiteHostStatusApplyConfiguration constructs a declarative configuration of the WebsiteHostStatus type for use with
@@ -39,26 +39,23 @@ func (b *WebsiteHostStatusApplyConfiguration) WithName(value string) *WebsiteHos
 	return b
 }
 
-// WithRouted sets the Routed field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Routed field is set to the value of the last call.
-func (b *WebsiteHostStatusApplyConfiguration) WithRouted(value bool) *WebsiteHostStatusApplyConfiguration {
-	b.Routed = &value
+// WithConditions adds the given value to the Conditions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Conditions field.
+func (b *WebsiteHostStatusApplyConfiguration) WithConditions(values ...*v1.ConditionApplyConfiguration) *WebsiteHostStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithConditions")
+		}
+		b.Conditions = append(b.Conditions, *values[i])
+	}
 	return b
 }
 
 // WithCertificateExpirationTime sets the CertificateExpirationTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the CertificateExpirationTime field is set to the value of the last call.
-func (b *WebsiteHostStatusApplyConfiguration) WithCertificateExpirationTime(value v1.Time) *WebsiteHostStatusApplyConfiguration {
+func (b *WebsiteHostStatusApplyConfiguration) WithCertificateExpirationTime(value metav1.Time) *WebsiteHostStatusApplyConfiguration {
 	b.CertificateExpirationTime = &value
-	return b
-}
-
-// WithMessage sets the Message field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Message field is set to the value of the last call.
-func (b *WebsiteHostStatusApplyConfiguration) WithMessage(value string) *WebsiteHostStatusApplyConfiguration {
-	b.Message = &value
 	return b
 }

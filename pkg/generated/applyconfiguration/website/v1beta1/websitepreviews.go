@@ -23,10 +23,9 @@ type WebsitePreviewsApplyConfiguration struct {
 	// website-controller; without that, previews have no hosts, and a Service of the
 	// type NodePort if the Website has one, otherwise ClusterIP.
 	Domain *string `json:"domain,omitempty"`
-	// basicAuthRef names the Secret with the users who may read the previews, as
-	// access.basicAuthRef does for the site. Setting it requires get on the Secret.
-	// Defaults to access.basicAuthRef.
-	BasicAuthRef *SecretReferenceApplyConfiguration `json:"basicAuthRef,omitempty"`
+	// access restricts who may read the previews, as spec.access does for the site. A
+	// member that is not set is that of spec.access.
+	Access *WebsiteAccessApplyConfiguration `json:"access,omitempty"`
 }
 
 // WebsitePreviewsApplyConfiguration constructs a declarative configuration of the WebsitePreviews type for use with
@@ -69,10 +68,10 @@ func (b *WebsitePreviewsApplyConfiguration) WithDomain(value string) *WebsitePre
 	return b
 }
 
-// WithBasicAuthRef sets the BasicAuthRef field in the declarative configuration to the given value
+// WithAccess sets the Access field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the BasicAuthRef field is set to the value of the last call.
-func (b *WebsitePreviewsApplyConfiguration) WithBasicAuthRef(value *SecretReferenceApplyConfiguration) *WebsitePreviewsApplyConfiguration {
-	b.BasicAuthRef = value
+// If called multiple times, the Access field is set to the value of the last call.
+func (b *WebsitePreviewsApplyConfiguration) WithAccess(value *WebsiteAccessApplyConfiguration) *WebsitePreviewsApplyConfiguration {
+	b.Access = value
 	return b
 }

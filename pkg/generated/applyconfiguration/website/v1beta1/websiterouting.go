@@ -6,14 +6,15 @@ package v1beta1
 // with apply.
 //
 // WebsiteRouting selects what routes requests for the hosts to the site: at most
-// one of gateway and ingressClassName.
+// one of parentRefs and ingressClassName.
 type WebsiteRoutingApplyConfiguration struct {
-	// gateway is the Gateway (gateway.networking.k8s.io/v1) that routes the hosts.
-	// It must allow routes, and with tls also ListenerSets, from the namespace of
-	// the Website. Defaults to --default-gateway of website-controller.
-	Gateway *GatewayReferenceApplyConfiguration `json:"gateway,omitempty"`
+	// parentRefs are the Gateways (gateway.networking.k8s.io/v1) that route the hosts, from
+	// 1 to 8. Each must allow routes, and with the tls.mode Secret or Issuer also
+	// ListenerSets, from the namespace of the Website. Defaults to --default-gateway of
+	// website-controller.
+	ParentRefs []ParentReferenceApplyConfiguration `json:"parentRefs,omitempty"`
 	// ingressClassName is the IngressClass of the Ingress that routes the hosts.
-	// Defaults to --default-ingress-class of website-controller, if no gateway is
+	// Defaults to --default-ingress-class of website-controller, if no parentRefs are
 	// set and the cluster has no Gateway API or no default Gateway.
 	IngressClassName *string `json:"ingressClassName,omitempty"`
 }
@@ -24,11 +25,16 @@ func WebsiteRouting() *WebsiteRoutingApplyConfiguration {
 	return &WebsiteRoutingApplyConfiguration{}
 }
 
-// WithGateway sets the Gateway field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Gateway field is set to the value of the last call.
-func (b *WebsiteRoutingApplyConfiguration) WithGateway(value *GatewayReferenceApplyConfiguration) *WebsiteRoutingApplyConfiguration {
-	b.Gateway = value
+// WithParentRefs adds the given value to the ParentRefs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ParentRefs field.
+func (b *WebsiteRoutingApplyConfiguration) WithParentRefs(values ...*ParentReferenceApplyConfiguration) *WebsiteRoutingApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithParentRefs")
+		}
+		b.ParentRefs = append(b.ParentRefs, *values[i])
+	}
 	return b
 }
 

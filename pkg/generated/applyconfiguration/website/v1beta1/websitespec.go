@@ -37,27 +37,20 @@ type WebsiteSpecApplyConfiguration struct {
 	Resources *WebsiteResourcesApplyConfiguration `json:"resources,omitempty"`
 	// scheduling restricts the nodes of the pods.
 	Scheduling *WebsiteSchedulingApplyConfiguration `json:"scheduling,omitempty"`
-	// pin is the full name of a commit to serve instead of the newest one: 40 or
-	// 64 hexadecimal digits in lower case. The repository is still fetched, and
-	// removing pin publishes the newest commit at once. POST to the subresource
-	// rollback sets it. Defaults to none.
-	Pin *string `json:"pin,omitempty"`
-	// hosts are the host names of the site, at most 64, the canonical one first:
-	// DNS names in lower case with at least one dot, of at most 230 characters. The
-	// first label may be "*", for all names below that no Website names. Of two
-	// Websites with the same host, in any namespaces, the older one has it.
-	// Defaults to none.
-	Hosts []string `json:"hosts,omitempty"`
-	// redirectToCanonical redirects requests for the other hosts to the first one,
-	// which must have no wildcard, with the status code 301. It has no effect with
-	// an Ingress. Defaults to false.
-	RedirectToCanonical *bool `json:"redirectToCanonical,omitempty"`
+	// pin is a commit to serve instead of the newest one. The repository is still
+	// fetched, and removing pin publishes the newest commit at once. POST to the
+	// subresource rollback sets it. Defaults to none.
+	Pin *WebsitePinApplyConfiguration `json:"pin,omitempty"`
+	// hosts are the hosts of the site, at most 64. Of two Websites with the same host, in
+	// any namespaces, the older one has it. Defaults to none.
+	Hosts []WebsiteHostApplyConfiguration `json:"hosts,omitempty"`
 	// routing selects what routes requests for the hosts to the site. It may only
 	// be set with hosts.
 	Routing *WebsiteRoutingApplyConfiguration `json:"routing,omitempty"`
-	// tls selects the certificate of the hosts. It may only be set with hosts.
-	// Without it, the hosts are served by the listeners of the Gateway, with the
-	// certificates that these have, or by an Ingress without TLS.
+	// tls has the hosts served with TLS, and selects their certificate. It may only be set
+	// with hosts. Defaults to none: the hosts are served by all listeners of the Gateway
+	// that take them, with TLS and without it, as these are, or by an Ingress without TLS,
+	// and nothing is redirected to https.
 	TLS *WebsiteTLSApplyConfiguration `json:"tls,omitempty"`
 	// access restricts who may read the site.
 	Access *WebsiteAccessApplyConfiguration `json:"access,omitempty"`
@@ -146,26 +139,21 @@ func (b *WebsiteSpecApplyConfiguration) WithScheduling(value *WebsiteSchedulingA
 // WithPin sets the Pin field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Pin field is set to the value of the last call.
-func (b *WebsiteSpecApplyConfiguration) WithPin(value string) *WebsiteSpecApplyConfiguration {
-	b.Pin = &value
+func (b *WebsiteSpecApplyConfiguration) WithPin(value *WebsitePinApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.Pin = value
 	return b
 }
 
 // WithHosts adds the given value to the Hosts field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Hosts field.
-func (b *WebsiteSpecApplyConfiguration) WithHosts(values ...string) *WebsiteSpecApplyConfiguration {
+func (b *WebsiteSpecApplyConfiguration) WithHosts(values ...*WebsiteHostApplyConfiguration) *WebsiteSpecApplyConfiguration {
 	for i := range values {
-		b.Hosts = append(b.Hosts, values[i])
+		if values[i] == nil {
+			panic("nil value passed to WithHosts")
+		}
+		b.Hosts = append(b.Hosts, *values[i])
 	}
-	return b
-}
-
-// WithRedirectToCanonical sets the RedirectToCanonical field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RedirectToCanonical field is set to the value of the last call.
-func (b *WebsiteSpecApplyConfiguration) WithRedirectToCanonical(value bool) *WebsiteSpecApplyConfiguration {
-	b.RedirectToCanonical = &value
 	return b
 }
 

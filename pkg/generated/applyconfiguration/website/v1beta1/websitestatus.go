@@ -32,8 +32,9 @@ type WebsiteStatusApplyConfiguration struct {
 	// nodePort is the port of the Service on every node, from 1 to 65535, if it
 	// has one.
 	NodePort *int32 `json:"nodePort,omitempty"`
-	// urls are the addresses of the site, at most 16, preferred first. The address
-	// of a host is listed once a request for it returned a published commit.
+	// urls are the addresses of the site, at most 80, preferred first: one for each host,
+	// that of the canonical host before the others, and then those of the Service. The
+	// address of a host is listed once a request for it returned a published commit.
 	URLs []string `json:"urls,omitempty"`
 	// conditions are Ready, which summarizes the pods and the Service, Available,
 	// Progressing, Synced, with hosts Routed, and with previews Previewed.
@@ -42,7 +43,7 @@ type WebsiteStatusApplyConfiguration struct {
 	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`
 	// history contains the last published commits, at most 10, newest first.
 	History []WebsiteReleaseApplyConfiguration `json:"history,omitempty"`
-	// hosts are what was observed of the hosts of the spec, in the same order.
+	// hosts are what was observed of the hosts of the spec.
 	Hosts []WebsiteHostStatusApplyConfiguration `json:"hosts,omitempty"`
 	// previews are what was observed of branches that have, or have had, a preview, in
 	// the order of their names.

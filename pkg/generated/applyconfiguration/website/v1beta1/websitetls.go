@@ -2,26 +2,49 @@
 
 package v1beta1
 
+import (
+	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
 // WebsiteTLSApplyConfiguration represents a declarative configuration of the WebsiteTLS type for use
 // with apply.
 //
-// WebsiteTLS selects the certificate of the hosts: at most one of secretRef and
-// issuerRef. With either, a Gateway redirects requests by http to https; what an
-// Ingress does with these is up to its controller.
+// WebsiteTLS selects the certificate of the hosts: a union, of which mode is the
+// discriminator.
 type WebsiteTLSApplyConfiguration struct {
+	// mode is where the certificate of the hosts is from: Listener (that of the Gateway's
+	// own listeners, or the default certificate of the Ingress controller), Secret
+	// (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret
+	// and Issuer need a Gateway that allows ListenerSets; at others the hosts are served
+	// with the certificates of their listeners, and the condition Routed reports that the
+	// certificate is not used. Later versions may add values.
+	Mode *websitev1beta1.TLSMode `json:"mode,omitempty"`
 	// secretRef names the Secret of type kubernetes.io/tls with the certificate of
-	// all hosts. Setting it, or changing hosts, routing or the domain of previews
-	// while it is set, requires get on the Secret. Defaults to none.
+	// all hosts. It must be set if and only if mode is Secret. Setting it, or changing
+	// hosts, routing or the domain of previews while it is set, requires get on the Secret.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// issuerRef names the issuer of cert-manager that issues a certificate for each
-	// host. Defaults to none.
+	// issuerRef names the issuer that cert-manager uses to issue a certificate for each
+	// host. It must be set if and only if mode is Issuer.
 	IssuerRef *IssuerReferenceApplyConfiguration `json:"issuerRef,omitempty"`
+	// redirect has a Gateway redirect requests by http to https, with the status code 301.
+	// With false, requests by http are served as well, for a proxy in front that ends TLS:
+	// pages and passwords are then sent in the clear. An Ingress cannot express either:
+	// its controller decides. Defaults to true.
+	Redirect *bool `json:"redirect,omitempty"`
 }
 
 // WebsiteTLSApplyConfiguration constructs a declarative configuration of the WebsiteTLS type for use with
 // apply.
 func WebsiteTLS() *WebsiteTLSApplyConfiguration {
 	return &WebsiteTLSApplyConfiguration{}
+}
+
+// WithMode sets the Mode field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mode field is set to the value of the last call.
+func (b *WebsiteTLSApplyConfiguration) WithMode(value websitev1beta1.TLSMode) *WebsiteTLSApplyConfiguration {
+	b.Mode = &value
+	return b
 }
 
 // WithSecretRef sets the SecretRef field in the declarative configuration to the given value
@@ -37,5 +60,13 @@ func (b *WebsiteTLSApplyConfiguration) WithSecretRef(value *SecretReferenceApply
 // If called multiple times, the IssuerRef field is set to the value of the last call.
 func (b *WebsiteTLSApplyConfiguration) WithIssuerRef(value *IssuerReferenceApplyConfiguration) *WebsiteTLSApplyConfiguration {
 	b.IssuerRef = value
+	return b
+}
+
+// WithRedirect sets the Redirect field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Redirect field is set to the value of the last call.
+func (b *WebsiteTLSApplyConfiguration) WithRedirect(value bool) *WebsiteTLSApplyConfiguration {
+	b.Redirect = &value
 	return b
 }

@@ -1,0 +1,176 @@
+package status
+
+import (
+	"fmt"
+	neturl "net/url"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+)
+
+// IsRouted reports whether requests for a host reach the site.
+func IsRouted(host v1beta1.WebsiteHostStatus) bool {
+	return meta.IsStatusConditionTrue(host.Conditions, v1beta1.HostRouted)
+}
+
+// routedCondition returns the condition Routed of a host, which is Unknown without one.
+func routedCondition(host v1beta1.WebsiteHostStatus) metav1.Condition {
+	if condition := meta.FindStatusCondition(host.Conditions, v1beta1.HostRouted); condition != nil {
+		return *condition
+	}
+	return metav1.Condition{Type: v1beta1.HostRouted, Status: metav1.ConditionUnknown, Reason: v1beta1.WebsiteReasonRoutePending}
+}
+
+// hosts returns what is reported of the hosts of the spec.
+func (in *Input) hosts() []v1beta1.WebsiteHostStatus {
+	if in.Routing == nil {
+		if in.RoutesRemain {
+			return in.Website.Status.Hosts
+		}
+		return nil
+	}
+	var hosts []v1beta1.WebsiteHostStatus
+	for _, name := range resources.HostNames(in.Website) {
+		hosts = append(hosts, in.host(name))
+	}
+	return hosts
+}
+
+// host returns what is reported of a host. One that was not requested yet stays as it was reported.
+func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
+	host := v1beta1.WebsiteHostStatus{Name: name}
+	if i := slices.IndexFunc(in.Website.Status.Hosts, func(h v1beta1.WebsiteHostStatus) bool { return h.Name == name }); i >= 0 {
+		host = *in.Website.Status.Hosts[i].DeepCopy()
+	}
+	result, isRequested := in.Routing.Results[name]
+	holder, isTaken := in.Routing.Taken[name]
+	if isRequested || isTaken {
+		host.CertificateExpirationTime = nil
+	}
+	if isRequested && !result.CertificateExpiration.IsZero() {
+		host.CertificateExpirationTime = &metav1.Time{Time: result.CertificateExpiration}
+	}
+	set := func(status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&host.Conditions, metav1.Condition{
+			Type: v1beta1.HostRouted, Status: status, Reason: reason, Message: problem.Shorten(message),
+			ObservedGeneration: in.Website.Generation, LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
+		})
+	}
+	obstacle := in.Routing.Obstacle
+	switch before := routedCondition(host); {
+	case isTaken:
+		set(metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken, holder+" has the host")
+	case isRequested:
+		set(in.requested(name, result))
+	case in.Routing.Unknown != "":
+		if before.Message == "" {
+			set(metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending, in.Routing.Unknown)
+		}
+	case obstacle != nil && !obstacle.Pending:
+		set(metav1.ConditionFalse, obstacle.Reason, obstacle.Message)
+	case IsWildcard(name):
+		set(metav1.ConditionUnknown, v1beta1.WebsiteReasonHostNotRequested, "no request is made for a host with a wildcard")
+	case before.Status == metav1.ConditionTrue || obstacle == nil && requestReasons.Has(before.Reason):
+		// It is requested again soon.
+	case obstacle != nil:
+		set(metav1.ConditionUnknown, obstacle.Reason, obstacle.Message)
+	default:
+		set(metav1.ConditionUnknown, v1beta1.WebsiteReasonRoutePending, notRequestedYet(name))
+	}
+	return host
+}
+
+// requestReasons are why a request shows that a host is not routed.
+var requestReasons = sets.New(v1beta1.WebsiteReasonHostUnreachable, v1beta1.WebsiteReasonCertificateInvalid, v1beta1.WebsiteReasonRedirectUnavailable)
+
+// requested returns what a request for a host has shown.
+func (in *Input) requested(name string, result routeprobe.Result) (status metav1.ConditionStatus, reason, message string) {
+	failure := in.failureOf(result)
+	switch {
+	case failure != "" && result.InvalidCertificate:
+		return metav1.ConditionFalse, v1beta1.WebsiteReasonCertificateInvalid, failure
+	case failure != "":
+		return metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable, failure
+	case in.Routing.NoRedirect != "" && resources.RoleOf(in.Website, name) == v1beta1.HostRoleRedirect:
+		return metav1.ConditionFalse, v1beta1.WebsiteReasonRedirectUnavailable, name + " serves the site: " + in.Routing.NoRedirect
+	case in.Routing.UnusedCertificate != "":
+		return metav1.ConditionTrue, v1beta1.WebsiteReasonCertificateNotUsed, in.Routing.UnusedCertificate
+	case result.DNS != "":
+		return metav1.ConditionTrue, v1beta1.WebsiteReasonDNSElsewhere, leadsElsewhere(result)
+	default:
+		return metav1.ConditionTrue, v1beta1.WebsiteReasonHostRouted, "requests for the host reach the site"
+	}
+}
+
+func notRequestedYet(host string) string { return "no request for " + host + " has been made yet" }
+
+func leadsElsewhere(result routeprobe.Result) string {
+	return "requests at the address of the Gateway or Ingress reach the site, but " + result.DNS
+}
+
+// failureOf returns why a response is not the site, or "".
+func (in *Input) failureOf(result routeprobe.Result) string {
+	if result.Failure != "" || result.Commit == "" || in.published(result.Commit) {
+		return result.Failure
+	}
+	return fmt.Sprintf("%s serves commit %s, which this site has not published", result.URL, result.Commit)
+}
+
+// published reports whether a commit is or was one of the site. While not all pods can be observed, any
+// can be.
+func (in *Input) published(commit string) bool {
+	state := in.commitState()
+	return !in.Probing || state == commitUnknown || state == commitUnreachable || commit == in.commit() ||
+		slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Observed && pod.Commit == commit }) ||
+		slices.ContainsFunc(in.Website.Status.History, func(release v1beta1.WebsiteRelease) bool { return release.Commit == commit })
+}
+
+// hostURLs returns where the hosts were found: the canonical one first, and those that are redirected last.
+func (in *Input) hostURLs() []string {
+	if in.Routing == nil {
+		return nil
+	}
+	hosts := in.hosts()
+	slices.SortStableFunc(hosts, func(a, b v1beta1.WebsiteHostStatus) int { return in.preference(a.Name) - in.preference(b.Name) })
+	var urls []string
+	for _, host := range hosts {
+		if url := in.hostURL(host); url != "" {
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
+func (in *Input) preference(host string) int {
+	return slices.Index([]v1beta1.HostRole{v1beta1.HostRoleCanonical, v1beta1.HostRoleAlias, v1beta1.HostRoleRedirect}, resources.RoleOf(in.Website, host))
+}
+
+// hostURL returns where a host was found, by the last request or one before, or "".
+func (in *Input) hostURL(host v1beta1.WebsiteHostStatus) string {
+	if _, isTaken := in.Routing.Taken[host.Name]; isTaken {
+		return ""
+	}
+	if result, requested := in.Routing.Results[host.Name]; requested {
+		if in.failureOf(result) != "" {
+			return ""
+		}
+		return result.URL
+	}
+	if !IsRouted(host) {
+		return ""
+	}
+	for _, before := range in.Website.Status.URLs {
+		if parsed, err := neturl.Parse(before); err == nil && parsed.Hostname() == host.Name {
+			return before
+		}
+	}
+	return ""
+}
