@@ -45,11 +45,12 @@ type site struct {
 	repository                  *repository
 }
 
-// newWebsite is a Website of a repository that looks for changes as often as
-// possible.
+// newWebsite is a Website of a repository, with a node port for the visitors, that
+// looks for changes as often as possible.
 func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	return framework.NewWebsite(namespace, siteName, append([]func(*v1beta1.Website){func(w *v1beta1.Website) {
 		w.Spec.Source.Git.Repository = r.url
+		w.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 		w.Spec.Sync.PeriodSeconds = int32(syncPeriod / time.Second)
 	}}, tweaks...)...)
 }

@@ -51,6 +51,7 @@ func (w world) key(name string) string { return w.namespace + "/" + name }
 func (w world) create(ctx context.Context, name string, tweaks ...func(*v1beta1.Website)) error {
 	website := framework.NewWebsite(w.namespace, name, append([]func(*v1beta1.Website){
 		framework.WithReplicas(1), framework.WithRepository("https://example.com/" + name + ".git"),
+		func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort },
 	}, tweaks...)...)
 	_, err := websites.WebsiteV1beta1().Websites(w.namespace).Create(ctx, website, metav1.CreateOptions{})
 	return err

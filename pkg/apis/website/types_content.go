@@ -8,7 +8,7 @@ type WebsiteSource struct {
 	Path string
 }
 
-// GitSource is a git repository, and what is fetched from it.
+// GitSource is a git repository, and the content to fetch from it.
 type GitSource struct {
 	// Repository is the address of the git repository.
 	Repository string

@@ -645,7 +645,7 @@ func schema_pkg_apis_website_v1beta1_GitSource(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GitSource is a git repository, and what is fetched from it.",
+				Description: "GitSource is a git repository, and the content to fetch from it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"repository": {

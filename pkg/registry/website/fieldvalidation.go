@@ -4,8 +4,8 @@ import "context"
 
 type fieldValidationKey struct{}
 
-// WithFieldValidation returns a context with the option fieldValidation of a request, for what the decoder of
-// the library does not see: the annotation of v1alpha1 is decoded by conversion.
+// WithFieldValidation returns a context with the option fieldValidation of a request. The library applies it when
+// it decodes bodies; the annotation of v1alpha1 is decoded later, by conversion.
 func WithFieldValidation(ctx context.Context, fieldValidation string) context.Context {
 	return context.WithValue(ctx, fieldValidationKey{}, fieldValidation)
 }

@@ -66,8 +66,8 @@ func isCarried(path fieldpath.Path) bool {
 }
 
 // acceptAnnotation removes an annotation that conversion has unpacked, and returns false if there is none.
-// Conversion leaves one that sets no field, and what it has ignored: unknown members are treated as unknown
-// fields of the request, so that with strict validation the annotation stays to be rejected.
+// Conversion leaves one that sets no field, and the list of ignored members. These are treated as unknown fields
+// of the request: with strict validation the annotation stays, to be rejected.
 func acceptAnnotation(ctx context.Context, w *website.Website) bool {
 	value, present := w.Annotations[website.AnnotationCarriedFields]
 	if !present {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
@@ -58,6 +61,47 @@ func TestFieldValidation(t *testing.T) {
 				t.Errorf("apply of an unknown field: %d %s, want it refused", applied.code, applied.body)
 			}
 		})
+	}
+}
+
+// TestFieldValidationOfTheAnnotation: what a later server has written into the annotation of v1alpha1 is unknown to this
+// one. It is treated as an unknown field of the request, and not stored.
+func TestFieldValidationOfTheAnnotation(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	const unknown = `metadata.annotations[` + website.AnnotationCarriedFields + `]: unknown field "spec.archive"`
+	annotations := `"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"suspend\":false,\"archive\":{\"secretRef\":{\"name\":\"s\"}}}}"}`
+	whole := `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"kubia",` + annotations +
+		`},"spec":{"deploymentName":"kubia","gitRepo":"https://example.com/site.git"}}`
+	for _, write := range []struct{ name, method, path, contentType, body string }{
+		{"create", http.MethodPost, "?", "application/json", whole},
+		{"update", http.MethodPut, "/kubia?", "application/json", whole},
+		{"merge patch", http.MethodPatch, "/kubia?", "application/merge-patch+json", `{"metadata":{` + annotations + `}}`},
+		{"apply", http.MethodPatch, "/kubia?fieldManager=team&force=true&", "application/apply-patch+yaml", whole},
+		{"apply a new one", http.MethodPatch, "/applied?fieldManager=team&", "application/apply-patch+yaml", strings.ReplaceAll(whole, `"kubia"`, `"applied"`)},
+		{"status", http.MethodPatch, "/kubia/status?", "application/merge-patch+json", `{"metadata":{` + annotations + `}}`},
+	} {
+		send := func(mode string) response {
+			return request(t, write.method, websitesPath("v1alpha1", namespace, write.path)+"fieldValidation="+mode, write.body, "Content-Type", write.contentType)
+		}
+		if strict := send("Strict"); strict.code != http.StatusUnprocessableEntity || !strings.Contains(string(strict.body), `unknown field \"spec.archive\"`) {
+			t.Errorf("%s, strict: %d %s, want it refused", write.name, strict.code, strict.body)
+		}
+		if warned := send("Warn"); warned.code >= 300 || !mentions(warned.warnings(), unknown) {
+			t.Errorf("%s, warned: %d %s, warnings %q; want %q", write.name, warned.code, warned.body, warned.warnings(), unknown)
+		}
+		if write.method == http.MethodPost {
+			continue
+		}
+		if ignored := send("Ignore"); ignored.code >= 300 || mentions(ignored.warnings(), unknown) {
+			t.Errorf("%s, ignored: %d %s, warnings %q; want none", write.name, ignored.code, ignored.body, ignored.warnings())
+		}
+	}
+	for _, name := range []string{"kubia", "applied"} {
+		got, err := framework.Websites(t, namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || len(got.Annotations) != 0 || got.Spec.Suspend == nil || *got.Spec.Suspend {
+			t.Errorf("%s is stored with annotations %v and suspend %v (%v), want none and false", name, got.Annotations, got.Spec.Suspend, err)
+		}
 	}
 }
 

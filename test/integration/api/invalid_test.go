@@ -87,6 +87,14 @@ func TestBadInput(t *testing.T) {
 			manifest: betaManifest("kubia", "source: {git: {repository: https://example.com/site.git, ref: {branch: main, tag: v1}}}"),
 			want:     `The Website "kubia" is invalid: spec.source.git.ref: Invalid value: "{branch, tag}": must specify at most one of`,
 		},
+		"v1beta1 with a header for no path": {
+			manifest: betaManifest("kubia", validSource, "serving: {headers: [{name: X-A, value: b}]}"),
+			want:     `The Website "kubia" is invalid: spec.serving.headers[0].path: Required value`,
+		},
+		"v1beta1 with submodules that YAML reads as false": {
+			manifest: betaManifest("kubia", "source: {git: {repository: https://example.com/site.git, submodules: Off}}"),
+			want:     "cannot unmarshal bool into Go struct field GitSource.spec.source.git.submodules of type v1beta1.SubmodulePolicy",
+		},
 		"v1beta1 with a hasty period": {
 			manifest: betaManifest("kubia", validSource, "sync: {periodSeconds: 1}"),
 			want:     `The Website "kubia" is invalid: spec.sync.periodSeconds: Invalid value: 1: must be greater than or equal to 10`,

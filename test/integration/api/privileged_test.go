@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -37,9 +38,14 @@ func newUserWithRole(t *testing.T, namespace, role string) *rest.Config {
 	return config
 }
 
+// orClusterIP ends the messages about the type of the Service.
+const orClusterIP = ", or set the type ClusterIP, the default of v1beta1"
+
 // privilegedField is a field that requires a verb of its own.
 type privilegedField struct {
 	path, verb string
+	// orElse is how the message says what to do without the verb.
+	orElse string
 	// spec is a part of a v1beta1 spec that sets it, as JSON.
 	spec string
 	set  func(*v1beta1.Website)
@@ -51,7 +57,7 @@ func (f privilegedField) checkRefused(t *testing.T, what, namespace, name string
 	if alpha {
 		path = "metadata.annotations[" + website.AnnotationCarriedFields + "]." + path
 	}
-	want := fmt.Sprintf("Forbidden: requires %s on websites %q in namespace %q: ask for a role that grants it", f.verb, name, namespace)
+	want := fmt.Sprintf("Forbidden: requires %s on websites %q in namespace %q: ask for a role that grants it%s", f.verb, name, namespace, f.orElse)
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
 		t.Errorf("%s: %v, want it invalid", what, err)
 		return
@@ -68,13 +74,13 @@ func TestPrivilegedFields(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	publisher, editor := newUserWithRole(t, namespace, "website-publish"), newUserWithRole(t, namespace, "edit")
 	fields := map[string]privilegedField{
-		"load-balancer": {path: "spec.service.type", verb: "expose", spec: `{"service":{"type":"LoadBalancer"}}`,
+		"load-balancer": {path: "spec.service.type", verb: "expose", orElse: orClusterIP, spec: `{"service":{"type":"LoadBalancer"}}`,
 			set: func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeLoadBalancer }},
-		"node-port": {path: "spec.service.nodePort", verb: "expose", spec: `{"service":{"type":"NodePort","nodePort":30999}}`,
-			set: func(w *v1beta1.Website) {
-				w.Spec.Service = v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort, NodePort: 30999}
-			}},
-		"tolerations": {path: "spec.scheduling.tolerations", verb: "schedule", spec: `{"scheduling":{"tolerations":[{"key":"gpu","operator":"Exists"}]}}`,
+		"node-port": {path: "spec.service.type", verb: "expose", orElse: orClusterIP, spec: `{"service":{"type":"NodePort"}}`,
+			set: func(w *v1beta1.Website) { w.Spec.Service.Type = v1beta1.ServiceTypeNodePort }},
+		// v1alpha1 defaults to a node port.
+		"tolerations": {path: "spec.scheduling.tolerations", verb: "schedule",
+			spec: `{"service":{"type":"ClusterIP"},"scheduling":{"tolerations":[{"key":"gpu","operator":"Exists"}]}}`,
 			set: func(w *v1beta1.Website) {
 				w.Spec.Scheduling.Tolerations = append(w.Spec.Scheduling.Tolerations, corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists})
 			}},
@@ -90,6 +96,58 @@ func TestPrivilegedFields(t *testing.T) {
 				t.Errorf("kubectl auth can-i %s websites = %q (%s), want %s", verb, stdout, stderr, want)
 			}
 		}
+	}
+}
+
+// TestOriginalManifestExposes: v1alpha1 has a node port by default, which requires expose as it does in v1beta1.
+// The cluster role edit has the verb, so that the original manifest applies; those who may only publish are told
+// what to do without.
+func TestOriginalManifestExposes(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	publisher, editor := newUserWithRole(t, namespace, "website-publish"), newUserWithRole(t, namespace, "edit")
+	apply := func(user *rest.Config, manifest string) (stderr string, err error) {
+		_, stderr, err = framework.Cluster.KubectlWith(ctx, framework.Stdin(manifest), "--kubeconfig="+framework.WriteKubeconfig(t, user), "apply", "-n", namespace, "-f", "-")
+		return stderr, err
+	}
+	original, err := os.ReadFile(framework.Example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const needed = `requires expose on websites "kubia" in namespace `
+	if stderr, err := apply(publisher, string(original)); err == nil || !strings.Contains(stderr, needed) || !strings.Contains(stderr, orClusterIP) {
+		t.Errorf("a publisher applies the original manifest: %v\n%s", err, stderr)
+	}
+	if stderr, err := apply(editor, string(original)); err != nil {
+		t.Errorf("an editor applies the original manifest: %v\n%s", err, stderr)
+	}
+	exposed, err := framework.Websites(t, namespace).Get(ctx, "kubia", metav1.GetOptions{})
+	if err != nil || exposed.Spec.Service.Type != v1beta1.ServiceTypeNodePort {
+		t.Errorf("the original manifest has a Service %+v (%v), want a node port", exposed.Spec.Service, err)
+	}
+
+	alpha := framework.NewClients(t, publisher).Websites.WebsiteV1alpha1().Websites(namespace)
+	internal := framework.NewV1alpha1(namespace, "internal", func(w *v1alpha1.Website) {
+		w.Annotations = map[string]string{website.AnnotationCarriedFields: `{"spec":{"service":{"type":"ClusterIP"}}}`}
+	})
+	if _, err := alpha.Create(ctx, internal, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a publisher without a node port, in v1alpha1: %v", err)
+	}
+	for what, patch := range map[string]string{
+		"an empty annotation": `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{}"}}}`,
+		"another one":         `{"metadata":{"annotations":{"` + website.AnnotationCarriedFields + `":"{\"spec\":{\"service\":{\"type\":\"NodePort\"}}}"}}}`,
+	} {
+		_, err := alpha.Patch(ctx, "internal", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `requires expose on websites "internal"`) {
+			t.Errorf("a publisher resets the type of the Service by %s: %v, want it invalid", what, err)
+		}
+	}
+	if _, err := alpha.Patch(ctx, "internal", types.MergePatchType, []byte(`{"metadata":{"annotations":null},"spec":{"replicas":2}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("a publisher scales without the annotation: %v", err)
+	}
+	kept, err := framework.Websites(t, namespace).Get(ctx, "internal", metav1.GetOptions{})
+	if err != nil || kept.Spec.Service.Type != v1beta1.ServiceTypeClusterIP || *kept.Spec.Replicas != 2 {
+		t.Errorf("after that: %+v (%v), want 2 replicas and ClusterIP as it was", kept.Spec, err)
 	}
 }
 
@@ -274,7 +332,7 @@ func TestPrivilegedFieldsOfPolicies(t *testing.T) {
 		return err
 	})
 	_, err := created(ctx, newUserWithRole(t, namespace, "website-publish"))
-	privilegedField{path: "spec.service.type", verb: "expose"}.checkRefused(t, "create", namespace, "kubia", false, err)
+	privilegedField{path: "spec.service.type", verb: "expose", orElse: orClusterIP}.checkRefused(t, "create", namespace, "kubia", false, err)
 }
 
 // TestExamplePolicies applies the policies that the documents recommend.

@@ -72,7 +72,7 @@ func TestBookmarks(t *testing.T) {
 		t.Fatal("no bookmark")
 	}
 	last := got[len(got)-1]
-	if last.Name != "" || last.Spec.Source.Git.Repository != "" {
+	if last.Name != "" || last.Spec.Source.Git != nil {
 		t.Errorf("bookmark = %+v, want a resource version and nothing else", last)
 	}
 	if compared, err := resourceversion.CompareResourceVersion(last.ResourceVersion, other.ResourceVersion); err != nil || compared < 0 {

@@ -199,7 +199,7 @@ func served(w *v1beta1.Website) error {
 		want = commit
 	}
 	if w.Status.ObservedGeneration != w.Generation || w.Status.AvailableReplicas != *w.Spec.Replicas ||
-		w.Status.UpdatedReplicas != *w.Spec.Replicas || w.Status.NodePort == 0 || w.Status.Commit != want ||
+		w.Status.UpdatedReplicas != *w.Spec.Replicas || w.Status.Commit != want ||
 		meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteProgressing) ||
 		*w.Spec.Replicas > 0 && !meta.IsStatusConditionTrue(w.Status.Conditions, v1beta1.WebsiteSynced) {
 		return fmt.Errorf("Website %s with %d replicas: status = %+v", w.Name, *w.Spec.Replicas, w.Status)

@@ -74,7 +74,7 @@ type carriedGit struct {
 // defaultServiceType is that of v1alpha1: the Service of the original controller had a node port.
 const defaultServiceType = v1beta1.ServiceTypeNodePort
 
-// defaultSpec returns what a Website of this version has in the fields that it lacks; it is only read.
+// defaultSpec returns the defaults of the fields that this version lacks; they are only read.
 var defaultSpec = sync.OnceValue(func() *v1beta1.WebsiteSpec {
 	w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{
 		Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{}},
@@ -162,7 +162,7 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 
 // unpackAnnotation sets spec and status from the annotation's value, and returns
 // the value of the annotation to keep: one that sets no field, to distinguish it
-// from an absent one, what was ignored, and one that cannot be read.
+// from an absent one, the list of ignored members, and an unreadable value.
 func unpackAnnotation(value string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (string, error) {
 	ignored, err := decodeAnnotation(value, spec, status)
 	if err != nil {

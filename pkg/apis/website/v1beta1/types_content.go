@@ -19,7 +19,7 @@ type WebsiteSource struct {
 	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
 }
 
-// GitSource is a git repository, and what is fetched from it.
+// GitSource is a git repository, and the content to fetch from it.
 type GitSource struct {
 	// repository is the address of the git repository: an https://, http:// or
 	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not

@@ -9,7 +9,7 @@ import (
 // GitSourceApplyConfiguration represents a declarative configuration of the GitSource type for use
 // with apply.
 //
-// GitSource is a git repository, and what is fetched from it.
+// GitSource is a git repository, and the content to fetch from it.
 type GitSourceApplyConfiguration struct {
 	// repository is the address of the git repository: an https://, http:// or
 	// ssh:// URL, or user@host:path, of at most 2048 characters. It must not
