@@ -142,8 +142,8 @@ func TestSyncOfASiteThatPublishesNothing(t *testing.T) {
 	}{
 		"suspended":         {spec: `{"suspend":true,"replicas":1}`, code: http.StatusConflict, want: "set spec.suspend to false"},
 		"no pods":           {spec: `{"suspend":false,"replicas":0}`, code: http.StatusConflict, want: "set spec.replicas to 1 or more"},
-		"pinned":            {spec: `{"suspend":false,"replicas":1,"pin":"` + oldCommit + `"}`, code: http.StatusAccepted},
-		"pinned and waited": {spec: `{"suspend":false,"replicas":1,"pin":"` + oldCommit + `"}`, query: "?wait=1s", code: http.StatusConflict, want: "remove spec.pin"},
+		"pinned":            {spec: `{"suspend":false,"replicas":1,"pin":{"commit":"` + oldCommit + `"}}`, code: http.StatusAccepted},
+		"pinned and waited": {spec: `{"suspend":false,"replicas":1,"pin":{"commit":"` + oldCommit + `"}}`, query: "?wait=1s", code: http.StatusConflict, want: "remove spec.pin"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

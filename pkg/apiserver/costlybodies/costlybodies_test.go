@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 		"as protobuf, text like messages": {unknown(strings.Repeat("x", 200<<10), annotation...), JSON, none},
 		"as protobuf, many items":         {"k8s\x00" + string(inProtobuf([]byte(strings.Repeat("\x0a\x00", maxItems+1)), rawNumber, 2, 9)), JSON, tooLarge},
 		"a label":                         {`{"metadata":{"labels":{"resources":"e2024"}}}`, JSON, none},
-		"text elsewhere":                  {`{"spec":{"pin":"1e99999","serving":{"headers":[{"value":"1e99999"}]}}}`, JSON, none},
+		"text elsewhere":                  {`{"spec":{"pin":{"commit":"1e99999"},"serving":{"headers":[{"value":"1e99999"}]}}}`, JSON, none},
 		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, JSON, none},
 		"too many owner references":       {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences+1) + `}}`, JSON, tooLarge},
 		"the same as protobuf":            {references(maxOwnerReferences + 1), JSON, tooLarge},
