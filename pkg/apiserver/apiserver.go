@@ -95,6 +95,7 @@ type Server struct {
 // Complete fills in defaults.
 func (c *Config) Complete() CompletedConfig {
 	connects.Apply(&c.GenericConfig.Config)
+	documentSync(&c.GenericConfig.Config)
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(),
 		scheme:  c.Scheme,
@@ -125,7 +126,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if c.largeWrites != nil {
 		c.largeWrites.Size = websites.Website.EncodedSize
 	}
-	// The options of the subresources that connect are types of the group.
+	// The options of the subresource sync are a type of the group.
 	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)
 	group.NegotiatedSerializer = encoding.NewNegotiatedSerializer(group.NegotiatedSerializer)
 	for _, version := range []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version} {

@@ -70,7 +70,7 @@ func TestSyncSubresource(t *testing.T) {
 			}
 		})
 	}
-	if got := send(t, http.MethodGet, sync(""), jsonType, ""); got.field("state") != "Pending" || got.field("request", "requestedTime") == nil {
+	if got := send(t, http.MethodGet, sync(""), jsonType, ""); got.field("state") != "Pending" || got.field("id") != 1. || got.field("sync", "lastRequest", "id") != 1. {
 		t.Errorf("GET after requests answered %v, want the pending one", got.object)
 	}
 
@@ -79,8 +79,9 @@ func TestSyncSubresource(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"wait of no time":    {query: "?wait=soon", code: http.StatusBadRequest, want: "wait: must be a duration from 0s to 5m0s, such as 50s"},
-		"wait too long":      {query: "?wait=6m", code: http.StatusBadRequest, want: "wait: must be a duration"},
+		"wait of no number":  {query: "?timeoutSeconds=soon", code: http.StatusBadRequest, want: "invalid syntax"},
+		"wait too long":      {query: "?timeoutSeconds=301", code: http.StatusUnprocessableEntity, want: "timeoutSeconds: Invalid value: 301: must be from 0 to 300"},
+		"wait into the past": {query: "?timeoutSeconds=-1", code: http.StatusUnprocessableEntity, want: "timeoutSeconds: Invalid value: -1: must be from 0 to 300"},
 		"dry run of nothing": {query: "?dryRun=Some", code: http.StatusUnprocessableEntity, want: `dryRun: Unsupported value: ["Some"]`},
 	}
 	for name, test := range refused {
@@ -105,21 +106,21 @@ func TestSyncWaitsOverOneConnection(t *testing.T) {
 	newSite(t, server, "kubia")
 	for _, body := range []string{"", `{"a":1}`} {
 		for range 2 {
-			got := send(t, http.MethodPost, path(server, "v1beta1", "/kubia/sync?wait=300ms"), jsonType, body)
+			got := send(t, http.MethodPost, path(server, "v1beta1", "/kubia/sync?timeoutSeconds=1"), jsonType, body)
 			if got.code != http.StatusGatewayTimeout || got.field("reason") != "Timeout" {
 				t.Errorf("a wait that is over answered %d %v, want 504", got.code, got.object)
 			}
 		}
 	}
-	requested := send(t, http.MethodGet, path(server, "v1beta1", "/kubia/sync"), jsonType, "").field("request", "requestedTime")
+	requested := send(t, http.MethodGet, path(server, "v1beta1", "/kubia/sync"), jsonType, "").field("id")
 	done := make(chan answer)
 	go func() {
-		done <- send(t, http.MethodPost, path(server, "v1beta1", "/kubia/sync?wait=50s"), jsonType, "")
+		done <- send(t, http.MethodPost, path(server, "v1beta1", "/kubia/sync?timeoutSeconds=50"), jsonType, "")
 	}()
-	patchStatus(t, server, "kubia", fmt.Sprintf(`{"sync":{"startedTime":%q}}`, requested))
+	patchStatus(t, server, "kubia", fmt.Sprintf(`{"sync":{"startedID":%v}}`, requested))
 	for {
-		last := send(t, http.MethodGet, path(server, "v1beta1", "/kubia/sync"), jsonType, "").field("request", "requestedTime")
-		patchStatus(t, server, "kubia", fmt.Sprintf(`{"sync":{"startedTime":%q,"completed":{"requestedTime":%q,"completedTime":%q,"result":"Succeeded"}}}`, last, last, last))
+		last := send(t, http.MethodGet, path(server, "v1beta1", "/kubia/sync"), jsonType, "").field("id")
+		patchStatus(t, server, "kubia", fmt.Sprintf(`{"sync":{"startedID":%v,"lastCompleted":{"id":%v,"time":"2026-01-02T00:00:00Z","result":"Succeeded"}}}`, last, last))
 		select {
 		case got := <-done:
 			if got.code != http.StatusOK || got.field("state") != "Succeeded" {
@@ -140,10 +141,10 @@ func TestSyncOfASiteThatPublishesNothing(t *testing.T) {
 		code        int
 		want        string
 	}{
-		"suspended":         {spec: `{"suspend":true,"replicas":1}`, code: http.StatusConflict, want: "set spec.suspend to false"},
-		"no pods":           {spec: `{"suspend":false,"replicas":0}`, code: http.StatusConflict, want: "set spec.replicas to 1 or more"},
+		"suspended":         {spec: `{"suspend":true,"replicas":1}`, code: http.StatusUnprocessableEntity, want: "set spec.suspend to false"},
+		"no pods":           {spec: `{"suspend":false,"replicas":0}`, code: http.StatusUnprocessableEntity, want: "set spec.replicas to 1 or more"},
 		"pinned":            {spec: `{"suspend":false,"replicas":1,"pin":{"commit":"` + oldCommit + `"}}`, code: http.StatusAccepted},
-		"pinned and waited": {spec: `{"suspend":false,"replicas":1,"pin":{"commit":"` + oldCommit + `"}}`, query: "?wait=1s", code: http.StatusConflict, want: "remove spec.pin"},
+		"pinned and waited": {spec: `{"suspend":false,"replicas":1,"pin":{"commit":"` + oldCommit + `"}}`, query: "?timeoutSeconds=1", code: http.StatusUnprocessableEntity, want: "remove spec.pin"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,22 +164,22 @@ func TestRollbackSubresource(t *testing.T) {
 	newSite(t, server, "kubia")
 	rollback := func(query string) string { return path(server, "v1beta1", "/kubia/rollback"+query) }
 	pin := func() any {
-		return send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "").field("spec", "pin")
+		return send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "").field("spec", "pin", "commit")
 	}
 
-	if got := send(t, http.MethodPost, rollback("?dryRun=All"), "", ""); got.code != http.StatusOK || got.field("commit") != oldCommit || pin() != nil {
+	if got := send(t, http.MethodPost, rollback("?dryRun=All"), jsonType, "{}"); got.code != http.StatusCreated || got.field("commit") != oldCommit || pin() != nil {
 		t.Errorf("a dry run answered %d %v, and the pin is %v", got.code, got.object, pin())
 	}
-	got := send(t, http.MethodPost, rollback("?fieldManager=desk"), "", "")
-	if got.code != http.StatusOK || got.field("kind") != "WebsiteRollback" || got.field("commit") != oldCommit || got.field("replacedCommit") != newCommit || got.field("metadata", "generation") != 2. || pin() != oldCommit {
+	got := send(t, http.MethodPost, rollback("?fieldManager=desk"), jsonType, "{}")
+	if got.code != http.StatusCreated || got.field("kind") != "WebsiteRollback" || got.field("commit") != oldCommit || got.field("replacedCommit") != newCommit || got.field("metadata", "generation") != 2. || pin() != oldCommit {
 		t.Fatalf("answered %d %v, and the pin is %v; want the release before", got.code, got.object, pin())
 	}
 	// It is the same again while the pods still serve the commit that is replaced.
-	if got := send(t, http.MethodPost, rollback(""), "", "{}"); got.code != http.StatusOK || got.field("commit") != oldCommit || got.field("metadata", "generation") != 2. {
+	if got := send(t, http.MethodPost, rollback(""), jsonType, "{}"); got.code != http.StatusCreated || got.field("commit") != oldCommit || got.field("metadata", "generation") != 2. {
 		t.Errorf("the same again answered %d %v, want nothing to change", got.code, got.object)
 	}
 	const third = "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c"
-	if got := send(t, http.MethodPost, rollback(""), "text/plain", `{"kind":"WebsiteRollback","apiVersion":"mycontroller.nevermosby.io/v1beta1","commit":"`+third+`"}`); got.code != http.StatusOK || pin() != third {
+	if got := send(t, http.MethodPost, rollback(""), jsonType, `{"kind":"WebsiteRollback","apiVersion":"mycontroller.nevermosby.io/v1beta1","commit":"`+third+`"}`); got.code != http.StatusCreated || pin() != third {
 		t.Errorf("to a commit answered %d %v, and the pin is %v", got.code, got.object, pin())
 	}
 
@@ -186,12 +187,12 @@ func TestRollbackSubresource(t *testing.T) {
 	owners := map[string]bool{}
 	for _, entry := range fields.([]any) {
 		e := entry.(map[string]any)
-		if strings.Contains(fmt.Sprint(e["fieldsV1"]), "f:pin") {
+		if fields := fmt.Sprint(e["fieldsV1"]); strings.Contains(fields, "f:pin") && strings.Contains(fields, "f:commit") {
 			owners[fmt.Sprint(e["manager"], " ", e["operation"], " ", e["subresource"])] = true
 		}
 	}
-	if len(owners) != 1 || !owners["Go-http-client Update rollback"] {
-		t.Errorf("managers of spec.pin = %v, want the last client alone", owners)
+	if len(owners) != 1 || !owners["website-apiserver Update rollback"] {
+		t.Errorf("managers of spec.pin = %v, want that of the last request alone", owners)
 	}
 
 	refused := map[string]struct {
@@ -199,12 +200,14 @@ func TestRollbackSubresource(t *testing.T) {
 		code        int
 		want        string
 	}{
-		"misspelt":           {body: `{"comit":"` + third + `"}`, code: http.StatusBadRequest, want: `unknown field "comit"`},
-		"no JSON":            {body: "x", code: http.StatusBadRequest, want: "the body must be empty or a WebsiteRollback as JSON"},
-		"another kind":       {body: `{"kind":"Scale"}`, code: http.StatusBadRequest, want: "the body must be a WebsiteRollback of mycontroller.nevermosby.io/v1beta1"},
-		"another name":       {body: `{"metadata":{"name":"x"}}`, code: http.StatusBadRequest, want: "is not the name in the URL"},
+		"misspelt":           {query: "?fieldValidation=Strict", body: `{"comit":"` + third + `"}`, code: http.StatusBadRequest, want: `unknown field "comit"`},
+		"no JSON":            {body: "x", code: http.StatusBadRequest, want: "must be of type WebsiteRollback"},
+		"another kind":       {body: `{"kind":"WebsiteSyncRequest","apiVersion":"mycontroller.nevermosby.io/v1beta1"}`, code: http.StatusBadRequest, want: "cannot be handled as a WebsiteRollback"},
+		"another name":       {body: `{"metadata":{"name":"x"}}`, code: http.StatusBadRequest, want: "name in URL does not match"},
+		"another namespace":  {body: `{"metadata":{"namespace":"x"}}`, code: http.StatusBadRequest, want: "does not match the namespace"},
+		"another UID":        {body: `{"metadata":{"uid":"x"}}`, code: http.StatusConflict, want: "UID"},
 		"no commit by name":  {body: `{"commit":""}`, code: http.StatusUnprocessableEntity, want: "must be the full name of a commit"},
-		"too large":          {body: `{"commit":"` + strings.Repeat("a", 2<<20) + `"}`, code: http.StatusRequestEntityTooLarge, want: "may not be more than 64 KiB"},
+		"too large":          {body: `{"commit":"` + strings.Repeat("a", 2<<20) + `"}`, code: http.StatusUnprocessableEntity, want: "must be the full name of a commit"},
 		"dry run of nothing": {query: "?dryRun=Some", code: http.StatusUnprocessableEntity, want: "dryRun: Unsupported value"},
 		"long manager":       {query: "?fieldManager=" + strings.Repeat("a", 129), code: http.StatusUnprocessableEntity, want: "fieldManager: Too long"},
 	}
@@ -215,14 +218,14 @@ func TestRollbackSubresource(t *testing.T) {
 			}
 		})
 	}
-	if got := send(t, http.MethodPost, path(server, "v1beta1", "/missing/rollback"), "", ""); got.code != http.StatusNotFound {
+	if got := send(t, http.MethodPost, path(server, "v1beta1", "/missing/rollback"), jsonType, "{}"); got.code != http.StatusNotFound {
 		t.Errorf("a missing Website answered %d %v", got.code, got.field("message"))
 	}
 	created := send(t, http.MethodPost, path(server, "v1beta1", ""), jsonType, `{"metadata":{"name":"fresh"},"spec":{"source":{"git":{"repository":"https://example.com/site.git"}}}}`)
 	if created.code != http.StatusCreated {
 		t.Fatal(created.object)
 	}
-	if got := send(t, http.MethodPost, path(server, "v1beta1", "/fresh/rollback"), "", ""); got.code != http.StatusConflict || !strings.Contains(fmt.Sprint(got.field("message")), "contains no other release to roll back to") {
+	if got := send(t, http.MethodPost, path(server, "v1beta1", "/fresh/rollback"), jsonType, "{}"); got.code != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(got.field("message")), "contains no other release to roll back to") {
 		t.Errorf("without a history: %d %v", got.code, got.field("message"))
 	}
 }
@@ -240,15 +243,28 @@ func TestDiscoveryOfSubresources(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]string{"v1beta1 websites/sync": "WebsiteSyncOptions[create get]", "v1beta1 websites/rollback": "WebsiteRollbackOptions[create]"}
+	want := map[string]string{"v1beta1 websites/sync": "WebsiteSyncOptions[create get]", "v1beta1 websites/rollback": "WebsiteRollback[create]"}
 	if fmt.Sprint(verbs) != fmt.Sprint(want) {
 		t.Errorf("discovery = %v, want %v", verbs, want)
 	}
 	paths, _ := send(t, http.MethodGet, server+"/openapi/v3/apis/"+website.GroupName+"/v1beta1", jsonType, "").field("paths").(map[string]any)
 	document := fmt.Sprint(paths["/apis/"+website.GroupName+"/v1beta1/namespaces/{namespace}/websites/{name}/sync"])
-	for _, part := range []string{"V1beta1PostNamespacedWebsiteSync", "name:wait", "name:dryRun", "as a duration such as 50s", "v1beta1.WebsiteSyncRequest"} {
+	for _, part := range []string{"V1beta1PostNamespacedWebsiteSync", "name:timeoutSeconds", "name:dryRun", "in seconds, from 0 to 300", "v1beta1.WebsiteSyncRequest", "requestBody", "202:"} {
 		if !strings.Contains(document, part) {
 			t.Errorf("OpenAPI of the subresource lacks %s: %s", part, document)
+		}
+	}
+	document = fmt.Sprint(paths["/apis/"+website.GroupName+"/v1beta1/namespaces/{namespace}/websites/{name}/rollback"])
+	for _, part := range []string{"V1beta1NamespacedWebsiteRollback", "requestBody", "v1beta1.WebsiteRollback", "name:dryRun", "name:fieldManager", "name:fieldValidation"} {
+		if !strings.Contains(document, part) {
+			t.Errorf("OpenAPI of the subresource rollback lacks %s: %s", part, document)
+		}
+	}
+	paths, _ = send(t, http.MethodGet, server+"/openapi/v2", jsonType, "").field("paths").(map[string]any)
+	document = fmt.Sprint(paths["/apis/"+website.GroupName+"/v1beta1/namespaces/{namespace}/websites/{name}/sync"])
+	for _, part := range []string{"in:body", "202:", "v1beta1.WebsiteSyncRequest"} {
+		if !strings.Contains(document, part) {
+			t.Errorf("OpenAPI v2 of the subresource sync lacks %s: %s", part, document)
 		}
 	}
 }

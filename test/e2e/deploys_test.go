@@ -38,7 +38,7 @@ func (s *site) post(ctx context.Context, t *testing.T, subresource, body string,
 }
 
 // waitSync is as long as kube-apiserver lets a request take.
-var waitSync = map[string]string{"wait": "50s"}
+var waitSync = map[string]string{"timeoutSeconds": "50"}
 
 func (s *site) mustPost(t *testing.T, subresource, body string, parameters map[string]string) {
 	t.Helper()
@@ -103,10 +103,10 @@ func TestSyncAtOnce(t *testing.T) {
 	visitors.waitServed(t, second)
 	s.waitServedNow(t, second)
 	newest := s.waitNewest(t, second, v1beta1.ReleaseCauseSync)
-	if newest.Subject != "release-2" || newest.Author != "e2e" || newest.DelayMilliseconds == nil {
-		t.Errorf("the release is %+v, want its subject, author and delay", newest)
+	if newest.Subject != "release-2" || newest.Author != "e2e" || newest.ObservedTime == nil {
+		t.Errorf("the release is %+v, want its subject, its author and when it was requested", newest)
 	}
-	if sync := s.get(t).Status.Sync; sync.RequestedBy == "" || sync.Completed.Commit != second || sync.Completed.Result != v1beta1.SyncSucceeded {
+	if sync := s.get(t).Status.Sync; sync.LastRequest.By == "" || sync.LastCompleted.Commit != second || sync.LastCompleted.Result != v1beta1.SyncSucceeded {
 		t.Errorf("the request is %+v", sync)
 	}
 
@@ -174,7 +174,7 @@ func TestRollback(t *testing.T) {
 	visitors := startTraffic(t, s)
 	pods := s.podUIDs(t)
 
-	s.mustPost(t, "rollback", "", nil)
+	s.mustPost(t, "rollback", "{}", nil)
 	s.waitNewest(t, first, v1beta1.ReleaseCauseRollback)
 	visitors.waitServed(t, first)
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionTrue, v1beta1.WebsiteReasonPinned)
@@ -219,7 +219,7 @@ func TestPinnedPodsAreReplaced(t *testing.T) {
 	second := s.repository.release(t, "release-2")
 	s.mustPost(t, "sync", "", waitSync)
 	s.waitNewest(t, second, v1beta1.ReleaseCauseSync)
-	s.mustPost(t, "rollback", "", nil)
+	s.mustPost(t, "rollback", "{}", nil)
 	s.waitNewest(t, first, v1beta1.ReleaseCauseRollback)
 
 	startController := framework.StopController(t)
@@ -269,7 +269,7 @@ func TestSyncAcrossARestart(t *testing.T) {
 	}
 	s.waitNewest(t, second, v1beta1.ReleaseCauseSync)
 	framework.WaitFor(t, "the request is completed", func(context.Context) error {
-		if sync := s.get(t).Status.Sync; sync.Completed == nil || sync.Completed.RequestedTime.Before(&sync.RequestedTime) {
+		if sync := s.get(t).Status.Sync; sync.LastCompleted == nil || sync.LastCompleted.ID < sync.LastRequest.ID {
 			return fmt.Errorf("it is %+v", sync)
 		}
 		return nil

@@ -227,7 +227,7 @@ func (s *site) measureRound(t *testing.T, observed *podWatch, times *deployTimes
 	times.note(stepReported, reported.until(t, pushed).Sub(served))
 
 	begun = time.Now()
-	s.mustPost(t, "rollback", "", nil)
+	s.mustPost(t, "rollback", "{}", nil)
 	times.note(stepRollback, observed.until(t, before).Sub(begun))
 	s.waitNewest(t, before, v1beta1.ReleaseCauseRollback)
 

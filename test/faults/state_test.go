@@ -208,7 +208,7 @@ func ours(entries []metav1.ManagedFieldsEntry) []any {
 // release: it is what was remembered when the commit was published, which a fault can delay
 // until the spec has been reconciled.
 func forgetTimes(website map[string]any) {
-	for field, times := range map[string][]string{"conditions": {"lastTransitionTime"}, "history": {"cause", "delayMilliseconds", "publishedTime"}} {
+	for field, times := range map[string][]string{"conditions": {"lastTransitionTime"}, "history": {"cause", "observedTime", "publishedTime"}} {
 		entries, found, _ := unstructured.NestedSlice(website, "status", field)
 		if !found {
 			continue

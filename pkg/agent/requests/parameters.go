@@ -59,7 +59,7 @@ func Unsigned(parameters url.Values) url.Values {
 	return unsigned
 }
 
-// syncID matches identifiers of requests to fetch, such as a time.
+// syncID matches identifiers of requests to fetch: the controller chooses them.
 var syncID = regexp.MustCompile(`^[0-9A-Za-z:._+-]{1,64}$`)
 
 // IsSyncID reports whether a value identifies a request to fetch.

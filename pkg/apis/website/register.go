@@ -36,7 +36,6 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&WebsiteList{},
 		&WebsiteSyncOptions{},
 		&WebsiteSyncRequest{},
-		&WebsiteRollbackOptions{},
 		&WebsiteRollback{},
 	)
 	return nil

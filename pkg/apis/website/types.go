@@ -77,7 +77,7 @@ type WebsiteStatus struct {
 	// Conditions are Ready, Available, Progressing, Synced, with hosts Routed, and with
 	// previews Previewed.
 	Conditions []metav1.Condition
-	// Sync is the last request to fetch the repository at once; nil without one.
+	// Sync is the state of the requests to fetch the repository at once; nil without one.
 	Sync *WebsiteSyncStatus
 	// History are the last published commits, newest first.
 	History []WebsiteRelease

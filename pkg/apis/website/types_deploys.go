@@ -4,29 +4,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WebsiteSyncStatus is the last request to fetch the repository at once. Requests are
-// recorded by the server, their progress by the controller.
+// WebsiteSyncStatus is the state of the requests to fetch the repository at once, which
+// have increasing ids, from 1. Requests are recorded by the server, their progress by the
+// controller.
 type WebsiteSyncStatus struct {
-	// RequestedTime is the time of the request.
-	RequestedTime metav1.MicroTime
-	// RequestedBy is the name of the user.
-	RequestedBy string
+	// LastRequest is the last recorded request.
+	LastRequest WebsiteSyncRecord
+	// StartedID is the id of the last request that the controller has started; 0 without one.
+	StartedID int64
+	// LastCompleted is the outcome of the last completed request.
+	LastCompleted *WebsiteSyncCompletion
+}
+
+// WebsiteSyncRecord is a recorded request.
+type WebsiteSyncRecord struct {
+	// ID is one more than that of the request before.
+	ID int64
+	// Time is the time of the request.
+	Time metav1.Time
+	// By is the name of the user.
+	By string
 	// Commit is the requested commit; empty for the newest one.
 	Commit string
-	// StartedTime is the requestedTime of the last request that the controller has
-	// started.
-	StartedTime *metav1.MicroTime
-	// Completed is the outcome of the last completed request.
-	Completed *WebsiteSyncCompletion
 }
 
 // WebsiteSyncCompletion is the outcome of a request. It also answers all earlier
 // requests.
 type WebsiteSyncCompletion struct {
-	// RequestedTime is that of the request.
-	RequestedTime metav1.MicroTime
-	// CompletedTime is when the outcome was known.
-	CompletedTime metav1.MicroTime
+	// ID is that of the request.
+	ID int64
+	// Time is when the outcome was observed.
+	Time metav1.Time
 	// Result is whether the request succeeded.
 	Result SyncResult
 	// Reason is the reason of a failure.
@@ -57,8 +65,9 @@ type WebsiteRelease struct {
 	Author string
 	// PublishedTime is when all ready pods served it.
 	PublishedTime metav1.Time
-	// DelayMilliseconds is the time until then; nil if it is not known.
-	DelayMilliseconds *int64
+	// ObservedTime is when the controller observed what it was published for; nil if
+	// that is not known.
+	ObservedTime *metav1.Time
 	// Cause is why it was published.
 	Cause ReleaseCause
 }

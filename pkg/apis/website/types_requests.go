@@ -10,23 +10,27 @@ import (
 type WebsiteSyncOptions struct {
 	metav1.TypeMeta
 
-	// Wait is how long to wait until the request is completed; empty for not at all.
-	Wait string
+	// TimeoutSeconds is how long to wait until the request is completed; nil for not at all.
+	TimeoutSeconds *int64
 	// DryRun is All to change nothing.
 	DryRun []string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WebsiteSyncRequest is the response of the sync subresource: the last request.
+// WebsiteSyncRequest is the request and the response of the sync subresource.
 type WebsiteSyncRequest struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// State is the state of the request.
+	// Commit is the commit to publish, in requests; nil for the newest one.
+	Commit *string
+	// ID is that of the request, in responses.
+	ID int64
+	// State is the state of the request, in responses.
 	State SyncState
-	// Request is the last request; nil without one.
-	Request *WebsiteSyncStatus
+	// Sync is the status of the Website, in responses; nil without a request.
+	Sync *WebsiteSyncStatus
 }
 
 // SyncState is the state of a request to fetch the repository at once.
@@ -47,25 +51,13 @@ const (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WebsiteRollbackOptions are the query parameters of the rollback subresource.
-type WebsiteRollbackOptions struct {
-	metav1.TypeMeta
-
-	// DryRun is All to change nothing.
-	DryRun []string
-	// FieldManager is the name of the manager of spec.pin.
-	FieldManager string
-}
-
-// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-
 // WebsiteRollback is the request and the response of the rollback subresource.
 type WebsiteRollback struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// Commit is the commit to pin; empty in a request for the release before.
-	Commit string
+	// Commit is the commit to pin; nil in a request for the release before.
+	Commit *string
 	// ReplacedCommit is the commit that was served, in responses.
 	ReplacedCommit string
 }

@@ -25,15 +25,15 @@ func TestLongRunning(t *testing.T) {
 		info        *request.RequestInfo
 		want        bool
 	}{
-		"waits":              {method: http.MethodPost, url: "/?wait=5s", info: infoOf("websites", "sync"), want: true},
-		"waits for nothing":  {method: http.MethodPost, url: "/?wait=0s", info: infoOf("websites", "sync")},
-		"no duration":        {method: http.MethodPost, url: "/?wait=long", info: infoOf("websites", "sync")},
-		"waits for too long": {method: http.MethodPost, url: "/?wait=24h", info: infoOf("websites", "sync")},
-		"dry run":            {method: http.MethodPost, url: "/?wait=5s&dryRun=All", info: infoOf("websites", "sync")},
+		"waits":              {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("websites", "sync"), want: true},
+		"waits for nothing":  {method: http.MethodPost, url: "/?timeoutSeconds=0", info: infoOf("websites", "sync")},
+		"no integer":         {method: http.MethodPost, url: "/?timeoutSeconds=5s", info: infoOf("websites", "sync")},
+		"waits for too long": {method: http.MethodPost, url: "/?timeoutSeconds=301", info: infoOf("websites", "sync")},
+		"dry run":            {method: http.MethodPost, url: "/?timeoutSeconds=5&dryRun=All", info: infoOf("websites", "sync")},
 		"does not wait":      {method: http.MethodPost, url: "/", info: infoOf("websites", "sync")},
-		"only shows":         {method: http.MethodGet, url: "/?wait=5s", info: infoOf("websites", "sync")},
-		"rollback":           {method: http.MethodPost, url: "/?wait=5s", info: infoOf("websites", "rollback")},
-		"another resource":   {method: http.MethodPost, url: "/?wait=5s", info: infoOf("pods", "sync")},
+		"only shows":         {method: http.MethodGet, url: "/?timeoutSeconds=5", info: infoOf("websites", "sync")},
+		"rollback":           {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("websites", "rollback")},
+		"another resource":   {method: http.MethodPost, url: "/?timeoutSeconds=5", info: infoOf("pods", "sync")},
 		"watch, as without":  {method: http.MethodGet, url: "/", info: &request.RequestInfo{Verb: "watch"}, want: true},
 	}
 	for name, test := range tests {
@@ -49,11 +49,11 @@ func TestDryRunReachesSubresources(t *testing.T) {
 		query string
 		want  []string
 	}{
-		"sync":        {info: infoOf("websites", "sync"), query: "wait=5s", want: []string{"All"}},
-		"rollback":    {info: infoOf("websites", "rollback"), query: "wait=5s", want: []string{"All"}},
-		"an update":   {info: infoOf("websites", ""), query: "dryRun=All&wait=5s"},
-		"not for us":  {info: infoOf("pods", "sync"), query: "dryRun=All&wait=5s"},
-		"no resource": {info: &request.RequestInfo{}, query: "dryRun=All&wait=5s"},
+		"sync":        {info: infoOf("websites", "sync"), query: "timeoutSeconds=5", want: []string{"All"}},
+		"rollback":    {info: infoOf("websites", "rollback"), query: "dryRun=All&timeoutSeconds=5"},
+		"an update":   {info: infoOf("websites", ""), query: "dryRun=All&timeoutSeconds=5"},
+		"not for us":  {info: infoOf("pods", "sync"), query: "dryRun=All&timeoutSeconds=5"},
+		"no resource": {info: &request.RequestInfo{}, query: "dryRun=All&timeoutSeconds=5"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestDryRunReachesSubresources(t *testing.T) {
 					t.Errorf("dryRun = %q, query %q; want %q and %q", got, r.URL.RawQuery, test.want, test.query)
 				}
 			}))
-			r := httptest.NewRequest(http.MethodPost, "/?dryRun=All&wait=5s", nil)
+			r := httptest.NewRequest(http.MethodPost, "/?dryRun=All&timeoutSeconds=5", nil)
 			handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(request.WithRequestInfo(r.Context(), test.info)))
 			if !called {
 				t.Error("the handler was not called")

@@ -1,5 +1,5 @@
-// Package connects adds to the handler chain what the library lacks for subresources that
-// connect: dry runs, and requests that wait.
+// Package connects adds to the handler chain what the library lacks for the subresource sync,
+// which connects: dry runs, and requests that wait.
 package connects
 
 import (

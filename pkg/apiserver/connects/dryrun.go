@@ -13,13 +13,12 @@ import (
 
 const dryRun = "dryRun"
 
-// connecting reports whether a request is for a subresource that connects.
+// connecting reports whether a request is for the subresource that connects.
 func connecting(info *request.RequestInfo) bool {
-	return info.IsResourceRequest && info.APIGroup == website.GroupName && info.Resource == "websites" &&
-		(info.Subresource == "sync" || info.Subresource == "rollback")
+	return info.IsResourceRequest && info.APIGroup == website.GroupName && info.Resource == "websites" && info.Subresource == "sync"
 }
 
-// withDryRun hands the query parameter dryRun to the subresources that connect. The library
+// withDryRun hands the query parameter dryRun to the subresource that connects. The library
 // rejects it there, since other connections cannot be tried.
 func withDryRun(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package connects
 
 import (
 	"net/http"
+	"strconv"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -18,11 +19,11 @@ func longRunning(check request.LongRunningRequestCheck) request.LongRunningReque
 }
 
 func waits(r *http.Request, info *request.RequestInfo) bool {
-	if !connecting(info) || info.Subresource != "sync" || r.Method != http.MethodPost {
+	if !connecting(info) || r.Method != http.MethodPost {
 		return false
 	}
 	// Whoever does not wait, or is refused, has the limits of ordinary requests.
 	query := r.URL.Query()
-	wait, err := storage.ParseWait(query.Get("wait"))
-	return err == nil && wait > 0 && !query.Has("dryRun")
+	seconds, err := strconv.ParseInt(query.Get("timeoutSeconds"), 10, 64)
+	return err == nil && seconds > 0 && storage.IsTimeout(seconds) && !query.Has(dryRun)
 }

@@ -118,6 +118,7 @@ func New(config Config) (*Controller, error) {
 		c.pods.prober = podprobe.New(probing)
 	}
 	deploys := newDeployMemory(config.Clock)
+	c.pods.syncToken = deploys.syncToken
 	c.handlers = &eventHandlers{websiteLister: c.websites, websiteIndex: index, pods: c.pods, queue: c.queue, deploys: deploys}
 	written := children.NewCache(index)
 	owners := children.Owners{Cached: c.websites, Live: client}

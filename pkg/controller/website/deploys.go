@@ -1,6 +1,7 @@
 package website
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -40,9 +41,17 @@ type deploys struct {
 	// changed is when the current one was first seen, or zero.
 	generation, settled int64
 	changed             time.Time
-	// running is the request to sync that is worked on, and begun since when.
-	running string
-	begun   time.Time
+	// requested is the id of the last request to sync, known since requestedTime.
+	requested     int64
+	requestedTime time.Time
+	// started is that of the last one that was started. It is worked on since begun, and known since observed, or
+	// zero.
+	started         int64
+	begun, observed time.Time
+	// token identifies the started request with the id tokenID towards the pods. The id alone does not: after a
+	// restore of the store it can be that of another request, which a pod would take for answered.
+	tokenID int64
+	token   string
 	// starts limits the requests to sync that are started. Nil until there is one: there are many Websites.
 	starts *rate.Limiter
 	// previewsTooOld is that of the last selection of previews.
@@ -73,6 +82,9 @@ func (m *deployMemory) of(website *v1beta1.Website) *deploys {
 	known := m.websites[key]
 	if known == nil || known.uid != website.UID {
 		known = &deploys{uid: website.UID, generation: website.Generation, settled: website.Status.ObservedGeneration}
+		if sync := website.Status.Sync; sync != nil {
+			known.requested, known.requestedTime = sync.LastRequest.ID, sync.LastRequest.Time.Time
+		}
 		if synced := meta.FindStatusCondition(website.Status.Conditions, v1beta1.WebsiteSynced); synced != nil {
 			known.settled = synced.ObservedGeneration
 		}
@@ -81,10 +93,58 @@ func (m *deployMemory) of(website *v1beta1.Website) *deploys {
 	if website.Generation > known.generation {
 		known.generation, known.changed = website.Generation, now
 	}
-	if running := status.RunningSync(website.Status.Sync); running != known.running {
-		known.running, known.begun = running, now
-	}
+	known.observeSync(website.Status.Sync, now)
 	return known
+}
+
+// observeSync notes since when the last request to sync is known, and the started one worked on.
+func (d *deploys) observeSync(sync *v1beta1.WebsiteSyncStatus, now time.Time) {
+	if sync == nil {
+		d.requested, d.started = 0, 0
+		return
+	}
+	if id := sync.LastRequest.ID; id != d.requested {
+		d.requested, d.requestedTime = id, now
+	}
+	switch {
+	case sync.StartedID == sync.LastRequest.ID:
+		d.tokenID, d.token = sync.StartedID, fmt.Sprintf("%d.%d", sync.StartedID, sync.LastRequest.Time.Unix())
+	case status.RunningSync(sync) != 0 && sync.StartedID != d.tokenID:
+		d.tokenID, d.token = sync.StartedID, fmt.Sprintf("%d.%d", sync.StartedID, now.Unix())
+	}
+	if sync.StartedID == d.started {
+		return
+	}
+	d.started, d.begun, d.observed = sync.StartedID, now, time.Time{}
+	if d.started == d.requested {
+		d.observed = d.requestedTime
+	}
+}
+
+// syncToken returns the token of the running request to sync of a Website, or nothing.
+func (m *deployMemory) syncToken(website *v1beta1.Website) string {
+	if status.RunningSync(website.Status.Sync) == 0 {
+		return ""
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(website).token
+}
+
+// completedSync returns since when the request to sync is known that is completed, or zero.
+func (m *deployMemory) completedSync(website *v1beta1.Website) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, sync := m.of(website), website.Status.Sync
+	switch {
+	case sync == nil || sync.LastCompleted == nil:
+		return time.Time{}
+	case sync.LastCompleted.ID == known.started:
+		return known.observed
+	case sync.LastCompleted.ID == known.requested:
+		return known.requestedTime
+	}
+	return time.Time{}
 }
 
 // recall adds to what was found of a Website what is remembered.
@@ -93,8 +153,8 @@ func (m *deployMemory) recall(found *status.Input) {
 	defer m.mu.Unlock()
 	known := m.of(found.Website)
 	found.SyncRequest.MayStart = untilToken(known.starts, found.Now) == 0
-	if known.running != "" {
-		found.SyncRequest.Begun = known.begun
+	if status.RunningSync(found.Website.Status.Sync) != 0 {
+		found.SyncRequest.Token, found.SyncRequest.Begun, found.SyncRequest.Observed = known.token, known.begun, known.observed
 	}
 	found.Origin.SpecChanged = known.settled < found.Website.Generation
 	if found.Origin.SpecChanged {
@@ -183,5 +243,5 @@ func (r *reconciler) statusWritten(before, after *v1beta1.Website) {
 	if status.RunningSync(after.Status.Sync) != status.RunningSync(before.Status.Sync) {
 		r.pods.want(after)
 	}
-	r.events.Published(before, after)
+	r.events.Published(before, after, r.deploys.completedSync(after))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	testingclock "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -92,7 +93,7 @@ func (f *fixture) keepRequests() {
 			if updated.Status.Sync == nil {
 				updated.Status.Sync = &v1beta1.WebsiteSyncStatus{}
 			}
-			updated.Status.Sync.RequestedTime, updated.Status.Sync.RequestedBy = requested.RequestedTime, requested.RequestedBy
+			updated.Status.Sync.LastRequest = requested.LastRequest
 		}
 		return true, updated, f.websites.Tracker().Update(websites, updated, testNamespace)
 	})
@@ -114,17 +115,17 @@ func TestDeploys(t *testing.T) {
 	}
 	eventually(t, "the first commit is published", serves(commitA))
 
-	requested := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
+	request := v1beta1.WebsiteSyncRecord{ID: 3, Time: metav1.Now(), By: "ci"}
 	f.updateWebsite(t, func(website *v1beta1.Website) {
-		website.Status.Sync = &v1beta1.WebsiteSyncStatus{RequestedTime: requested, RequestedBy: "ci"}
+		website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: request}
 	})
 	eventually(t, "the request to sync is completed", func() bool {
 		sync := f.website(testName).Status.Sync
-		return sync.Completed != nil && sync.Completed.RequestedTime.Equal(&requested)
+		return sync.LastCompleted != nil && sync.LastCompleted.ID == 3
 	})
 	sync := f.website(testName).Status.Sync
-	if sync.Completed.Result != v1beta1.SyncSucceeded || sync.Completed.Commit != commitB || !sync.StartedTime.Equal(&requested) {
-		t.Errorf("the request was answered with %+v", sync.Completed)
+	if sync.LastCompleted.Result != v1beta1.SyncSucceeded || sync.LastCompleted.Commit != commitB || sync.StartedID != 3 {
+		t.Errorf("the request was answered with %+v", sync.LastCompleted)
 	}
 	for _, pin := range []string{commitA, ""} {
 		want := pin
@@ -148,7 +149,7 @@ func TestDeploys(t *testing.T) {
 	}
 	pods.mu.Lock()
 	defer pods.mu.Unlock()
-	if len(pods.synced) != 1 || pods.synced[0] != status.SyncID(requested) {
+	if len(pods.synced) != 1 || !strings.HasPrefix(pods.synced[0], "3.") {
 		t.Errorf("the pod was requested to sync for %v", pods.synced)
 	}
 }
@@ -157,10 +158,9 @@ func TestDeploys(t *testing.T) {
 // controller has started, reach the pods though no worker is free.
 func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 	pods := newDeployingPods()
-	requested := metav1.NewMicroTime(testNow)
 	f := newFixture(t, newWebsite(func(website *v1beta1.Website) {
 		website.Generation = 1
-		website.Status.Sync = &v1beta1.WebsiteSyncStatus{RequestedTime: requested, StartedTime: &requested}
+		website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 3}, StartedID: 3}
 	})).probing(pods)
 	f.store(newPod(isReadyPod))
 	start(t, f, 0)
@@ -171,7 +171,7 @@ func TestPodsDoNotWaitForReconciliation(t *testing.T) {
 			return condition(pods.status)
 		}
 	}
-	eventually(t, "the pod is requested to sync", is(func(s agent.Status) bool { return s.Synced == status.SyncID(requested) }))
+	eventually(t, "the pod is requested to sync", is(func(s agent.Status) bool { return strings.HasPrefix(s.Synced, "3.") }))
 	f.updateWebsite(t, func(website *v1beta1.Website) { website.Generation, website.Spec.Pin = 2, pinTo(commitA) })
 	eventually(t, "the pod serves the pin", is(func(s agent.Status) bool { return s.Pin != nil && s.Pin.Commit == commitA }))
 	// While it is suspended, only the reconciliation knows on which commit it stays.
@@ -278,13 +278,13 @@ func TestDeployMemory(t *testing.T) {
 	}
 
 	begun := clock.Now()
-	website.Status.Sync = &v1beta1.WebsiteSyncStatus{RequestedTime: metav1.NewMicroTime(begun), StartedTime: ptr.To(metav1.NewMicroTime(begun))}
+	website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 4}, StartedID: 4}
 	m.see(website)
 	clock.SetTime(begun.Add(time.Minute))
 	if in := recall(website); !in.SyncRequest.Begun.Equal(begun) {
 		t.Errorf("the request is worked on since %v, want %v", in.SyncRequest.Begun, begun)
 	}
-	website.Status.Sync.Completed = &v1beta1.WebsiteSyncCompletion{RequestedTime: website.Status.Sync.RequestedTime}
+	website.Status.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: 4}
 	if in := recall(website); !in.SyncRequest.Begun.IsZero() {
 		t.Errorf("no request is worked on since %v", in.SyncRequest.Begun)
 	}
@@ -292,5 +292,78 @@ func TestDeployMemory(t *testing.T) {
 	again.UID, again.Generation = "another", 1
 	if in := recall(again); !in.SyncRequest.MayStart || in.Origin.SpecChangedTime != (time.Time{}) {
 		t.Errorf("another Website of that name: %+v", in)
+	}
+}
+
+// TestTokensOfRequests: pods take a token that they know for answered, so a request that gets an
+// id again after a restore of the store must have another.
+func TestTokensOfRequests(t *testing.T) {
+	m := newDeployMemory(testingclock.NewFakePassiveClock(testNow))
+	token := func(requested, second, started, completed int64) string {
+		website := newWebsite(func(website *v1beta1.Website) {
+			website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: requested, Time: metav1.Unix(second, 0)}, StartedID: started}
+			if completed != 0 {
+				website.Status.Sync.LastCompleted = &v1beta1.WebsiteSyncCompletion{ID: completed}
+			}
+		})
+		m.see(website)
+		return m.syncToken(website)
+	}
+	for _, step := range []struct {
+		when                                  string
+		requested, second, started, completed int64
+		want                                  string
+	}{
+		{"pending", 8, 100, 7, 7, ""},
+		{"started", 8, 100, 8, 7, "8.100"},
+		{"requested again", 9, 101, 8, 7, "8.100"},
+		{"an event of before is late", 8, 100, 7, 7, ""},
+		{"requested again, with another event", 9, 101, 8, 7, "8.100"},
+		{"completed", 9, 101, 8, 8, ""},
+		{"the next is started", 9, 101, 9, 8, "9.101"},
+		{"the store is restored", 7, 90, 7, 7, ""},
+		{"requested after that", 8, 200, 7, 7, ""},
+		{"started after that", 8, 200, 8, 7, "8.200"},
+		{"another controller, when requested again", 12, 300, 11, 8, "11." + strconv.FormatInt(testNow.Unix(), 10)},
+	} {
+		if got := token(step.requested, step.second, step.started, step.completed); got != step.want {
+			t.Errorf("%s: the token is %q, want %q", step.when, got, step.want)
+		}
+	}
+}
+
+// TestWhenRequestsAreObserved: delays count from the first observation of a request.
+func TestWhenRequestsAreObserved(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(testNow)
+	m := newDeployMemory(clock)
+	website := newWebsite(func(website *v1beta1.Website) {
+		website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 4, Time: metav1.NewTime(testNow.Add(-time.Minute))}}
+	})
+	observed := func(change func(*v1beta1.WebsiteSyncStatus)) time.Time {
+		clock.SetTime(clock.Now().Add(time.Second))
+		change(website.Status.Sync)
+		m.see(website)
+		in := &status.Input{Website: website, Now: clock.Now()}
+		m.recall(in)
+		if status.RunningSync(website.Status.Sync) == 0 {
+			return m.completedSync(website)
+		}
+		return in.SyncRequest.Observed
+	}
+	if got := observed(func(s *v1beta1.WebsiteSyncStatus) { s.StartedID = 4 }); !got.Equal(testNow.Add(-time.Minute)) {
+		t.Errorf("a request of before this controller was observed at %v, want its time", got)
+	}
+	second := func(s *v1beta1.WebsiteSyncStatus) {
+		s.LastCompleted, s.LastRequest.ID = &v1beta1.WebsiteSyncCompletion{ID: 4}, 5
+	}
+	if got := observed(second); !got.Equal(testNow.Add(-time.Minute)) {
+		t.Errorf("the completed request was observed at %v", got)
+	}
+	want := testNow.Add(2 * time.Second)
+	if got := observed(func(s *v1beta1.WebsiteSyncStatus) { s.StartedID = 5 }); !got.Equal(want) {
+		t.Errorf("the second request was observed at %v, want %v", got, want)
+	}
+	if got := observed(func(s *v1beta1.WebsiteSyncStatus) { s.LastCompleted.ID = 5 }); !got.Equal(want) {
+		t.Errorf("the second request, completed, was observed at %v, want %v", got, want)
 	}
 }

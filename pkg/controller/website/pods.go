@@ -33,6 +33,8 @@ type websitePods struct {
 	// prober is nil when commit observation is disabled.
 	prober *podprobe.Prober
 	queue  *queue.Queue
+	// syncToken returns what identifies the running request to sync of a Website towards its pods.
+	syncToken func(*v1beta1.Website) string
 }
 
 // of returns the pods of a Website and what was observed of them, in the order
@@ -107,7 +109,7 @@ func (p *websitePods) wantPin(website *v1beta1.Website, pin string) {
 		return
 	}
 	p.prober.Want(cache.MetaObjectToName(website), &podprobe.Wanted{
-		UID: website.UID, Generation: website.Generation, Pin: pin, Sync: status.RunningSync(website.Status.Sync),
+		UID: website.UID, Generation: website.Generation, Pin: pin, Sync: p.syncToken(website),
 	})
 }
 
@@ -133,7 +135,7 @@ func (p *websitePods) firstSeen(found *status.Input) time.Time {
 // may wait for what they serve.
 func (p *websitePods) urgency(key cache.ObjectName) queue.Priority {
 	website, err := p.websites.Websites(key.Namespace).Get(key.Name)
-	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit && website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != ""))
+	return queue.ChangedIf(err == nil && (website.Spec.PinnedCommit() != website.Status.Commit && website.Spec.Pin != nil || status.RunningSync(website.Status.Sync) != 0))
 }
 
 // probeAll has the pods probed that are there before their Website, such as those

@@ -130,7 +130,8 @@ func (r *statusReporter) write(ctx context.Context, website *v1beta1.Website, cu
 		metrics.RecordStatusWrite()
 		r.cache.Mutation(written)
 		r.writes.written(key, &website.Status, &current, now)
-		r.written(website, written)
+		// The times in it are precise, those that were written whole seconds.
+		r.written(website, update)
 		return nil
 	}
 }

@@ -69,10 +69,9 @@ func TestStatusWritesAreDue(t *testing.T) {
 		status.Commit = commit
 		return status
 	}
-	started := metav1.NewMicroTime(testNow)
-	withSync := func(started *metav1.MicroTime) *v1beta1.WebsiteStatus {
+	withSync := func(started int64) *v1beta1.WebsiteStatus {
 		status := readyStatus(true, 1)
-		status.Sync = &v1beta1.WebsiteSyncStatus{RequestedTime: metav1.NewMicroTime(testNow), StartedTime: started}
+		status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 1}, StartedID: started}
 		return status
 	}
 	for name, test := range map[string]struct {
@@ -86,8 +85,8 @@ func TestStatusWritesAreDue(t *testing.T) {
 		"the first report":   {&v1beta1.WebsiteStatus{}, readyStatus(false, 0), statusDelay},
 		"another commit":     {withCommit("a"), withCommit("b"), 0},
 		"commits differ":     {withCommit("a"), withCommit(""), statusDelay},
-		"a sync is started":  {withSync(nil), withSync(&started), 0},
-		"a sync as it was":   {withSync(&started), withSync(&started), unchanged},
+		"a sync is started":  {withSync(0), withSync(1), 0},
+		"a sync as it was":   {withSync(1), withSync(1), unchanged},
 		"ready at once":      {&v1beta1.WebsiteStatus{}, readyStatus(true, 1), 0},
 	} {
 		w := newStatusWriteTimes()

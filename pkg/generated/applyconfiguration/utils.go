@@ -80,6 +80,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteSyncApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncCompletion"):
 		return &websitev1beta1.WebsiteSyncCompletionApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncRecord"):
+		return &websitev1beta1.WebsiteSyncRecordApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncStatus"):
 		return &websitev1beta1.WebsiteSyncStatusApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteTLS"):

@@ -44,7 +44,6 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteRelease{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRelease(ref),
 		v1beta1.WebsiteResources{}.OpenAPIModelName():                  schema_pkg_apis_website_v1beta1_WebsiteResources(ref),
 		v1beta1.WebsiteRollback{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsiteRollback(ref),
-		v1beta1.WebsiteRollbackOptions{}.OpenAPIModelName():            schema_pkg_apis_website_v1beta1_WebsiteRollbackOptions(ref),
 		v1beta1.WebsiteRouting{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRouting(ref),
 		v1beta1.WebsiteScheduling{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteScheduling(ref),
 		v1beta1.WebsiteService{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteService(ref),
@@ -55,6 +54,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteSync{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteSync(ref),
 		v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName():             schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref),
 		v1beta1.WebsiteSyncOptions{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref),
+		v1beta1.WebsiteSyncRecord{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteSyncRecord(ref),
 		v1beta1.WebsiteSyncRequest{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncRequest(ref),
 		v1beta1.WebsiteSyncStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref),
 		v1beta1.WebsiteTLS{}.OpenAPIModelName():                        schema_pkg_apis_website_v1beta1_WebsiteTLS(ref),
@@ -1244,16 +1244,15 @@ func schema_pkg_apis_website_v1beta1_WebsiteRelease(ref common.ReferenceCallback
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
-					"delayMilliseconds": {
+					"observedTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "delayMilliseconds is the time from the request, or from the first observation of the commit, until all ready pods served it, in milliseconds.",
-							Type:        []string{"integer"},
-							Format:      "int64",
+							Description: "observedTime is when website-controller observed what the commit was published for: the request to sync, the change of the spec, or the commit in a pod. The time until publishedTime is the delay. Absent if website-controller was started in between.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why the commit was published: Poll (a fetch at the polling interval), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback).\n\nPossible enum values:\n - `\"Poll\"` is a fetch at the polling interval.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
+							Description: "cause is why the commit was published: Poll (a fetch at the polling interval), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback). More values can be added.\n\nPossible enum values:\n - `\"Poll\"` is a fetch at the polling interval.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1327,7 +1326,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteRollback(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata identifies the Website, in responses. Its generation is that of the changed spec. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Description: "metadata identifies the Website. In requests, uid and resourceVersion are preconditions; in responses, generation is that of the changed spec. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1351,59 +1350,6 @@ func schema_pkg_apis_website_v1beta1_WebsiteRollback(ref common.ReferenceCallbac
 		},
 		Dependencies: []string{
 			metav1.ObjectMeta{}.OpenAPIModelName()},
-	}
-}
-
-func schema_pkg_apis_website_v1beta1_WebsiteRollbackOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteRollbackOptions are the query parameters of the subresource rollback.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"kind": {
-						SchemaProps: spec.SchemaProps{
-							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"apiVersion": {
-						SchemaProps: spec.SchemaProps{
-							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"dryRun": {
-						VendorExtensible: spec.VendorExtensible{
-							Extensions: spec.Extensions{
-								"x-kubernetes-list-type": "atomic",
-							},
-						},
-						SchemaProps: spec.SchemaProps{
-							Description: "dryRun is All to check the request without changing the Website. Defaults to none.",
-							Type:        []string{"array"},
-							Items: &spec.SchemaOrArray{
-								Schema: &spec.Schema{
-									SchemaProps: spec.SchemaProps{
-										Type:   []string{"string"},
-										Format: "",
-									},
-								},
-							},
-						},
-					},
-					"fieldManager": {
-						SchemaProps: spec.SchemaProps{
-							Description: "fieldManager is the name of the manager of spec.pin, of at most 128 printable characters. Defaults to the name in the User-Agent header.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-				},
-			},
-		},
 	}
 }
 
@@ -1906,7 +1852,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is the last request to the subresource sync.",
+							Description: "sync is the state of the requests to the subresource sync.",
 							Ref:         ref(v1beta1.WebsiteSyncStatus{}.OpenAPIModelName()),
 						},
 					},
@@ -2014,21 +1960,23 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref common.ReferenceC
 				Description: "WebsiteSyncCompletion is the outcome of a request to fetch the repository at once. It also answers all earlier requests.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
-					"requestedTime": {
+					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedTime is the requestedTime of the completed request.",
-							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+							Description: "id is the id of the completed request.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
-					"completedTime": {
+					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "completedTime is when the outcome was observed.",
-							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+							Description: "time is when the outcome was observed.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is Succeeded if all ready pods served the requested commit, else Failed.\n\nPossible enum values:\n - `\"Failed\"` means that they did not.\n - `\"Succeeded\"` means that all ready pods served the requested commit.",
+							Description: "result is Succeeded if all ready pods served the requested commit, else Failed. Treat a value that you do not know as Failed.\n\nPossible enum values:\n - `\"Failed\"` means that they did not.\n - `\"Succeeded\"` means that all ready pods served the requested commit.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2057,11 +2005,11 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref common.ReferenceC
 						},
 					},
 				},
-				Required: []string{"requestedTime", "completedTime", "result"},
+				Required: []string{"id", "time", "result"},
 			},
 		},
 		Dependencies: []string{
-			metav1.MicroTime{}.OpenAPIModelName()},
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2086,11 +2034,11 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref common.ReferenceCall
 							Format:      "",
 						},
 					},
-					"wait": {
+					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "wait is how long to wait until all ready pods serve the requested commit, as a duration such as 50s, at most 5m. kube-apiserver ends requests after its --request-timeout, by default 60s. Defaults to no waiting.",
-							Type:        []string{"string"},
-							Format:      "",
+							Description: "timeoutSeconds is how long to wait until all ready pods serve the requested commit, in seconds, from 0 to 300. kube-apiserver ends requests after its --request-timeout, by default 60 seconds. Defaults to no waiting.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 					"dryRun": {
@@ -2118,11 +2066,55 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref common.ReferenceCall
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_WebsiteSyncRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteSyncRecord is a recorded request to fetch the repository at once. Requests that join a pending one share its record.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is one more than that of the request before, and 1 for the first.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is the time of the request.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"by": {
+						SchemaProps: spec.SchemaProps{
+							Description: "by is the name of the user who made the request, of at most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the commit to publish: 40 or 64 hexadecimal digits. Empty for the newest commit of the reference.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"id", "time"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_WebsiteSyncRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSyncRequest is the response of the subresource sync: the last request to fetch the repository at once, and its state.",
+				Description: "WebsiteSyncRequest is the request and the response of the subresource sync, which fetches the repository at once.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2141,28 +2133,40 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncRequest(ref common.ReferenceCall
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata identifies the Website. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Description: "metadata identifies the Website, in responses. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
+					"commit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commit is the commit to publish, in requests: 40 or 64 hexadecimal digits in lower case. Defaults to the newest commit of the reference.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is the id of the request that was recorded or joined, and of the last one in responses to GET. It is answered when sync.lastCompleted.id is not below it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is None (there was no request), Pending (not started), Running, Succeeded or Failed.\n\nPossible enum values:\n - `\"Failed\"` means that they did not.\n - `\"None\"` means that there was no request.\n - `\"Pending\"` means that website-controller has not started the request.\n - `\"Running\"` means that the pods fetch the repository.\n - `\"Succeeded\"` means that all ready pods served the requested commit.",
-							Default:     "",
+							Description: "state is the state of that request, in responses: None (there was no request), Pending (not started), Running, Succeeded or Failed. More values can be added.\n\nPossible enum values:\n - `\"Failed\"` means that they did not.\n - `\"None\"` means that there was no request.\n - `\"Pending\"` means that website-controller has not started the request.\n - `\"Running\"` means that the pods fetch the repository.\n - `\"Succeeded\"` means that all ready pods served the requested commit.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Failed", "None", "Pending", "Running", "Succeeded"},
 						},
 					},
-					"request": {
+					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request is the last request, as in status.sync of the Website.",
+							Description: "sync is status.sync of the Website, in responses.",
 							Ref:         ref(v1beta1.WebsiteSyncStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
-				Required: []string{"state"},
 			},
 		},
 		Dependencies: []string{
@@ -2174,47 +2178,35 @@ func schema_pkg_apis_website_v1beta1_WebsiteSyncStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSyncStatus is the last request to fetch the repository at once. It is pending while startedTime is before requestedTime, and answered when completed.requestedTime is not before its own requestedTime.",
+				Description: "WebsiteSyncStatus is the state of the requests to fetch the repository at once. They have increasing ids, from 1. A request is answered when lastCompleted.id is not below its id, running when startedID is not, and pending otherwise. One with an id above lastRequest.id was lost when the store was restored. Ids are those of one Website: compare metadata.uid too.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
-					"requestedTime": {
+					"lastRequest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedTime is the time of the request. Written by the server only.",
-							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+							Description: "lastRequest is the last recorded request. Written by the server only.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.WebsiteSyncRecord{}.OpenAPIModelName()),
 						},
 					},
-					"requestedBy": {
+					"startedID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the name of the user who made the request, of at most 1024 characters. Written by the server only.",
-							Type:        []string{"string"},
-							Format:      "",
+							Description: "startedID is the id of the last request that website-controller has started, absent without one. Later requests do not join it. It cannot decrease.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
-					"commit": {
+					"lastCompleted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "commit is the commit to publish: 40 or 64 hexadecimal digits. Empty for the newest commit of the reference. Written by the server only.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"startedTime": {
-						SchemaProps: spec.SchemaProps{
-							Description: "startedTime is the requestedTime of the last request that website-controller has started. It is written before the pods are requested to fetch, because later requests join a pending one.",
-							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
-						},
-					},
-					"completed": {
-						SchemaProps: spec.SchemaProps{
-							Description: "completed is the outcome of the last completed request.",
+							Description: "lastCompleted is the outcome of the last completed request. Its id cannot decrease.",
 							Ref:         ref(v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName()),
 						},
 					},
 				},
-				Required: []string{"requestedTime"},
+				Required: []string{"lastRequest"},
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName()},
+			v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName(), v1beta1.WebsiteSyncRecord{}.OpenAPIModelName()},
 	}
 }
 

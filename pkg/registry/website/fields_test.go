@@ -56,7 +56,9 @@ func TestEveryFieldHasACase(t *testing.T) {
 }
 
 // serverOnly are the fields that no client can set.
-var serverOnly = map[string]bool{"status.sync.requestedTime": true, "status.sync.requestedBy": true, "status.sync.commit": true}
+var serverOnly = map[string]bool{
+	"status.sync.lastRequest": true, "status.sync.lastRequest.id": true, "status.sync.lastRequest.time": true, "status.sync.lastRequest.by": true, "status.sync.lastRequest.commit": true,
+}
 
 // index is a list's index or a map's key in the path of a field.
 var index = regexp.MustCompile(`\[[^\]]*\]`)

@@ -42,9 +42,7 @@ func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetInEveryVersion(fieldpath.NewSet(
 		fieldpath.MakePathOrDie("metadata"),
 		fieldpath.MakePathOrDie("spec"),
-		fieldpath.MakePathOrDie("status", "sync", "requestedTime"),
-		fieldpath.MakePathOrDie("status", "sync", "requestedBy"),
-		fieldpath.MakePathOrDie("status", "sync", "commit"),
+		fieldpath.MakePathOrDie("status", "sync", "lastRequest"),
 	))
 }
 
@@ -64,8 +62,8 @@ func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 	keepManagedFieldsInV1beta1(updated)
 }
 
-// keepSyncRequest keeps who requested what and when, which only the sync subresource
-// records. A client that does not know the field keeps all of it.
+// keepSyncRequest keeps the last request, which only the sync subresource records. A client
+// that does not know the field keeps all of it.
 func keepSyncRequest(updated, previous *website.WebsiteStatus) {
 	switch {
 	case previous.Sync == nil:
@@ -73,7 +71,7 @@ func keepSyncRequest(updated, previous *website.WebsiteStatus) {
 	case updated.Sync == nil:
 		updated.Sync = previous.Sync
 	default:
-		updated.Sync.RequestedTime, updated.Sync.RequestedBy, updated.Sync.Commit = previous.Sync.RequestedTime, previous.Sync.RequestedBy, previous.Sync.Commit
+		updated.Sync.LastRequest = previous.Sync.LastRequest
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -65,15 +64,16 @@ var statusCases = map[string]struct {
 		s.Conditions[0].Reason = ""
 	}, want: []string{"status.conditions[0].reason: Required value"}},
 	"sync completed":          {tweak: completed(func(*website.WebsiteSyncCompletion) {})},
-	"sync started too late":   {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedTime = new(at(2)) }, want: []string{`status.sync.startedTime: Invalid value: "1970-01-01T00:00:02.000000Z": must not be after the requestedTime of the last request`}},
-	"completion of later":     {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.RequestedTime = at(2) }), want: []string{`status.sync.completed.requestedTime: Invalid value: "1970-01-01T00:00:02.000000Z": must not be after the requestedTime of the last request`}},
-	"completion of nothing":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.RequestedTime = metav1.MicroTime{} }), want: []string{"status.sync.completed.requestedTime: Required value"}},
-	"completion at no time":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.CompletedTime = metav1.MicroTime{} }), want: []string{"status.sync.completed.completedTime: Required value"}},
-	"result of its own":       {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "Maybe" }), want: []string{`status.sync.completed.result: Unsupported value: "Maybe": supported values: "Failed", "Succeeded"`}},
-	"no result":               {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "" }), want: []string{"status.sync.completed.result: Required value"}},
-	"long reason":             {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Reason = strings.Repeat("a", 129) }), want: []string{"status.sync.completed.reason: Too long: may not be more than 128 characters"}},
-	"long message":            {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Message = strings.Repeat("a", 1025) }), want: []string{"status.sync.completed.message: Too long: may not be more than 1024 characters"}},
-	"completed with a branch": {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Commit = "main" }), want: []string{`status.sync.completed.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"sync of later started":   {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedID = 8 }, want: []string{"status.sync.startedID: Invalid value: 8: must not be greater than lastRequest.id"}},
+	"sync of -1 started":      {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedID = -1 }, want: []string{"status.sync.startedID: Invalid value: -1: may not decrease", "status.sync.startedID: Invalid value: -1: must be greater than or equal to 0"}},
+	"completion of later":     {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.ID = 8 }), want: []string{"status.sync.lastCompleted.id: Invalid value: 8: must not be greater than lastRequest.id"}},
+	"completion of nothing":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.ID = 0 }), want: []string{"status.sync.lastCompleted.id: Required value"}},
+	"completion at no time":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Time = metav1.Time{} }), want: []string{"status.sync.lastCompleted.time: Required value"}},
+	"result of its own":       {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "Maybe" }), want: []string{`status.sync.lastCompleted.result: Unsupported value: "Maybe": supported values: "Failed", "Succeeded"`}},
+	"no result":               {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "" }), want: []string{"status.sync.lastCompleted.result: Required value"}},
+	"long reason":             {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Reason = strings.Repeat("a", 129) }), want: []string{"status.sync.lastCompleted.reason: Too long: may not be more than 128 characters"}},
+	"long message":            {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Message = strings.Repeat("a", 1025) }), want: []string{"status.sync.lastCompleted.message: Too long: may not be more than 1024 characters"}},
+	"completed with a branch": {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Commit = "main" }), want: []string{`status.sync.lastCompleted.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"releases": {tweak: func(s *website.WebsiteStatus) {
 		released(func(*website.WebsiteRelease) {})(s)
 		s.History = slices.Repeat(s.History, 10)
@@ -100,7 +100,8 @@ var statusCases = map[string]struct {
 	"subject of bytes":       {tweak: released(func(r *website.WebsiteRelease) { r.Subject = "\xff" }), want: []string{"status.history[0].subject: Invalid value: must be valid UTF-8"}},
 	"long author":            {tweak: released(func(r *website.WebsiteRelease) { r.Author = strings.Repeat("é", 51) }), want: []string{"status.history[0].author: Too long: may not be more than 100 bytes"}},
 	"author with a line":     {tweak: released(func(r *website.WebsiteRelease) { r.Author = "a\nb" }), want: []string{`status.history[0].author: Invalid value: "a\nb": must consist of printable characters`}},
-	"delay before it began":  {tweak: released(func(r *website.WebsiteRelease) { r.DelayMilliseconds = ptr.To[int64](-1) }), want: []string{"status.history[0].delayMilliseconds: Invalid value: -1: must be greater than or equal to 0"}},
+	"observed afterwards":    {tweak: released(func(r *website.WebsiteRelease) { r.ObservedTime = new(metav1.Unix(6, 0)) }), want: []string{`status.history[0].observedTime: Invalid value: "1970-01-01T00:00:06Z": must not be after publishedTime`}},
+	"observed at no time":    {tweak: released(func(r *website.WebsiteRelease) { r.ObservedTime = &metav1.Time{} }), want: []string{"status.history[0].observedTime: Required value"}},
 	"cause of its own":       {tweak: released(func(r *website.WebsiteRelease) { r.Cause = "Whim" }), want: []string{`status.history[0].cause: Unsupported value: "Whim": supported values: "Poll", "Rollback", "Spec", "Sync"`}},
 }
 
@@ -125,11 +126,9 @@ func observed(tweak func(*website.WebsiteHostStatus)) func(*website.WebsiteStatu
 	}
 }
 
-func at(seconds int64) metav1.MicroTime { return metav1.MicroTime{Time: time.Unix(seconds, 0)} }
-
 // requested is the request in the stored status.
 func requested() *website.WebsiteSyncStatus {
-	return &website.WebsiteSyncStatus{RequestedTime: at(1), RequestedBy: "ci", Commit: strings.Repeat("0a", 20)}
+	return &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 7, Time: metav1.Unix(1, 0), By: "ci", Commit: strings.Repeat("0a", 20)}}
 }
 
 func withRequest(w *website.Website) { w.Status.Sync = requested() }
@@ -138,11 +137,11 @@ func withRequest(w *website.Website) { w.Status.Sync = requested() }
 func completed(tweak func(*website.WebsiteSyncCompletion)) func(*website.WebsiteStatus) {
 	return func(s *website.WebsiteStatus) {
 		s.Sync = requested()
-		s.Sync.StartedTime = new(at(1))
-		s.Sync.Completed = &website.WebsiteSyncCompletion{
-			RequestedTime: at(1), CompletedTime: at(3), Result: website.SyncFailed, Reason: "RefNotFound", Message: "no such branch", Commit: strings.Repeat("0b", 20),
+		s.Sync.StartedID = 7
+		s.Sync.LastCompleted = &website.WebsiteSyncCompletion{
+			ID: 7, Time: metav1.Unix(3, 0), Result: website.SyncFailed, Reason: "RefNotFound", Message: "no such branch", Commit: strings.Repeat("0b", 20),
 		}
-		tweak(s.Sync.Completed)
+		tweak(s.Sync.LastCompleted)
 	}
 }
 
@@ -151,7 +150,7 @@ func released(tweak func(*website.WebsiteRelease)) func(*website.WebsiteStatus) 
 	return func(s *website.WebsiteStatus) {
 		s.History = []website.WebsiteRelease{{
 			Commit: strings.Repeat("0a", 20), Subject: "Add a page — with pictures", Author: "Zoë", PublishedTime: metav1.Unix(5, 0),
-			DelayMilliseconds: ptr.To[int64](700), Cause: website.ReleaseCauseSync,
+			ObservedTime: new(metav1.Unix(4, 0)), Cause: website.ReleaseCauseSync,
 		}}
 		tweak(&s.History[0])
 	}

@@ -18,57 +18,67 @@ import (
 )
 
 const (
-	// maxRequestedBy is the maximum length of status.sync.requestedBy in characters.
+	// joinLimit is how long a pending request is joined by others.
+	joinLimit = time.Minute
+	// maxRequestedBy is the maximum length of status.sync.lastRequest.by in characters.
 	maxRequestedBy = 1024
 	// reasonPinned is why a request publishes nothing.
 	reasonPinned = "Pinned"
 	// reasonNotPublished is why a request for a commit failed when the pods serve another.
 	reasonNotPublished = "CommitNotPublished"
+	// reasonSuspended and reasonScaledToZero are why a request is refused.
+	reasonSuspended    = "Suspended"
+	reasonScaledToZero = "ScaledToZero"
 )
 
-// SyncStateOf returns the state of the last request.
-func SyncStateOf(sync *website.WebsiteSyncStatus) website.SyncState {
+// SyncStateOf returns the state of the request with that id.
+func SyncStateOf(sync *website.WebsiteSyncStatus, id int64) website.SyncState {
 	switch {
 	case sync == nil:
 		return website.SyncStateNone
-	case answered(sync, sync.RequestedTime):
-		if sync.Completed.Result == website.SyncSucceeded {
+	case answered(sync, id):
+		if sync.LastCompleted.Result == website.SyncSucceeded {
 			return website.SyncStateSucceeded
 		}
 		return website.SyncStateFailed
-	case sync.StartedTime != nil && !sync.StartedTime.Time.Before(sync.RequestedTime.Time):
+	case sync.StartedID >= id:
 		return website.SyncStateRunning
 	}
 	return website.SyncStatePending
 }
 
-// answered reports whether the request of that time is completed.
-func answered(sync *website.WebsiteSyncStatus, requested metav1.MicroTime) bool {
-	return sync.Completed != nil && !sync.Completed.RequestedTime.Time.Before(requested.Time)
+// lastSyncID returns the id of the last request, 0 without one.
+func lastSyncID(sync *website.WebsiteSyncStatus) int64 {
+	if sync == nil {
+		return 0
+	}
+	return sync.LastRequest.ID
+}
+
+// answered reports whether the request with that id is completed.
+func answered(sync *website.WebsiteSyncStatus, id int64) bool {
+	return sync.LastCompleted != nil && sync.LastCompleted.ID >= id
 }
 
 // RecordSync records a request for a commit, or for the newest one if commit is empty.
 // A request that the controller has not started yet is joined, and widened to the newest
-// commit if it is for another one, so that a burst of requests takes two writes. The
-// time grows with each recorded request, whatever the clocks of the replicas.
+// commit if it is for another one, so that a burst of requests takes two writes. An old one is
+// not joined: it can be that of a restored store, which pods have answered before.
 func RecordSync(status *website.WebsiteStatus, commit, user string, now time.Time) {
 	previous := status.Sync
-	if SyncStateOf(previous) == website.SyncStatePending {
-		if previous.Commit == "" || previous.Commit == commit {
+	if SyncStateOf(previous, lastSyncID(previous)) == website.SyncStatePending {
+		isRecent := now.Sub(previous.LastRequest.Time.Time) < joinLimit
+		if isRecent && (previous.LastRequest.Commit == "" || previous.LastRequest.Commit == commit) {
 			return
 		}
 		commit = ""
 	}
-	recorded := &website.WebsiteSyncStatus{
-		RequestedTime: metav1.NewMicroTime(now.Truncate(time.Microsecond)),
-		RequestedBy:   shortened(user),
-		Commit:        commit,
-	}
+	recorded := &website.WebsiteSyncStatus{}
 	if previous != nil {
-		recorded.StartedTime, recorded.Completed = previous.StartedTime, previous.Completed
-		if !recorded.RequestedTime.After(previous.RequestedTime.Time) {
-			recorded.RequestedTime = metav1.NewMicroTime(previous.RequestedTime.Add(time.Microsecond))
-		}
+		*recorded = *previous
+	}
+	recorded.LastRequest = website.WebsiteSyncRecord{
+		ID: lastSyncID(previous) + 1, Time: metav1.NewTime(now.Truncate(time.Second)), By: shortened(user), Commit: commit,
 	}
 	status.Sync = recorded
 }
@@ -84,9 +94,9 @@ func shortened(user string) string {
 func RefuseSync(w *website.Website) error {
 	switch {
 	case ptr.Deref(w.Spec.Suspend, false):
-		return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the Website is suspended: set spec.suspend to false"))
+		return unprocessable(w, reasonSuspended, "spec.suspend", "the Website is suspended: set spec.suspend to false")
 	case ptr.Deref(w.Spec.Replicas, 1) == 0:
-		return apierrors.NewConflict(website.Resource("websites"), w.Name, fmt.Errorf("the Website has no pods: set spec.replicas to 1 or more"))
+		return unprocessable(w, reasonScaledToZero, "spec.replicas", "the Website has no pods: set spec.replicas to 1 or more")
 	}
 	return nil
 }
@@ -97,55 +107,60 @@ func RefusePinned(w *website.Website, commit string) error {
 	if pin := w.Spec.PinnedCommit(); pin == "" || pin == commit {
 		return nil
 	}
-	return syncFailure(w, reasonPinned, fmt.Sprintf("the repository is fetched, but the Website serves the commit of spec.pin, %s: remove spec.pin to publish the newest commit", w.Spec.PinnedCommit()))
+	return unprocessable(w, reasonPinned, "spec.pin", fmt.Sprintf("the repository is fetched, but the Website serves the commit of spec.pin, %s: remove spec.pin to publish the newest commit", w.Spec.PinnedCommit()))
 }
 
-// SyncOutcome reports whether the request of that time and commit is completed, and why
-// it failed.
-func SyncOutcome(w *website.Website, requested metav1.MicroTime, commit string) (completed bool, failure error) {
+// SyncOutcome reports whether the recorded request is completed, and why it failed. commit
+// is that of a client that may have joined it.
+func SyncOutcome(w *website.Website, request website.WebsiteSyncRecord, commit string) (completed bool, failure error) {
 	sync := w.Status.Sync
-	if sync == nil || !answered(sync, requested) {
+	if sync == nil || !answered(sync, request.ID) {
 		return false, nil
 	}
-	completion := sync.Completed
+	completion := sync.LastCompleted
 	switch {
 	case completion.Result != website.SyncSucceeded:
-		return true, syncFailure(w, completion.Reason, completion.Message)
-	case commit == "" || completion.Commit == commit || publishedSince(w.Status.History, commit, requested):
+		return true, unprocessable(w, completion.Reason, "", completion.Message)
+	case commit == "" || completion.Commit == commit || publishedSince(w.Status.History, commit, request.Time.Time):
 		return true, nil
-	case sync.RequestedTime.Equal(&completion.RequestedTime) && sync.Commit == commit:
+	case sync.LastRequest.ID == completion.ID && sync.LastRequest.Commit == commit:
 		return true, nil
 	}
-	return true, syncFailure(w, reasonNotPublished, fmt.Sprintf("the commit was not published: all pods serve %s", completion.Commit))
+	return true, unprocessable(w, reasonNotPublished, "", fmt.Sprintf("the commit was not published: all pods serve %s", completion.Commit))
 }
 
 // publishedSince reports whether the commit was published after the request, even if
-// another one was afterwards. Times of publications have the precision of seconds.
-func publishedSince(history []website.WebsiteRelease, commit string, requested metav1.MicroTime) bool {
+// another one was afterwards.
+func publishedSince(history []website.WebsiteRelease, commit string, requested time.Time) bool {
 	return slices.ContainsFunc(history, func(r website.WebsiteRelease) bool {
-		return r.Commit == commit && !r.PublishedTime.Time.Before(requested.Truncate(time.Second))
+		return r.Commit == commit && !r.PublishedTime.Time.Before(requested)
 	})
 }
 
-// syncFailure is the response to a request that did not succeed. Its status code is that
-// of a conflict with the state of the Website or of its repository.
-func syncFailure(w *website.Website, reason, message string) error {
+// unprocessable is the response to a request that the state of the Website or of its repository
+// does not allow. It is not a conflict, which clients repeat at once. The type of its cause is the
+// reason, as in conditions.
+func unprocessable(w *website.Website, reason, path, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
-		Code:    http.StatusConflict,
-		Reason:  metav1.StatusReason(reason),
-		Message: fmt.Sprintf("Website %q is not published: %s", w.Name, message),
-		Details: &metav1.StatusDetails{Group: website.GroupName, Kind: "websites", Name: w.Name, UID: w.UID},
+		Code:    http.StatusUnprocessableEntity,
+		Reason:  metav1.StatusReasonInvalid,
+		Message: fmt.Sprintf("Website %q: %s", w.Name, message),
+		Details: &metav1.StatusDetails{
+			Group: website.GroupName, Kind: "Website", Name: w.Name, UID: w.UID,
+			Causes: []metav1.StatusCause{{Type: metav1.CauseType(reason), Field: path, Message: message}},
+		},
 	}}
 }
 
 // NewSyncRequest returns the last request of a Website as the sync subresource shows it.
 func NewSyncRequest(w *website.Website) *website.WebsiteSyncRequest {
-	return &website.WebsiteSyncRequest{
-		ObjectMeta: identityOf(w),
-		State:      SyncStateOf(w.Status.Sync),
-		Request:    w.Status.Sync,
-	}
+	return SyncResponse(w, lastSyncID(w.Status.Sync))
+}
+
+// SyncResponse returns the request with that id as the sync subresource shows it.
+func SyncResponse(w *website.Website, id int64) *website.WebsiteSyncRequest {
+	return &website.WebsiteSyncRequest{ObjectMeta: identityOf(w), ID: id, State: SyncStateOf(w.Status.Sync, id), Sync: w.Status.Sync}
 }
 
 // identityOf returns what identifies a Website and its version.

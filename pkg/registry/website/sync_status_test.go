@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -14,16 +15,15 @@ import (
 // to write.
 func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 	started := func(s *website.WebsiteSyncStatus) *website.WebsiteSyncStatus {
-		s.StartedTime = new(at(1))
+		s.StartedID = 7
 		return s
 	}
-	forged := &website.WebsiteSyncStatus{RequestedTime: at(9), RequestedBy: "admin", Commit: strings.Repeat("0f", 20), StartedTime: new(at(1))}
+	forged := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 9, By: "admin", Commit: strings.Repeat("0f", 20)}, StartedID: 7}
 	tests := map[string]struct{ stored, sent, want *website.WebsiteSyncStatus }{
-		"no request":         {sent: forged},
-		"another request":    {stored: requested(), sent: forged, want: started(requested())},
-		"progress":           {stored: requested(), sent: started(requested()), want: started(requested())},
-		"removed":            {stored: started(requested()), want: started(requested())},
-		"progress withdrawn": {stored: started(requested()), sent: requested(), want: requested()},
+		"no request":      {sent: forged},
+		"another request": {stored: requested(), sent: forged, want: started(requested())},
+		"progress":        {stored: requested(), sent: started(requested()), want: started(requested())},
+		"removed":         {stored: started(requested()), want: started(requested())},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -34,6 +34,35 @@ func TestStatusUpdatesKeepTheRequest(t *testing.T) {
 			}
 			if !apiequality.Semantic.DeepEqual(updated.Status.Sync, test.want) {
 				t.Errorf("sync = %+v, want %+v", updated.Status.Sync, test.want)
+			}
+		})
+	}
+}
+
+// TestIDsOfRequestsNeverDecrease: a client that waits for an id would take another request for
+// its own.
+func TestIDsOfRequestsNeverDecrease(t *testing.T) {
+	stored := requested()
+	stored.StartedID, stored.LastCompleted = 6, &website.WebsiteSyncCompletion{ID: 5, Time: metav1.Unix(2, 0), Result: website.SyncSucceeded}
+	tests := map[string]struct {
+		tweak func(*website.WebsiteSyncStatus)
+		want  []string
+	}{
+		"as it was":            {tweak: func(*website.WebsiteSyncStatus) {}},
+		"the last one":         {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID, s.LastCompleted.ID = 7, 7 }},
+		"refused, not started": {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 7 }},
+		"started before":       {tweak: func(s *website.WebsiteSyncStatus) { s.StartedID = 5 }, want: []string{"status.sync.startedID: Invalid value: 5: may not decrease"}},
+		"completed before":     {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted.ID = 4 }, want: []string{"status.sync.lastCompleted.id: Invalid value: 4: may not decrease"}},
+		"completed no more":    {tweak: func(s *website.WebsiteSyncStatus) { s.LastCompleted = nil }, want: []string{"status.sync.lastCompleted: Forbidden: may not be removed"}},
+		"an earlier request":   {tweak: func(s *website.WebsiteSyncStatus) { s.LastRequest.ID = 1 }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			updated := newWebsite(func(w *website.Website) { w.Status.Sync = stored.DeepCopy(); test.tweak(w.Status.Sync) })
+			old := newWebsite(func(w *website.Website) { w.Status.Sync = stored.DeepCopy() })
+			checkCauses(t, rest.BeforeUpdate(NewStatusStrategy(newStrategy(t)), requestContext("v1beta1", "status"), updated, old), test.want)
+			if updated.Status.Sync.LastRequest != stored.LastRequest {
+				t.Errorf("the last request is %+v", updated.Status.Sync.LastRequest)
 			}
 		})
 	}

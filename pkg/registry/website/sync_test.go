@@ -1,7 +1,9 @@
 package website
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,21 +11,19 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 )
 
 var commitA, commitB = strings.Repeat("0a", 20), strings.Repeat("0b", 20)
 
-// sync returns a request of second 10 for a commit, which was started and completed as
-// far as the times are not 0.
+// sync returns request 10 of second 10 for a commit, after these were started and completed.
 func sync(commit string, started, completed int64) *website.WebsiteSyncStatus {
-	s := &website.WebsiteSyncStatus{RequestedTime: at(10), RequestedBy: "first", Commit: commit}
-	if started != 0 {
-		s.StartedTime = new(at(started))
-	}
+	s := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 10, Time: metav1.Unix(10, 0), By: "first", Commit: commit}, StartedID: started}
 	if completed != 0 {
-		s.Completed = &website.WebsiteSyncCompletion{RequestedTime: at(completed), Result: website.SyncSucceeded}
+		s.LastCompleted = &website.WebsiteSyncCompletion{ID: completed, Result: website.SyncSucceeded}
 	}
 	return s
 }
@@ -32,52 +32,54 @@ func TestRecordSync(t *testing.T) {
 	tests := map[string]struct {
 		stored *website.WebsiteSyncStatus
 		commit string
-		now    int64
-		// want is the recorded request; the stored one if it is joined.
-		joined     bool
+		// now is 20 unless it is set.
+		now int64
+		// wantID is that of the recorded request; that of the stored one if it is joined.
+		wantID     int64
 		wantCommit string
-		wantTime   time.Time
 	}{
-		"first":                           {now: 20, wantTime: at(20).Time},
-		"pending":                         {stored: sync("", 0, 0), now: 20, joined: true},
-		"commit joins the newest":         {stored: sync("", 0, 0), commit: commitA, now: 20, joined: true},
-		"same commit":                     {stored: sync(commitA, 0, 0), commit: commitA, now: 20, joined: true, wantCommit: commitA},
-		"newest widens a commit":          {stored: sync(commitA, 0, 0), now: 20, wantTime: at(20).Time},
-		"another commit widens":           {stored: sync(commitA, 0, 0), commit: commitB, now: 20, wantTime: at(20).Time},
-		"started, so what it fetches may": {stored: sync("", 10, 0), now: 20, wantTime: at(20).Time},
-		"an earlier one was started":      {stored: sync("", 9, 9), now: 20, joined: true},
-		"completed":                       {stored: sync("", 10, 10), commit: commitA, now: 20, wantCommit: commitA, wantTime: at(20).Time},
-		"clock of another replica":        {stored: sync("", 10, 0), now: 5, wantTime: at(10).Add(time.Microsecond)},
+		"first":                           {wantID: 1},
+		"pending":                         {stored: sync("", 0, 0), wantID: 10},
+		"commit joins the newest":         {stored: sync("", 0, 0), commit: commitA, wantID: 10},
+		"pending for a minute":            {stored: sync("", 0, 0), now: 70, wantID: 11},
+		"same commit":                     {stored: sync(commitA, 0, 0), commit: commitA, wantID: 10, wantCommit: commitA},
+		"newest widens a commit":          {stored: sync(commitA, 0, 0), wantID: 11},
+		"another commit widens":           {stored: sync(commitA, 0, 0), commit: commitB, wantID: 11},
+		"started, so what it fetches may": {stored: sync("", 10, 0), wantID: 11},
+		"an earlier one was started":      {stored: sync("", 9, 9), wantID: 10},
+		"completed":                       {stored: sync("", 10, 10), commit: commitA, wantID: 11, wantCommit: commitA},
+		"completed and never started":     {stored: sync("", 9, 10), wantID: 11},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			status := website.WebsiteStatus{Sync: test.stored.DeepCopy()}
-			RecordSync(&status, test.commit, "second", time.Unix(test.now, 123))
-			by, requested := "second", test.wantTime
-			if test.joined {
-				by, requested = "first", at(10).Time
+			now := cmp.Or(test.now, 20)
+			RecordSync(&status, test.commit, "second", time.Unix(now, 123))
+			want := website.WebsiteSyncRecord{ID: test.wantID, Time: metav1.Unix(now, 0), By: "second", Commit: test.wantCommit}
+			if test.wantID == 10 {
+				want.Time, want.By = metav1.Unix(10, 0), "first"
 			}
 			got := status.Sync
-			if got.RequestedBy != by || got.Commit != test.wantCommit || !got.RequestedTime.Time.Equal(requested) {
-				t.Errorf("recorded %+v, want a request by %s at %s for %q", got, by, requested, test.wantCommit)
+			if !apiequality.Semantic.DeepEqual(got.LastRequest, want) {
+				t.Errorf("recorded %+v, want %+v", got.LastRequest, want)
 			}
-			if test.stored != nil && (got.StartedTime == nil) != (test.stored.StartedTime == nil) {
-				t.Errorf("started = %v, want %v", got.StartedTime, test.stored.StartedTime)
+			if test.stored != nil && (got.StartedID != test.stored.StartedID || !apiequality.Semantic.DeepEqual(got.LastCompleted, test.stored.LastCompleted)) {
+				t.Errorf("progress = %+v, want that of %+v", got, test.stored)
 			}
 		})
 	}
 	t.Run("long name", func(t *testing.T) {
 		var status website.WebsiteStatus
 		RecordSync(&status, "", strings.Repeat("é", 2000), time.Unix(1, 0))
-		if status.Sync.RequestedBy != strings.Repeat("é", 1024) {
-			t.Errorf("requestedBy has %d bytes, want 1024 characters", len(status.Sync.RequestedBy))
+		if status.Sync.LastRequest.By != strings.Repeat("é", 1024) {
+			t.Errorf("by has %d bytes, want 1024 characters", len(status.Sync.LastRequest.By))
 		}
 	})
 }
 
 func TestSyncState(t *testing.T) {
 	failed := sync("", 10, 10)
-	failed.Completed.Result = website.SyncFailed
+	failed.LastCompleted.Result = website.SyncFailed
 	tests := map[website.SyncState]*website.WebsiteSyncStatus{
 		website.SyncStateNone:      nil,
 		website.SyncStatePending:   sync("", 9, 9),
@@ -86,16 +88,22 @@ func TestSyncState(t *testing.T) {
 		website.SyncStateFailed:    failed,
 	}
 	for want, stored := range tests {
-		if got := SyncStateOf(stored); got != want {
+		if got := SyncStateOf(stored, 10); got != want {
 			t.Errorf("state of %+v = %s, want %s", stored, got, want)
 		}
+	}
+	if got := SyncStateOf(sync("", 9, 9), 9); got != website.SyncStateSucceeded {
+		t.Errorf("state of an earlier request = %s", got)
+	}
+	if got := SyncStateOf(sync("", 10, 10), 11); got != website.SyncStatePending {
+		t.Errorf("state of a request that was lost = %s, want one that is not completed", got)
 	}
 }
 
 func TestSyncOutcome(t *testing.T) {
 	completedWith := func(result website.SyncResult, commit string) *website.WebsiteSyncStatus {
 		s := sync("", 10, 10)
-		s.Completed.Result, s.Completed.Commit, s.Completed.Reason, s.Completed.Message = result, commit, "RefNotFound", "no branch main"
+		s.LastCompleted.Result, s.LastCompleted.Commit, s.LastCompleted.Reason, s.LastCompleted.Message = result, commit, "RefNotFound", "no branch main"
 		return s
 	}
 	publishedAt := func(second int64) []website.WebsiteRelease {
@@ -112,19 +120,24 @@ func TestSyncOutcome(t *testing.T) {
 		"none":                      {requested: 10},
 		"pending":                   {sync: sync("", 9, 9), requested: 10},
 		"running":                   {sync: sync("", 10, 9), requested: 10},
+		"lost by a restore":         {sync: completedWith(website.SyncSucceeded, commitB), requested: 11},
 		"an earlier one":            {sync: sync("", 9, 9), requested: 8, completed: true},
 		"newest":                    {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, completed: true},
 		"commit served":             {sync: completedWith(website.SyncSucceeded, commitB), requested: 10, commit: commitB, completed: true},
 		"commit served in between":  {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(9), requested: 9, commit: commitA, completed: true},
 		"commit served long before": {sync: completedWith(website.SyncSucceeded, commitB), history: publishedAt(8), requested: 9, commit: commitA, completed: true, want: "CommitNotPublished all pods serve " + commitB},
 		"commit was left out":       {sync: completedWith(website.SyncSucceeded, commitB), requested: 9, commit: commitA, completed: true, want: "CommitNotPublished all pods serve " + commitB},
-		"the controller knows best": {sync: func() *website.WebsiteSyncStatus { s := sync(commitA, 10, 10); s.Completed.Commit = commitB; return s }(), requested: 10, commit: commitA, completed: true},
-		"failed":                    {sync: completedWith(website.SyncFailed, ""), requested: 10, completed: true, want: "RefNotFound no branch main"},
+		"the controller knows best": {sync: func() *website.WebsiteSyncStatus {
+			s := sync(commitA, 10, 10)
+			s.LastCompleted.Commit = commitB
+			return s
+		}(), requested: 10, commit: commitA, completed: true},
+		"failed": {sync: completedWith(website.SyncFailed, ""), requested: 10, completed: true, want: "RefNotFound no branch main"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWebsite(func(w *website.Website) { w.Status.Sync, w.Status.History = test.sync, test.history })
-			completed, err := SyncOutcome(w, at(test.requested), test.commit)
+			completed, err := SyncOutcome(w, website.WebsiteSyncRecord{ID: test.requested, Time: metav1.Unix(test.requested, 0)}, test.commit)
 			if completed != test.completed || (err == nil) != (test.want == "") {
 				t.Fatalf("completed = %t (%v), want %t %q", completed, err, test.completed, test.want)
 			}
@@ -133,8 +146,8 @@ func TestSyncOutcome(t *testing.T) {
 			}
 			status := err.(apierrors.APIStatus).Status()
 			reason, message, _ := strings.Cut(test.want, " ")
-			if status.Code != http.StatusConflict || string(status.Reason) != reason || !strings.HasSuffix(status.Message, message) {
-				t.Errorf("status = %+v, want 409 %s with %q", status, reason, message)
+			if status.Code != http.StatusUnprocessableEntity || apierrors.IsConflict(err) || !apierrors.HasStatusCause(err, metav1.CauseType(reason)) || !strings.HasSuffix(status.Message, message) {
+				t.Errorf("status = %+v, want 422 with cause %s and %q", status, reason, message)
 			}
 		})
 	}
@@ -152,22 +165,6 @@ func TestSyncStrategyChangesTheRequestOnly(t *testing.T) {
 	want.Status.Sync, want.ResourceVersion = sync(commitA, 0, 0), "8"
 	if !apiequality.Semantic.DeepEqual(want, updated) {
 		t.Errorf("updated = %+v, want %+v", updated, want)
-	}
-}
-
-func TestFieldManager(t *testing.T) {
-	tests := map[string]struct{ manager, agent, want string }{
-		"named":                                {manager: "desk", agent: "curl/8", want: "desk"},
-		"curl":                                 {agent: "curl/8.1", want: "curl"},
-		"no agent":                             {want: "unknown"},
-		"escapes":                              {agent: "a\x1b\nb/1", want: "ab"},
-		"long":                                 {agent: strings.Repeat("a", 200), want: strings.Repeat("a", 128)},
-		"long, with characters of three bytes": {agent: strings.Repeat("\u7f51", 50), want: strings.Repeat("\u7f51", 42)},
-	}
-	for name, test := range tests {
-		if got := FieldManager(test.manager, test.agent); got != test.want {
-			t.Errorf("%s: manager = %q, want %q", name, got, test.want)
-		}
 	}
 }
 
@@ -208,8 +205,8 @@ func TestRollBack(t *testing.T) {
 					w.Status.ReadyReplicas = 1
 				}
 			})
-			err := RollBack(w, test.commit, "desk", time.Unix(1, 0))
-			if w.Spec.PinnedCommit() != test.want || (test.want == "") != apierrors.IsConflict(err) {
+			err := RollBack(w, test.commit)
+			if w.Spec.PinnedCommit() != test.want || (test.want == "") != apierrors.HasStatusCause(err, "NoOtherRelease") {
 				t.Errorf("pin = %q (%v), want %q", w.Spec.PinnedCommit(), err, test.want)
 			}
 		})
@@ -222,8 +219,8 @@ func TestRollBackOfASuspendedWebsite(t *testing.T) {
 		w.Spec.Suspend, w.Status.Commit = new(true), commitB
 		w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
 	})
-	if err := RollBack(w, "", "desk", time.Unix(1, 0)); !apierrors.IsConflict(err) || w.Spec.Pin != nil {
-		t.Errorf("pin = %q (%v), want a conflict", w.Spec.PinnedCommit(), err)
+	if err := RollBack(w, ""); !apierrors.HasStatusCause(err, "Suspended") || w.Spec.Pin != nil {
+		t.Errorf("pin = %q (%v), want to be told that it is suspended", w.Spec.PinnedCommit(), err)
 	}
 }
 
@@ -241,18 +238,45 @@ func TestRollBackTakesThePinOver(t *testing.T) {
 			entry("website-controller", metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:commit":{}}}`),
 		}
 	})
-	if err := RollBack(w, commitA, "desk", time.Unix(1, 0)); err != nil {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, e := range w.ManagedFields {
-		got = append(got, e.Manager+" "+string(e.Operation)+" "+e.Subresource+" "+e.FieldsV1.GetRawString())
+	pins, err := NewPinManager(scheme)
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := `gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}
-website-controller Update status {"f:status":{"f:commit":{}}}
-desk Update rollback {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}`
-	if strings.Join(got, "\n") != want {
-		t.Errorf("managed fields:\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	tests := map[string]struct{ commit, manager, want string }{
+		"the manager of a request": {commit: commitA, manager: "desk", want: `desk Update rollback {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}
+gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}
+website-controller Update status {"f:status":{"f:commit":{}}}`},
+		"no manager": {commit: commitA, want: `gitops Apply  {"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}
+website-apiserver Update rollback {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}
+website-controller Update status {"f:status":{"f:commit":{}}}`},
+		"nothing changes": {manager: "desk", want: `desk Update rollback {"f:spec":{"f:pin":{"f:commit":{}}}}
+gitops Apply  {"f:spec":{"f:pin":{"f:commit":{}},"f:source":{"f:git":{"f:repository":{}}}}}
+kubectl-patch Update  {"f:spec":{"f:pin":{".":{},"f:commit":{}}}}
+website-controller Update status {"f:status":{"f:commit":{}}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			updated := w.DeepCopy()
+			if test.commit != "" {
+				if err := RollBack(updated, test.commit); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			for _, e := range pins.Record(w.DeepCopy(), updated, test.manager).(*website.Website).ManagedFields {
+				got = append(got, e.Manager+" "+string(e.Operation)+" "+e.Subresource+" "+e.FieldsV1.GetRawString())
+			}
+			slices.Sort(got)
+			want := strings.Split(test.want, "\n")
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("managed fields:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
 	}
 }
 

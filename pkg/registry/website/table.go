@@ -129,16 +129,16 @@ func metadataOf(w *website.Website) metav1.ObjectMeta {
 // synced returns when what is served was last brought up to date, or why it was not.
 func (t TableConvertor) synced(status *website.WebsiteStatus) string {
 	var last time.Time
-	switch state := SyncStateOf(status.Sync); state {
+	switch state := SyncStateOf(status.Sync, lastSyncID(status.Sync)); state {
 	case website.SyncStatePending, website.SyncStateRunning:
 		return string(state)
 	case website.SyncStateFailed:
 		// What is published later was fetched later.
-		if len(status.History) == 0 || !status.History[0].PublishedTime.After(status.Sync.Completed.CompletedTime.Time) {
+		if len(status.History) == 0 || !status.History[0].PublishedTime.After(status.Sync.LastCompleted.Time.Time) {
 			return string(state)
 		}
 	case website.SyncStateSucceeded:
-		last = status.Sync.Completed.CompletedTime.Time
+		last = status.Sync.LastCompleted.Time.Time
 	}
 	if len(status.History) > 0 && status.History[0].PublishedTime.After(last) {
 		last = status.History[0].PublishedTime.Time

@@ -86,14 +86,14 @@ func TestTable(t *testing.T) {
 // TestSyncColumns: a request that is under way or failed is more than an age.
 func TestSyncColumns(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	ago := func(age time.Duration) metav1.MicroTime { return metav1.NewMicroTime(now.Add(-age)) }
+	ago := func(age time.Duration) metav1.Time { return metav1.NewTime(now.Add(-age)) }
 	request := func(started, completed bool, result website.SyncResult) *website.WebsiteSyncStatus {
-		s := &website.WebsiteSyncStatus{RequestedTime: ago(time.Minute)}
+		s := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1, Time: ago(time.Minute)}}
 		if started {
-			s.StartedTime = &s.RequestedTime
+			s.StartedID = 1
 		}
 		if completed {
-			s.Completed = &website.WebsiteSyncCompletion{RequestedTime: s.RequestedTime, CompletedTime: ago(50 * time.Second), Result: result}
+			s.LastCompleted = &website.WebsiteSyncCompletion{ID: 1, Time: ago(50 * time.Second), Result: result}
 		}
 		return s
 	}

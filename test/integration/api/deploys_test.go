@@ -18,6 +18,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -56,6 +57,9 @@ func (h hook) send(ctx context.Context, method, subresource, body string) (int, 
 		return 0, nil, err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if strings.HasPrefix(body, "{") {
+		request.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	}
 	response, err := h.client.Do(request)
 	if err != nil {
 		return 0, nil, err
@@ -114,8 +118,8 @@ func TestDeployHook(t *testing.T) {
 		t.Errorf("a large body = %d %v", code, object)
 	}
 	code, shown := h.must(t, http.MethodGet, "/sync", "")
-	request, _ := shown["request"].(map[string]any)
-	if code != http.StatusOK || request["requestedBy"] != user {
+	request, _, _ := unstructured.NestedMap(shown, "sync", "lastRequest")
+	if code != http.StatusOK || request["by"] != user {
 		t.Errorf("GET = %d %v, want the request of %s", code, shown, user)
 	}
 	for _, denied := range []struct{ method, path string }{
@@ -156,7 +160,7 @@ func TestWaitForSync(t *testing.T) {
 		want   string
 	}{
 		"succeeded": {result: v1beta1.SyncSucceeded, code: http.StatusOK, want: "Succeeded"},
-		"failed":    {result: v1beta1.SyncFailed, code: http.StatusConflict, want: "RefNotFound"},
+		"failed":    {result: v1beta1.SyncFailed, code: http.StatusUnprocessableEntity, want: "RefNotFound"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,10 +171,10 @@ func TestWaitForSync(t *testing.T) {
 			// requests at once, and then one in five seconds.
 			for attempt := 0; ; attempt++ {
 				a := waitForSync(t, h, namespace, test.result)
-				if a.err == nil && a.object["reason"] == v1beta1.WebsiteReasonNotObserved && attempt < 9 {
+				if a.err == nil && a.cause() == v1beta1.WebsiteReasonNotObserved && attempt < 9 {
 					continue
 				}
-				if a.err != nil || a.code != test.code || a.object["state"] != test.want && a.object["reason"] != test.want {
+				if a.err != nil || a.code != test.code || a.object["state"] != test.want && a.cause() != test.want {
 					t.Errorf("answered %+v, want %d %s", a, test.code, test.want)
 				}
 				break
@@ -186,6 +190,15 @@ type hookAnswer struct {
 	err    error
 }
 
+// cause returns the type of the cause of an error, or nothing.
+func (a hookAnswer) cause() string {
+	causes, _, _ := unstructured.NestedSlice(a.object, "details", "causes")
+	if len(causes) == 0 {
+		return ""
+	}
+	return fmt.Sprint(causes[0].(map[string]any)["reason"])
+}
+
 // waitForSync requests a sync of kubia, completes it while the request waits, and returns its
 // answer.
 func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResult) hookAnswer {
@@ -196,31 +209,31 @@ func waitForSync(t *testing.T, h hook, namespace string, result v1beta1.SyncResu
 	}
 	answered := make(chan hookAnswer, 1)
 	go func() {
-		code, object, err := h.send(t.Context(), http.MethodPost, "/sync?wait=50s", "")
+		code, object, err := h.send(t.Context(), http.MethodPost, "/sync?timeoutSeconds=50", "")
 		answered <- hookAnswer{code, object, err}
 	}()
-	var requested metav1.MicroTime
+	var requested int64
 	framework.WaitFor(t, "the request is recorded", func(ctx context.Context) error {
 		w, err := framework.Websites(t, namespace).Get(ctx, "kubia", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if w.Status.Sync == nil || before.Status.Sync != nil && w.Status.Sync.RequestedTime.Equal(&before.Status.Sync.RequestedTime) {
+		if w.Status.Sync == nil || before.Status.Sync != nil && w.Status.Sync.LastRequest.ID == before.Status.Sync.LastRequest.ID {
 			return errors.New("no request")
 		}
-		requested = w.Status.Sync.RequestedTime
+		requested = w.Status.Sync.LastRequest.ID
 		return nil
 	})
 	select {
 	case a := <-answered:
-		if a.object["reason"] != v1beta1.WebsiteReasonNotObserved {
+		if a.cause() != v1beta1.WebsiteReasonNotObserved {
 			t.Fatalf("answered before it was completed: %+v", a)
 		}
 		return a
 	default:
 	}
-	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"sync": map[string]any{"startedTime": requested, "completed": v1beta1.WebsiteSyncCompletion{
-		RequestedTime: requested, CompletedTime: metav1.NowMicro(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: newCommit,
+	patchStatus(t.Context(), t, namespace, "kubia", map[string]any{"sync": map[string]any{"startedID": requested, "lastCompleted": v1beta1.WebsiteSyncCompletion{
+		ID: requested, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: newCommit,
 	}}})
 	return <-answered
 }
@@ -231,12 +244,12 @@ func TestWebhookOnConnect(t *testing.T) {
 	namespace := framework.NewNamespace(t)
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia"))
 	server := framework.NewWebhook(t, func(options *unstructured.Unstructured, response *admissionv1.AdmissionResponse) {
-		wait, _, _ := unstructured.NestedString(options.Object, "wait")
-		response.Allowed = options.GetKind() == "WebsiteRollbackOptions"
-		response.Result = &metav1.Status{Message: "not for " + wait}
+		seconds, found, _ := unstructured.NestedInt64(options.Object, "timeoutSeconds")
+		response.Allowed = options.GetKind() == "WebsiteSyncOptions" && !found
+		response.Result = &metav1.Status{Message: fmt.Sprintf("not for %d seconds", seconds)}
 	})
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Connect)
-	rule.Resources = []string{"websites/sync", "websites/rollback"}
+	rule.Resources = []string{"websites/sync"}
 	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
 	client := framework.Admin(t).Kubernetes.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	configuration, err := client.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -253,13 +266,13 @@ func TestWebhookOnConnect(t *testing.T) {
 
 	h := newHook(t, framework.AdminConfig(t), namespace, "kubia")
 	framework.WaitFor(t, "the webhook denies the request", func(ctx context.Context) error {
-		code, object, err := h.send(ctx, http.MethodPost, "/sync?wait=1ms", "")
-		if message := fmt.Sprint(object["message"]); err != nil || code < 400 || !strings.Contains(message, `admission webhook "validate.example.com" denied the request: not for 1ms`) {
+		code, object, err := h.send(ctx, http.MethodPost, "/sync?timeoutSeconds=1", "")
+		if message := fmt.Sprint(object["message"]); err != nil || code < 400 || !strings.Contains(message, `admission webhook "validate.example.com" denied the request: not for 1 seconds`) {
 			return fmt.Errorf("%d %v %w", code, object, err)
 		}
 		return nil
 	})
-	if code, object := h.must(t, http.MethodPost, "/rollback?dryRun=All", `{"commit":"`+oldCommit+`"}`); code != http.StatusOK {
+	if code, object := h.must(t, http.MethodPost, "/sync?dryRun=All", ""); code != http.StatusAccepted {
 		t.Errorf("what the webhook allows = %d %v", code, object)
 	}
 }
@@ -283,14 +296,16 @@ func TestRollBack(t *testing.T) {
 	if err != nil || w.Spec.PinnedCommit() != oldCommit || w.Generation != 2 {
 		t.Errorf("pin = %q in generation %d (%v), want %s in the next generation", w.Spec.PinnedCommit(), w.Generation, err, oldCommit)
 	}
-	if !slices.ContainsFunc(w.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "kubectl" && e.Subresource == "rollback" }) {
-		t.Errorf("managed fields = %v, want an entry of kubectl for rollback", w.ManagedFields)
+	if !slices.ContainsFunc(w.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == "website-apiserver" && e.Subresource == "rollback"
+	}) {
+		t.Errorf("managed fields = %v, want an entry for rollback", w.ManagedFields)
 	}
 	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"pin":null}}`)
 
 	editor := newHook(t, newUserWithRole(t, namespace, "edit"), namespace, "kubia")
 	framework.WaitFor(t, "an editor may roll back", func(ctx context.Context) error {
-		if code, object, err := editor.send(ctx, http.MethodPost, "/rollback", ""); err != nil || code != http.StatusOK {
+		if code, object, err := editor.send(ctx, http.MethodPost, "/rollback", "{}"); err != nil || code != http.StatusCreated {
 			return fmt.Errorf("%d %v %w", code, object, err)
 		}
 		return nil
@@ -347,14 +362,14 @@ func TestSyncFlood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	requests := map[string]bool{}
+	requests := map[int64]bool{}
 	for event := range watching.ResultChan() {
 		w, ok := event.Object.(*v1beta1.Website)
 		if !ok {
 			t.Fatalf("watched %+v", event.Object)
 		}
 		if w.Status.Sync != nil {
-			requests[w.Status.Sync.RequestedTime.UTC().String()] = true
+			requests[w.Status.Sync.LastRequest.ID] = true
 		}
 		if w.ResourceVersion == last.ResourceVersion {
 			watching.Stop()

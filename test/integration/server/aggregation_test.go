@@ -154,6 +154,7 @@ func TestOpenAPI(t *testing.T) {
 		"io.nevermosby.mycontroller.v1beta1.WebsiteStatus",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSync",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion",
+		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncRecord",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncRequest",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteTLS",

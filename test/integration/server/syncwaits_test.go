@@ -68,7 +68,7 @@ func (c syncClient) post(ctx context.Context, query string) reply {
 func (c syncClient) wait(ctx context.Context, t *testing.T) <-chan reply {
 	t.Helper()
 	replies := make(chan reply, 1)
-	go func() { replies <- c.post(ctx, "?wait=5m") }()
+	go func() { replies <- c.post(ctx, "?timeoutSeconds=300") }()
 	framework.WaitFor(t, "the request is recorded", func(ctx context.Context) error {
 		if w, err := c.websites.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || w.Status.Sync == nil {
 			return fmt.Errorf("no request: %w", err)
@@ -182,12 +182,12 @@ func TestSyncWithTwoReplicas(t *testing.T) {
 	}
 	joined := v1beta1.WebsiteSyncRequest{}
 	r := there.post(t.Context(), "")
-	if err := json.Unmarshal([]byte(r.body), &joined); err != nil || r.code != http.StatusAccepted || !joined.Request.RequestedTime.Equal(&recorded.Status.Sync.RequestedTime) {
+	if err := json.Unmarshal([]byte(r.body), &joined); err != nil || r.code != http.StatusAccepted || joined.ID != recorded.Status.Sync.LastRequest.ID {
 		t.Errorf("the other replica answered %+v, want the request that it joined", r)
 	}
-	requested := recorded.Status.Sync.RequestedTime
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"sync": map[string]any{"startedTime": requested, "completed": v1beta1.WebsiteSyncCompletion{
-		RequestedTime: requested, CompletedTime: metav1.NowMicro(), Result: v1beta1.SyncSucceeded,
+	requested := recorded.Status.Sync.LastRequest.ID
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"sync": map[string]any{"startedID": requested, "lastCompleted": v1beta1.WebsiteSyncCompletion{
+		ID: requested, Time: metav1.Now(), Result: v1beta1.SyncSucceeded,
 	}}}})
 	if err != nil {
 		t.Fatal(err)

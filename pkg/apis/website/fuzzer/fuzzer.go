@@ -5,7 +5,6 @@ package fuzzer
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -219,11 +218,11 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 		if c.Bool() {
 			host.Conditions = []metav1.Condition{{
 				Type: v1beta1.HostRouted, Status: pick(c, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown), Reason: word(c), Message: word(c),
-				ObservedGeneration: c.Int63n(1000), LastTransitionTime: metav1.Time{Time: microTime(c).Truncate(time.Second)},
+				ObservedGeneration: c.Int63n(1000), LastTransitionTime: seconds(c),
 			}}
 		}
 		if c.Bool() {
-			host.CertificateExpirationTime = &metav1.Time{Time: microTime(c).Truncate(time.Second)}
+			host.CertificateExpirationTime = new(seconds(c))
 		}
 		status.Hosts = append(status.Hosts, host)
 	}
@@ -231,7 +230,7 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	for i := range c.Intn(3) {
 		status.Previews = append(status.Previews, website.WebsitePreviewStatus{
 			Branch: fmt.Sprintf("%s%d", word(c), i), WebsiteName: pick(c, "", word(c)), Commit: strings.Repeat("a", 40),
-			LastCommitTime: metav1.Time{Time: microTime(c).Truncate(time.Second)},
+			LastCommitTime: seconds(c),
 		})
 	}
 	status.Sync = nil
@@ -241,34 +240,33 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	status.History = nil
 	for range c.Intn(3) {
 		release := website.WebsiteRelease{
-			Commit: commit(c), Subject: word(c), Author: word(c), PublishedTime: metav1.Time{Time: microTime(c).Truncate(time.Second)},
+			Commit: commit(c), Subject: word(c), Author: word(c), PublishedTime: seconds(c),
 			Cause: pick(c, website.ReleaseCausePoll, website.ReleaseCauseSync, website.ReleaseCauseSpec, website.ReleaseCauseRollback),
 		}
 		if c.Bool() {
-			release.DelayMilliseconds = new(c.Int63n(100_000))
+			release.ObservedTime = new(release.PublishedTime)
 		}
 		status.History = append(status.History, release)
 	}
 }
 
 func syncStatus(c randfill.Continue) *website.WebsiteSyncStatus {
-	requested := microTime(c)
-	sync := &website.WebsiteSyncStatus{RequestedTime: requested, RequestedBy: word(c), Commit: pick(c, "", commit(c))}
+	sync := &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1 + c.Int63n(1000), Time: seconds(c), By: word(c), Commit: pick(c, "", commit(c))}}
 	if c.Bool() {
-		sync.StartedTime = &requested
+		sync.StartedID = sync.LastRequest.ID
 	}
 	if c.Bool() {
-		sync.Completed = &website.WebsiteSyncCompletion{
-			RequestedTime: requested, CompletedTime: requested, Result: pick(c, website.SyncSucceeded, website.SyncFailed),
+		sync.LastCompleted = &website.WebsiteSyncCompletion{
+			ID: sync.LastRequest.ID, Time: seconds(c), Result: pick(c, website.SyncSucceeded, website.SyncFailed),
 			Reason: word(c), Message: word(c), Commit: pick(c, "", commit(c)),
 		}
 	}
 	return sync
 }
 
-// microTime returns a time of the precision in which it is encoded.
-func microTime(c randfill.Continue) metav1.MicroTime {
-	return metav1.MicroTime{Time: time.UnixMicro(1 + c.Int63n(2_000_000_000_000_000))}
+// seconds returns a time of the precision in which it is encoded.
+func seconds(c randfill.Continue) metav1.Time {
+	return metav1.Unix(1+c.Int63n(2_000_000_000), 0)
 }
 
 // word returns some lower-case letters, which are valid in every string field.

@@ -58,8 +58,6 @@ func (m *WebsiteResources) Reset() { *m = WebsiteResources{} }
 
 func (m *WebsiteRollback) Reset() { *m = WebsiteRollback{} }
 
-func (m *WebsiteRollbackOptions) Reset() { *m = WebsiteRollbackOptions{} }
-
 func (m *WebsiteRouting) Reset() { *m = WebsiteRouting{} }
 
 func (m *WebsiteScheduling) Reset() { *m = WebsiteScheduling{} }
@@ -79,6 +77,8 @@ func (m *WebsiteSync) Reset() { *m = WebsiteSync{} }
 func (m *WebsiteSyncCompletion) Reset() { *m = WebsiteSyncCompletion{} }
 
 func (m *WebsiteSyncOptions) Reset() { *m = WebsiteSyncOptions{} }
+
+func (m *WebsiteSyncRecord) Reset() { *m = WebsiteSyncRecord{} }
 
 func (m *WebsiteSyncRequest) Reset() { *m = WebsiteSyncRequest{} }
 
@@ -830,10 +830,17 @@ func (m *WebsiteRelease) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Cause)))
 	i--
 	dAtA[i] = 0x32
-	if m.DelayMilliseconds != nil {
-		i = encodeVarintGenerated(dAtA, i, uint64(*m.DelayMilliseconds))
+	if m.ObservedTime != nil {
+		{
+			size, err := m.ObservedTime.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x2a
 	}
 	{
 		size, err := m.PublishedTime.MarshalToSizedBuffer(dAtA[:i])
@@ -943,11 +950,13 @@ func (m *WebsiteRollback) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ReplacedCommit)))
 	i--
 	dAtA[i] = 0x1a
-	i -= len(m.Commit)
-	copy(dAtA[i:], m.Commit)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Commit)))
-	i--
-	dAtA[i] = 0x12
+	if m.Commit != nil {
+		i -= len(*m.Commit)
+		copy(dAtA[i:], *m.Commit)
+		i = encodeVarintGenerated(dAtA, i, uint64(len(*m.Commit)))
+		i--
+		dAtA[i] = 0x12
+	}
 	{
 		size, err := m.ObjectMeta.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
@@ -958,43 +967,6 @@ func (m *WebsiteRollback) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	i--
 	dAtA[i] = 0xa
-	return len(dAtA) - i, nil
-}
-
-func (m *WebsiteRollbackOptions) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *WebsiteRollbackOptions) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *WebsiteRollbackOptions) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i -= len(m.FieldManager)
-	copy(dAtA[i:], m.FieldManager)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.FieldManager)))
-	i--
-	dAtA[i] = 0x12
-	if len(m.DryRun) > 0 {
-		for iNdEx := len(m.DryRun) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.DryRun[iNdEx])
-			copy(dAtA[i:], m.DryRun[iNdEx])
-			i = encodeVarintGenerated(dAtA, i, uint64(len(m.DryRun[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
 	return len(dAtA) - i, nil
 }
 
@@ -1640,7 +1612,7 @@ func (m *WebsiteSyncCompletion) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x1a
 	{
-		size, err := m.CompletedTime.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.Time.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -1649,16 +1621,9 @@ func (m *WebsiteSyncCompletion) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	}
 	i--
 	dAtA[i] = 0x12
-	{
-		size, err := m.RequestedTime.MarshalToSizedBuffer(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = encodeVarintGenerated(dAtA, i, uint64(size))
-	}
+	i = encodeVarintGenerated(dAtA, i, uint64(m.ID))
 	i--
-	dAtA[i] = 0xa
+	dAtA[i] = 0x8
 	return len(dAtA) - i, nil
 }
 
@@ -1691,11 +1656,57 @@ func (m *WebsiteSyncOptions) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			dAtA[i] = 0x12
 		}
 	}
-	i -= len(m.Wait)
-	copy(dAtA[i:], m.Wait)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Wait)))
+	if m.TimeoutSeconds != nil {
+		i = encodeVarintGenerated(dAtA, i, uint64(*m.TimeoutSeconds))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *WebsiteSyncRecord) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *WebsiteSyncRecord) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *WebsiteSyncRecord) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	i -= len(m.Commit)
+	copy(dAtA[i:], m.Commit)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Commit)))
 	i--
-	dAtA[i] = 0xa
+	dAtA[i] = 0x22
+	i -= len(m.By)
+	copy(dAtA[i:], m.By)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.By)))
+	i--
+	dAtA[i] = 0x1a
+	{
+		size, err := m.Time.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintGenerated(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x12
+	i = encodeVarintGenerated(dAtA, i, uint64(m.ID))
+	i--
+	dAtA[i] = 0x8
 	return len(dAtA) - i, nil
 }
 
@@ -1719,9 +1730,9 @@ func (m *WebsiteSyncRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Request != nil {
+	if m.Sync != nil {
 		{
-			size, err := m.Request.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.Sync.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1729,13 +1740,23 @@ func (m *WebsiteSyncRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintGenerated(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x1a
+		dAtA[i] = 0x2a
 	}
 	i -= len(m.State)
 	copy(dAtA[i:], m.State)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.State)))
 	i--
-	dAtA[i] = 0x12
+	dAtA[i] = 0x22
+	i = encodeVarintGenerated(dAtA, i, uint64(m.ID))
+	i--
+	dAtA[i] = 0x18
+	if m.Commit != nil {
+		i -= len(*m.Commit)
+		copy(dAtA[i:], *m.Commit)
+		i = encodeVarintGenerated(dAtA, i, uint64(len(*m.Commit)))
+		i--
+		dAtA[i] = 0x12
+	}
 	{
 		size, err := m.ObjectMeta.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
@@ -1769,9 +1790,9 @@ func (m *WebsiteSyncStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Completed != nil {
+	if m.LastCompleted != nil {
 		{
-			size, err := m.Completed.MarshalToSizedBuffer(dAtA[:i])
+			size, err := m.LastCompleted.MarshalToSizedBuffer(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1779,32 +1800,13 @@ func (m *WebsiteSyncStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i = encodeVarintGenerated(dAtA, i, uint64(size))
 		}
 		i--
-		dAtA[i] = 0x2a
+		dAtA[i] = 0x1a
 	}
-	if m.StartedTime != nil {
-		{
-			size, err := m.StartedTime.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintGenerated(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x22
-	}
-	i -= len(m.Commit)
-	copy(dAtA[i:], m.Commit)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Commit)))
+	i = encodeVarintGenerated(dAtA, i, uint64(m.StartedID))
 	i--
-	dAtA[i] = 0x1a
-	i -= len(m.RequestedBy)
-	copy(dAtA[i:], m.RequestedBy)
-	i = encodeVarintGenerated(dAtA, i, uint64(len(m.RequestedBy)))
-	i--
-	dAtA[i] = 0x12
+	dAtA[i] = 0x10
 	{
-		size, err := m.RequestedTime.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.LastRequest.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -2173,8 +2175,9 @@ func (m *WebsiteRelease) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.PublishedTime.Size()
 	n += 1 + l + sovGenerated(uint64(l))
-	if m.DelayMilliseconds != nil {
-		n += 1 + sovGenerated(uint64(*m.DelayMilliseconds))
+	if m.ObservedTime != nil {
+		l = m.ObservedTime.Size()
+		n += 1 + l + sovGenerated(uint64(l))
 	}
 	l = len(m.Cause)
 	n += 1 + l + sovGenerated(uint64(l))
@@ -2206,26 +2209,11 @@ func (m *WebsiteRollback) Size() (n int) {
 	_ = l
 	l = m.ObjectMeta.Size()
 	n += 1 + l + sovGenerated(uint64(l))
-	l = len(m.Commit)
-	n += 1 + l + sovGenerated(uint64(l))
+	if m.Commit != nil {
+		l = len(*m.Commit)
+		n += 1 + l + sovGenerated(uint64(l))
+	}
 	l = len(m.ReplacedCommit)
-	n += 1 + l + sovGenerated(uint64(l))
-	return n
-}
-
-func (m *WebsiteRollbackOptions) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.DryRun) > 0 {
-		for _, s := range m.DryRun {
-			l = len(s)
-			n += 1 + l + sovGenerated(uint64(l))
-		}
-	}
-	l = len(m.FieldManager)
 	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
@@ -2455,9 +2443,8 @@ func (m *WebsiteSyncCompletion) Size() (n int) {
 	}
 	var l int
 	_ = l
-	l = m.RequestedTime.Size()
-	n += 1 + l + sovGenerated(uint64(l))
-	l = m.CompletedTime.Size()
+	n += 1 + sovGenerated(uint64(m.ID))
+	l = m.Time.Size()
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.Result)
 	n += 1 + l + sovGenerated(uint64(l))
@@ -2476,14 +2463,31 @@ func (m *WebsiteSyncOptions) Size() (n int) {
 	}
 	var l int
 	_ = l
-	l = len(m.Wait)
-	n += 1 + l + sovGenerated(uint64(l))
+	if m.TimeoutSeconds != nil {
+		n += 1 + sovGenerated(uint64(*m.TimeoutSeconds))
+	}
 	if len(m.DryRun) > 0 {
 		for _, s := range m.DryRun {
 			l = len(s)
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
+	return n
+}
+
+func (m *WebsiteSyncRecord) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 1 + sovGenerated(uint64(m.ID))
+	l = m.Time.Size()
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.By)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Commit)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2495,10 +2499,15 @@ func (m *WebsiteSyncRequest) Size() (n int) {
 	_ = l
 	l = m.ObjectMeta.Size()
 	n += 1 + l + sovGenerated(uint64(l))
+	if m.Commit != nil {
+		l = len(*m.Commit)
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	n += 1 + sovGenerated(uint64(m.ID))
 	l = len(m.State)
 	n += 1 + l + sovGenerated(uint64(l))
-	if m.Request != nil {
-		l = m.Request.Size()
+	if m.Sync != nil {
+		l = m.Sync.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
 	return n
@@ -2510,18 +2519,11 @@ func (m *WebsiteSyncStatus) Size() (n int) {
 	}
 	var l int
 	_ = l
-	l = m.RequestedTime.Size()
+	l = m.LastRequest.Size()
 	n += 1 + l + sovGenerated(uint64(l))
-	l = len(m.RequestedBy)
-	n += 1 + l + sovGenerated(uint64(l))
-	l = len(m.Commit)
-	n += 1 + l + sovGenerated(uint64(l))
-	if m.StartedTime != nil {
-		l = m.StartedTime.Size()
-		n += 1 + l + sovGenerated(uint64(l))
-	}
-	if m.Completed != nil {
-		l = m.Completed.Size()
+	n += 1 + sovGenerated(uint64(m.StartedID))
+	if m.LastCompleted != nil {
+		l = m.LastCompleted.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
 	return n
@@ -2775,7 +2777,7 @@ func (this *WebsiteRelease) String() string {
 		`Subject:` + fmt.Sprintf("%v", this.Subject) + `,`,
 		`Author:` + fmt.Sprintf("%v", this.Author) + `,`,
 		`PublishedTime:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.PublishedTime), "Time", "v1.Time", 1), `&`, ``, 1) + `,`,
-		`DelayMilliseconds:` + valueToStringGenerated(this.DelayMilliseconds) + `,`,
+		`ObservedTime:` + strings.Replace(fmt.Sprintf("%v", this.ObservedTime), "Time", "v1.Time", 1) + `,`,
 		`Cause:` + fmt.Sprintf("%v", this.Cause) + `,`,
 		`}`,
 	}, "")
@@ -2799,19 +2801,8 @@ func (this *WebsiteRollback) String() string {
 	}
 	s := strings.Join([]string{`&WebsiteRollback{`,
 		`ObjectMeta:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.ObjectMeta), "ObjectMeta", "v1.ObjectMeta", 1), `&`, ``, 1) + `,`,
-		`Commit:` + fmt.Sprintf("%v", this.Commit) + `,`,
+		`Commit:` + valueToStringGenerated(this.Commit) + `,`,
 		`ReplacedCommit:` + fmt.Sprintf("%v", this.ReplacedCommit) + `,`,
-		`}`,
-	}, "")
-	return s
-}
-func (this *WebsiteRollbackOptions) String() string {
-	if this == nil {
-		return "nil"
-	}
-	s := strings.Join([]string{`&WebsiteRollbackOptions{`,
-		`DryRun:` + fmt.Sprintf("%v", this.DryRun) + `,`,
-		`FieldManager:` + fmt.Sprintf("%v", this.FieldManager) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3004,8 +2995,8 @@ func (this *WebsiteSyncCompletion) String() string {
 		return "nil"
 	}
 	s := strings.Join([]string{`&WebsiteSyncCompletion{`,
-		`RequestedTime:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.RequestedTime), "MicroTime", "v1.MicroTime", 1), `&`, ``, 1) + `,`,
-		`CompletedTime:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.CompletedTime), "MicroTime", "v1.MicroTime", 1), `&`, ``, 1) + `,`,
+		`ID:` + fmt.Sprintf("%v", this.ID) + `,`,
+		`Time:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.Time), "Time", "v1.Time", 1), `&`, ``, 1) + `,`,
 		`Result:` + fmt.Sprintf("%v", this.Result) + `,`,
 		`Reason:` + fmt.Sprintf("%v", this.Reason) + `,`,
 		`Message:` + fmt.Sprintf("%v", this.Message) + `,`,
@@ -3019,8 +3010,21 @@ func (this *WebsiteSyncOptions) String() string {
 		return "nil"
 	}
 	s := strings.Join([]string{`&WebsiteSyncOptions{`,
-		`Wait:` + fmt.Sprintf("%v", this.Wait) + `,`,
+		`TimeoutSeconds:` + valueToStringGenerated(this.TimeoutSeconds) + `,`,
 		`DryRun:` + fmt.Sprintf("%v", this.DryRun) + `,`,
+		`}`,
+	}, "")
+	return s
+}
+func (this *WebsiteSyncRecord) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&WebsiteSyncRecord{`,
+		`ID:` + fmt.Sprintf("%v", this.ID) + `,`,
+		`Time:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.Time), "Time", "v1.Time", 1), `&`, ``, 1) + `,`,
+		`By:` + fmt.Sprintf("%v", this.By) + `,`,
+		`Commit:` + fmt.Sprintf("%v", this.Commit) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3031,8 +3035,10 @@ func (this *WebsiteSyncRequest) String() string {
 	}
 	s := strings.Join([]string{`&WebsiteSyncRequest{`,
 		`ObjectMeta:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.ObjectMeta), "ObjectMeta", "v1.ObjectMeta", 1), `&`, ``, 1) + `,`,
+		`Commit:` + valueToStringGenerated(this.Commit) + `,`,
+		`ID:` + fmt.Sprintf("%v", this.ID) + `,`,
 		`State:` + fmt.Sprintf("%v", this.State) + `,`,
-		`Request:` + strings.Replace(this.Request.String(), "WebsiteSyncStatus", "WebsiteSyncStatus", 1) + `,`,
+		`Sync:` + strings.Replace(this.Sync.String(), "WebsiteSyncStatus", "WebsiteSyncStatus", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3042,11 +3048,9 @@ func (this *WebsiteSyncStatus) String() string {
 		return "nil"
 	}
 	s := strings.Join([]string{`&WebsiteSyncStatus{`,
-		`RequestedTime:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.RequestedTime), "MicroTime", "v1.MicroTime", 1), `&`, ``, 1) + `,`,
-		`RequestedBy:` + fmt.Sprintf("%v", this.RequestedBy) + `,`,
-		`Commit:` + fmt.Sprintf("%v", this.Commit) + `,`,
-		`StartedTime:` + strings.Replace(fmt.Sprintf("%v", this.StartedTime), "MicroTime", "v1.MicroTime", 1) + `,`,
-		`Completed:` + strings.Replace(this.Completed.String(), "WebsiteSyncCompletion", "WebsiteSyncCompletion", 1) + `,`,
+		`LastRequest:` + strings.Replace(strings.Replace(this.LastRequest.String(), "WebsiteSyncRecord", "WebsiteSyncRecord", 1), `&`, ``, 1) + `,`,
+		`StartedID:` + fmt.Sprintf("%v", this.StartedID) + `,`,
+		`LastCompleted:` + strings.Replace(this.LastCompleted.String(), "WebsiteSyncCompletion", "WebsiteSyncCompletion", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -5610,10 +5614,10 @@ func (m *WebsiteRelease) Unmarshal(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field DelayMilliseconds", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ObservedTime", wireType)
 			}
-			var v int64
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowGenerated
@@ -5623,12 +5627,28 @@ func (m *WebsiteRelease) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				v |= int64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			m.DelayMilliseconds = &v
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.ObservedTime == nil {
+				m.ObservedTime = &v1.Time{}
+			}
+			if err := m.ObservedTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		case 6:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Cause", wireType)
@@ -5926,7 +5946,8 @@ func (m *WebsiteRollback) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Commit = string(dAtA[iNdEx:postIndex])
+			s := string(dAtA[iNdEx:postIndex])
+			m.Commit = &s
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
@@ -5959,120 +5980,6 @@ func (m *WebsiteRollback) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ReplacedCommit = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipGenerated(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *WebsiteRollbackOptions) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowGenerated
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: WebsiteRollbackOptions: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: WebsiteRollbackOptions: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field DryRun", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.DryRun = append(m.DryRun, string(dAtA[iNdEx:postIndex]))
-			iNdEx = postIndex
-		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field FieldManager", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.FieldManager = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -8093,10 +8000,10 @@ func (m *WebsiteSyncCompletion) Unmarshal(dAtA []byte) error {
 		}
 		switch fieldNum {
 		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RequestedTime", wireType)
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ID", wireType)
 			}
-			var msglen int
+			m.ID = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowGenerated
@@ -8106,28 +8013,14 @@ func (m *WebsiteSyncCompletion) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				msglen |= int(b&0x7F) << shift
+				m.ID |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			if msglen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			if err := m.RequestedTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field CompletedTime", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Time", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -8154,7 +8047,7 @@ func (m *WebsiteSyncCompletion) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.CompletedTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Time.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8337,10 +8230,10 @@ func (m *WebsiteSyncOptions) Unmarshal(dAtA []byte) error {
 		}
 		switch fieldNum {
 		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Wait", wireType)
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutSeconds", wireType)
 			}
-			var stringLen uint64
+			var v int64
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowGenerated
@@ -8350,24 +8243,12 @@ func (m *WebsiteSyncOptions) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
+				v |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Wait = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
+			m.TimeoutSeconds = &v
 		case 2:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field DryRun", wireType)
@@ -8399,6 +8280,172 @@ func (m *WebsiteSyncOptions) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.DryRun = append(m.DryRun, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *WebsiteSyncRecord) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: WebsiteSyncRecord: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: WebsiteSyncRecord: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ID", wireType)
+			}
+			m.ID = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ID |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Time", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Time.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field By", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.By = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Commit", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Commit = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -8485,6 +8532,58 @@ func (m *WebsiteSyncRequest) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Commit", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			s := string(dAtA[iNdEx:postIndex])
+			m.Commit = &s
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ID", wireType)
+			}
+			m.ID = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ID |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field State", wireType)
 			}
 			var stringLen uint64
@@ -8515,9 +8614,9 @@ func (m *WebsiteSyncRequest) Unmarshal(dAtA []byte) error {
 			}
 			m.State = SyncState(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 3:
+		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Request", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Sync", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -8544,10 +8643,10 @@ func (m *WebsiteSyncRequest) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Request == nil {
-				m.Request = &WebsiteSyncStatus{}
+			if m.Sync == nil {
+				m.Sync = &WebsiteSyncStatus{}
 			}
-			if err := m.Request.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Sync.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -8603,7 +8702,7 @@ func (m *WebsiteSyncStatus) Unmarshal(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RequestedTime", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field LastRequest", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -8630,15 +8729,15 @@ func (m *WebsiteSyncStatus) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.RequestedTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.LastRequest.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 2:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RequestedBy", wireType)
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartedID", wireType)
 			}
-			var stringLen uint64
+			m.StartedID = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowGenerated
@@ -8648,59 +8747,14 @@ func (m *WebsiteSyncStatus) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
+				m.StartedID |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.RequestedBy = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Commit", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Commit = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field StartedTime", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field LastCompleted", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -8727,46 +8781,10 @@ func (m *WebsiteSyncStatus) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.StartedTime == nil {
-				m.StartedTime = &v1.MicroTime{}
+			if m.LastCompleted == nil {
+				m.LastCompleted = &WebsiteSyncCompletion{}
 			}
-			if err := m.StartedTime.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
-		case 5:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Completed", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			if m.Completed == nil {
-				m.Completed = &WebsiteSyncCompletion{}
-			}
-			if err := m.Completed.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.LastCompleted.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

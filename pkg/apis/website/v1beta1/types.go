@@ -7,6 +7,9 @@ import (
 // +genclient
 // +genclient:method=GetScale,verb=get,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale
 // +genclient:method=UpdateScale,verb=update,subresource=scale,input=k8s.io/api/autoscaling/v1.Scale,result=k8s.io/api/autoscaling/v1.Scale
+// +genclient:method=GetSync,verb=get,subresource=sync,result=WebsiteSyncRequest
+// +genclient:method=Sync,verb=create,subresource=sync,input=WebsiteSyncRequest,result=WebsiteSyncRequest
+// +genclient:method=Rollback,verb=create,subresource=rollback,input=WebsiteRollback,result=WebsiteRollback
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 // +k8s:supportsSubresource="/scale"
@@ -207,7 +210,7 @@ type WebsiteStatus struct {
 	// +k8s:eachVal=+k8s:opaqueType
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,10,rep,name=conditions"`
 
-	// sync is the last request to the subresource sync.
+	// sync is the state of the requests to the subresource sync.
 	// +optional
 	// +k8s:optional
 	Sync *WebsiteSyncStatus `json:"sync,omitempty" protobuf:"bytes,11,opt,name=sync"`

@@ -4,55 +4,72 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WebsiteSyncStatus is the last request to fetch the repository at once. It is
-// pending while startedTime is before requestedTime, and answered when
-// completed.requestedTime is not before its own requestedTime.
+// WebsiteSyncStatus is the state of the requests to fetch the repository at once.
+// They have increasing ids, from 1. A request is answered when lastCompleted.id is
+// not below its id, running when startedID is not, and pending otherwise. One with an
+// id above lastRequest.id was lost when the store was restored. Ids are those of one
+// Website: compare metadata.uid too.
 type WebsiteSyncStatus struct {
-	// requestedTime is the time of the request. Written by the server only.
+	// lastRequest is the last recorded request. Written by the server only.
+	// +required
+	LastRequest WebsiteSyncRecord `json:"lastRequest" protobuf:"bytes,1,opt,name=lastRequest"`
+
+	// startedID is the id of the last request that website-controller has started,
+	// absent without one. Later requests do not join it. It cannot decrease.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	StartedID int64 `json:"startedID,omitempty" protobuf:"varint,2,opt,name=startedID"`
+
+	// lastCompleted is the outcome of the last completed request. Its id cannot
+	// decrease.
+	// +optional
+	// +k8s:optional
+	LastCompleted *WebsiteSyncCompletion `json:"lastCompleted,omitempty" protobuf:"bytes,3,opt,name=lastCompleted"`
+}
+
+// WebsiteSyncRecord is a recorded request to fetch the repository at once. Requests
+// that join a pending one share its record.
+type WebsiteSyncRecord struct {
+	// id is one more than that of the request before, and 1 for the first.
+	// +required
+	// +k8s:required
+	// +k8s:minimum=1
+	ID int64 `json:"id" protobuf:"varint,1,opt,name=id"`
+
+	// time is the time of the request.
 	// +required
 	// +k8s:opaqueType
-	RequestedTime metav1.MicroTime `json:"requestedTime" protobuf:"bytes,1,opt,name=requestedTime"`
+	Time metav1.Time `json:"time" protobuf:"bytes,2,opt,name=time"`
 
-	// requestedBy is the name of the user who made the request, of at most 1024
-	// characters. Written by the server only.
+	// by is the name of the user who made the request, of at most 1024 characters.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=1024
-	RequestedBy string `json:"requestedBy,omitempty" protobuf:"bytes,2,opt,name=requestedBy"`
+	By string `json:"by,omitempty" protobuf:"bytes,3,opt,name=by"`
 
 	// commit is the commit to publish: 40 or 64 hexadecimal digits. Empty for the
-	// newest commit of the reference. Written by the server only.
+	// newest commit of the reference.
 	// +optional
-	Commit string `json:"commit,omitempty" protobuf:"bytes,3,opt,name=commit"`
-
-	// startedTime is the requestedTime of the last request that
-	// website-controller has started. It is written before the pods are requested
-	// to fetch, because later requests join a pending one.
-	// +optional
-	// +k8s:opaqueType
-	StartedTime *metav1.MicroTime `json:"startedTime,omitempty" protobuf:"bytes,4,opt,name=startedTime"`
-
-	// completed is the outcome of the last completed request.
-	// +optional
-	// +k8s:optional
-	Completed *WebsiteSyncCompletion `json:"completed,omitempty" protobuf:"bytes,5,opt,name=completed"`
+	Commit string `json:"commit,omitempty" protobuf:"bytes,4,opt,name=commit"`
 }
 
 // WebsiteSyncCompletion is the outcome of a request to fetch the repository at
 // once. It also answers all earlier requests.
 type WebsiteSyncCompletion struct {
-	// requestedTime is the requestedTime of the completed request.
+	// id is the id of the completed request.
 	// +required
-	// +k8s:opaqueType
-	RequestedTime metav1.MicroTime `json:"requestedTime" protobuf:"bytes,1,opt,name=requestedTime"`
+	// +k8s:required
+	// +k8s:minimum=1
+	ID int64 `json:"id" protobuf:"varint,1,opt,name=id"`
 
-	// completedTime is when the outcome was observed.
+	// time is when the outcome was observed.
 	// +required
 	// +k8s:opaqueType
-	CompletedTime metav1.MicroTime `json:"completedTime" protobuf:"bytes,2,opt,name=completedTime"`
+	Time metav1.Time `json:"time" protobuf:"bytes,2,opt,name=time"`
 
 	// result is Succeeded if all ready pods served the requested commit, else
-	// Failed.
+	// Failed. Treat a value that you do not know as Failed.
 	// +required
 	// +k8s:required
 	Result SyncResult `json:"result" protobuf:"bytes,3,opt,name=result,casttype=SyncResult"`
@@ -111,16 +128,19 @@ type WebsiteRelease struct {
 	// +k8s:opaqueType
 	PublishedTime metav1.Time `json:"publishedTime" protobuf:"bytes,4,opt,name=publishedTime"`
 
-	// delayMilliseconds is the time from the request, or from the first
-	// observation of the commit, until all ready pods served it, in milliseconds.
+	// observedTime is when website-controller observed what the commit was published
+	// for: the request to sync, the change of the spec, or the commit in a pod. The
+	// time until publishedTime is the delay. Absent if website-controller was started
+	// in between.
 	// +optional
 	// +k8s:optional
-	// +k8s:minimum=0
-	DelayMilliseconds *int64 `json:"delayMilliseconds,omitempty" protobuf:"varint,5,opt,name=delayMilliseconds"`
+	// +k8s:opaqueType
+	ObservedTime *metav1.Time `json:"observedTime,omitempty" protobuf:"bytes,5,opt,name=observedTime"`
 
 	// cause is why the commit was published: Poll (a fetch at the polling
 	// interval), Sync (a request to the subresource sync), Spec (a change of the
-	// spec) or Rollback (a request to the subresource rollback).
+	// spec) or Rollback (a request to the subresource rollback). More values can be
+	// added.
 	// +required
 	// +k8s:required
 	Cause ReleaseCause `json:"cause" protobuf:"bytes,6,opt,name=cause,casttype=ReleaseCause"`

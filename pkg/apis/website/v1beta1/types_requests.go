@@ -12,11 +12,11 @@ type WebsiteSyncOptions struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
 
-	// wait is how long to wait until all ready pods serve the requested commit,
-	// as a duration such as 50s, at most 5m. kube-apiserver ends requests after
-	// its --request-timeout, by default 60s. Defaults to no waiting.
+	// timeoutSeconds is how long to wait until all ready pods serve the requested
+	// commit, in seconds, from 0 to 300. kube-apiserver ends requests after its
+	// --request-timeout, by default 60 seconds. Defaults to no waiting.
 	// +optional
-	Wait string `json:"wait,omitempty" protobuf:"bytes,1,opt,name=wait"`
+	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty" protobuf:"varint,1,opt,name=timeoutSeconds"`
 
 	// dryRun is All to check the request without recording it. Defaults to none.
 	// +optional
@@ -26,26 +26,36 @@ type WebsiteSyncOptions struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WebsiteSyncRequest is the response of the subresource sync: the last request to
-// fetch the repository at once, and its state.
+// WebsiteSyncRequest is the request and the response of the subresource sync, which
+// fetches the repository at once.
 type WebsiteSyncRequest struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// metadata identifies the Website.
+	// metadata identifies the Website, in responses.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	// +optional
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// state is None (there was no request), Pending (not started), Running,
-	// Succeeded or Failed.
-	// +required
-	State SyncState `json:"state" protobuf:"bytes,2,opt,name=state,casttype=SyncState"`
+	// commit is the commit to publish, in requests: 40 or 64 hexadecimal digits in
+	// lower case. Defaults to the newest commit of the reference.
+	// +optional
+	Commit *string `json:"commit,omitempty" protobuf:"bytes,2,opt,name=commit"`
 
-	// request is the last request, as in status.sync of the Website.
+	// id is the id of the request that was recorded or joined, and of the last one in
+	// responses to GET. It is answered when sync.lastCompleted.id is not below it.
+	// +optional
+	ID int64 `json:"id,omitempty" protobuf:"varint,3,opt,name=id"`
+
+	// state is the state of that request, in responses: None (there was no request),
+	// Pending (not started), Running, Succeeded or Failed. More values can be added.
+	// +optional
+	State SyncState `json:"state,omitempty" protobuf:"bytes,4,opt,name=state,casttype=SyncState"`
+
+	// sync is status.sync of the Website, in responses.
 	// +optional
 	// +k8s:optional
-	Request *WebsiteSyncStatus `json:"request,omitempty" protobuf:"bytes,3,opt,name=request"`
+	Sync *WebsiteSyncStatus `json:"sync,omitempty" protobuf:"bytes,5,opt,name=sync"`
 }
 
 // SyncState is the state of a request to fetch the repository at once.
@@ -65,26 +75,6 @@ const (
 	SyncStateFailed SyncState = "Failed"
 )
 
-// +k8s:conversion-gen:explicit-from=net/url.Values
-// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
-
-// WebsiteRollbackOptions are the query parameters of the subresource rollback.
-type WebsiteRollbackOptions struct {
-	// +k8s:opaqueType
-	metav1.TypeMeta `json:",inline"`
-
-	// dryRun is All to check the request without changing the Website. Defaults to
-	// none.
-	// +optional
-	// +listType=atomic
-	DryRun []string `json:"dryRun,omitempty" protobuf:"bytes,1,rep,name=dryRun"`
-
-	// fieldManager is the name of the manager of spec.pin, of at most 128
-	// printable characters. Defaults to the name in the User-Agent header.
-	// +optional
-	FieldManager string `json:"fieldManager,omitempty" protobuf:"bytes,2,opt,name=fieldManager"`
-}
-
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // WebsiteRollback is the request and the response of the subresource rollback,
@@ -92,8 +82,8 @@ type WebsiteRollbackOptions struct {
 type WebsiteRollback struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// metadata identifies the Website, in responses. Its generation is that of the
-	// changed spec.
+	// metadata identifies the Website. In requests, uid and resourceVersion are
+	// preconditions; in responses, generation is that of the changed spec.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	// +optional
 	// +k8s:opaqueType
@@ -102,7 +92,7 @@ type WebsiteRollback struct {
 	// commit is the commit to serve: 40 or 64 hexadecimal digits in lower case.
 	// Defaults to the newest commit in status.history that is not being served.
 	// +optional
-	Commit string `json:"commit,omitempty" protobuf:"bytes,2,opt,name=commit"`
+	Commit *string `json:"commit,omitempty" protobuf:"bytes,2,opt,name=commit"`
 
 	// replacedCommit is the commit that was served before, in responses.
 	// +optional

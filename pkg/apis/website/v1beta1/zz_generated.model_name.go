@@ -106,11 +106,6 @@ func (in WebsiteRollback) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
-func (in WebsiteRollbackOptions) OpenAPIModelName() string {
-	return "io.nevermosby.mycontroller.v1beta1.WebsiteRollbackOptions"
-}
-
-// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteRouting) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteRouting"
 }
@@ -158,6 +153,11 @@ func (in WebsiteSyncCompletion) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteSyncOptions) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteSyncRecord) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncRecord"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

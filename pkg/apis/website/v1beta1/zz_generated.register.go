@@ -49,7 +49,6 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&Website{},
 		&WebsiteList{},
 		&WebsiteRollback{},
-		&WebsiteRollbackOptions{},
 		&WebsiteSyncOptions{},
 		&WebsiteSyncRequest{},
 	)

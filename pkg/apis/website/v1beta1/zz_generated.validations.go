@@ -1660,14 +1660,14 @@ func Validate_WebsiteRelease(
 
 	// field WebsiteRelease.PublishedTime has no validation
 
-	{ // field WebsiteRelease.DelayMilliseconds
+	{ // field WebsiteRelease.ObservedTime
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *int64,
+			obj, oldObj *v1.Time,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
@@ -1679,16 +1679,13 @@ func Validate_WebsiteRelease(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
-				errs = append(errs, e...)
-			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteRelease) *int64 {
-				return oldObj.DelayMilliseconds
+			func(oldObj *WebsiteRelease) *v1.Time {
+				return oldObj.ObservedTime
 			})
-		errs = append(errs, fn(fldPath.Child("delayMilliseconds"), obj.DelayMilliseconds, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("observedTime"), obj.ObservedTime, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteRelease.Cause
@@ -3146,8 +3143,39 @@ func Validate_WebsiteSyncCompletion(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
 	obj, oldObj *WebsiteSyncCompletion) (errs field.ErrorList) {
 
-	// field WebsiteSyncCompletion.RequestedTime has no validation
-	// field WebsiteSyncCompletion.CompletedTime has no validation
+	{ // field WebsiteSyncCompletion.ID
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 1); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncCompletion) *int64 {
+				return &oldObj.ID
+			})
+		errs = append(errs, fn(fldPath.Child("id"), &obj.ID, oldVal, oldObj != nil)...)
+	}
+
+	// field WebsiteSyncCompletion.Time has no validation
 
 	{ // field WebsiteSyncCompletion.Result
 		fn := func(
@@ -3246,58 +3274,47 @@ func Validate_WebsiteSyncCompletion(
 	return errs
 }
 
-// Validate_WebsiteSyncRequest validates an instance of WebsiteSyncRequest according
+// Validate_WebsiteSyncRecord validates an instance of WebsiteSyncRecord according
 // to declarative validation rules in the API schema.
-func Validate_WebsiteSyncRequest(
+func Validate_WebsiteSyncRecord(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *WebsiteSyncRequest) (errs field.ErrorList) {
+	obj, oldObj *WebsiteSyncRecord) (errs field.ErrorList) {
 
-	// field WebsiteSyncRequest.TypeMeta has no validation
-	// field WebsiteSyncRequest.ObjectMeta has no validation
-	// field WebsiteSyncRequest.State has no validation
-
-	{ // field WebsiteSyncRequest.Request
+	{ // field WebsiteSyncRecord.ID
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *WebsiteSyncStatus,
+			obj, oldObj *int64,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if equality.Semantic.DeepEqual(obj, oldObj) {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
 					return nil
 				}
 			}
 			// call field-attached validations
 			earlyReturn := false
-			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
 				earlyReturn = true
 			}
 			if earlyReturn {
 				return // do not proceed
 			}
-			// call the type's validation function
-			errs = append(errs, Validate_WebsiteSyncStatus(ctx, op, fldPath, obj, oldObj)...)
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 1); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSyncRequest) *WebsiteSyncStatus {
-				return oldObj.Request
+			func(oldObj *WebsiteSyncRecord) *int64 {
+				return &oldObj.ID
 			})
-		errs = append(errs, fn(fldPath.Child("request"), obj.Request, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("id"), &obj.ID, oldVal, oldObj != nil)...)
 	}
 
-	return errs
-}
+	// field WebsiteSyncRecord.Time has no validation
 
-// Validate_WebsiteSyncStatus validates an instance of WebsiteSyncStatus according
-// to declarative validation rules in the API schema.
-func Validate_WebsiteSyncStatus(
-	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *WebsiteSyncStatus) (errs field.ErrorList) {
-
-	// field WebsiteSyncStatus.RequestedTime has no validation
-
-	{ // field WebsiteSyncStatus.RequestedBy
+	{ // field WebsiteSyncRecord.By
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *string,
@@ -3322,16 +3339,121 @@ func Validate_WebsiteSyncStatus(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSyncStatus) *string {
-				return &oldObj.RequestedBy
+			func(oldObj *WebsiteSyncRecord) *string {
+				return &oldObj.By
 			})
-		errs = append(errs, fn(fldPath.Child("requestedBy"), &obj.RequestedBy, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("by"), &obj.By, oldVal, oldObj != nil)...)
 	}
 
-	// field WebsiteSyncStatus.Commit has no validation
-	// field WebsiteSyncStatus.StartedTime has no validation
+	// field WebsiteSyncRecord.Commit has no validation
+	return errs
+}
 
-	{ // field WebsiteSyncStatus.Completed
+// Validate_WebsiteSyncRequest validates an instance of WebsiteSyncRequest according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteSyncRequest(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteSyncRequest) (errs field.ErrorList) {
+
+	// field WebsiteSyncRequest.TypeMeta has no validation
+	// field WebsiteSyncRequest.ObjectMeta has no validation
+	// field WebsiteSyncRequest.Commit has no validation
+	// field WebsiteSyncRequest.ID has no validation
+	// field WebsiteSyncRequest.State has no validation
+
+	{ // field WebsiteSyncRequest.Sync
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteSyncStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteSyncStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncRequest) *WebsiteSyncStatus {
+				return oldObj.Sync
+			})
+		errs = append(errs, fn(fldPath.Child("sync"), obj.Sync, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteSyncStatus validates an instance of WebsiteSyncStatus according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteSyncStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteSyncStatus) (errs field.ErrorList) {
+
+	{ // field WebsiteSyncStatus.LastRequest
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *WebsiteSyncRecord,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_WebsiteSyncRecord(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncStatus) *WebsiteSyncRecord {
+				return &oldObj.LastRequest
+			})
+		errs = append(errs, fn(fldPath.Child("lastRequest"), &obj.LastRequest, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSyncStatus.StartedID
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteSyncStatus) *int64 {
+				return &oldObj.StartedID
+			})
+		errs = append(errs, fn(fldPath.Child("startedID"), &obj.StartedID, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsiteSyncStatus.LastCompleted
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj *WebsiteSyncCompletion,
@@ -3356,9 +3478,9 @@ func Validate_WebsiteSyncStatus(
 		}
 		oldVal := safe.Field(oldObj,
 			func(oldObj *WebsiteSyncStatus) *WebsiteSyncCompletion {
-				return oldObj.Completed
+				return oldObj.LastCompleted
 			})
-		errs = append(errs, fn(fldPath.Child("completed"), obj.Completed, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("lastCompleted"), obj.LastCompleted, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -1,10 +1,10 @@
 package validation
 
 import (
+	"time"
 	"unicode"
 	"unicode/utf8"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -15,30 +15,50 @@ func ValidateCommit(commit string, path *field.Path) field.ErrorList {
 	return validateCommit(commit, path)
 }
 
-// validateSync checks the last request to fetch the repository at once.
-func validateSync(sync *website.WebsiteSyncStatus, path *field.Path) field.ErrorList {
+// ValidateRollback checks the body of a request to roll back.
+func ValidateRollback(rollback *website.WebsiteRollback) field.ErrorList {
+	if rollback.Commit == nil {
+		return nil
+	}
+	return validateCommit(*rollback.Commit, field.NewPath("commit"))
+}
+
+// validateSync checks the requests to fetch the repository at once. Ids that decreased
+// would have a client take a later request for its own.
+func validateSync(sync, old *website.WebsiteSyncStatus, path *field.Path) field.ErrorList {
 	if sync == nil {
 		return nil
 	}
-	errs := validateTime(sync.RequestedTime.Time.IsZero(), path.Child("requestedTime"))
-	errs = append(errs, validateOptionalCommit(sync.Commit, path.Child("commit"))...)
-	if sync.StartedTime != nil {
-		errs = append(errs, validateNotAfter(*sync.StartedTime, sync.RequestedTime, path.Child("startedTime"))...)
+	if old == nil {
+		old = &website.WebsiteSyncStatus{}
 	}
-	if completed := sync.Completed; completed != nil {
-		path := path.Child("completed")
-		errs = append(errs, validateTime(completed.RequestedTime.Time.IsZero(), path.Child("requestedTime"))...)
-		errs = append(errs, validateNotAfter(completed.RequestedTime, sync.RequestedTime, path.Child("requestedTime"))...)
-		errs = append(errs, validateTime(completed.CompletedTime.Time.IsZero(), path.Child("completedTime"))...)
-		errs = append(errs, validateOptionalCommit(completed.Commit, path.Child("commit"))...)
+	last := &sync.LastRequest
+	errs := validateTime(last.Time.IsZero(), path.Child("lastRequest", "time"))
+	errs = append(errs, validateOptionalCommit(last.Commit, path.Child("lastRequest", "commit"))...)
+	errs = append(errs, validateID(sync.StartedID, old.StartedID, last.ID, path.Child("startedID"))...)
+	completed, path := sync.LastCompleted, path.Child("lastCompleted")
+	if completed == nil {
+		if old.LastCompleted != nil {
+			errs = append(errs, field.Forbidden(path, "may not be removed"))
+		}
+		return errs
 	}
-	return errs
+	least := int64(0)
+	if old.LastCompleted != nil {
+		least = old.LastCompleted.ID
+	}
+	errs = append(errs, validateID(completed.ID, least, last.ID, path.Child("id"))...)
+	errs = append(errs, validateTime(completed.Time.IsZero(), path.Child("time"))...)
+	return append(errs, validateOptionalCommit(completed.Commit, path.Child("commit"))...)
 }
 
-// validateNotAfter checks that a request that was started or completed was made.
-func validateNotAfter(t, requested metav1.MicroTime, path *field.Path) field.ErrorList {
-	if t.Time.After(requested.Time) {
-		return field.ErrorList{field.Invalid(path, t.UTC().Format(metav1.RFC3339Micro), "must not be after the requestedTime of the last request")}
+// validateID checks the id of a request that was started or completed.
+func validateID(id, least, last int64, path *field.Path) field.ErrorList {
+	switch {
+	case id < least:
+		return field.ErrorList{field.Invalid(path, id, "may not decrease")}
+	case id > last:
+		return field.ErrorList{field.Invalid(path, id, "must not be greater than lastRequest.id")}
 	}
 	return nil
 }
@@ -60,6 +80,12 @@ func validateHistory(history []website.WebsiteRelease, path *field.Path) field.E
 		errs = append(errs, validatePrintable(release.Subject, path.Child("subject"))...)
 		errs = append(errs, validatePrintable(release.Author, path.Child("author"))...)
 		errs = append(errs, validateTime(release.PublishedTime.IsZero(), path.Child("publishedTime"))...)
+		if observed := release.ObservedTime; observed != nil {
+			errs = append(errs, validateTime(observed.IsZero(), path.Child("observedTime"))...)
+			if !release.PublishedTime.IsZero() && observed.After(release.PublishedTime.Time) {
+				errs = append(errs, field.Invalid(path.Child("observedTime"), observed.UTC().Format(time.RFC3339), "must not be after publishedTime"))
+			}
+		}
 	}
 	return errs
 }

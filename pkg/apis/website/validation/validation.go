@@ -153,7 +153,7 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 		errs = append(errs, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.Sync, old.Sync) {
-		errs = append(errs, validateSync(status.Sync, path.Child("sync"))...)
+		errs = append(errs, validateSync(status.Sync, old.Sync, path.Child("sync"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.Hosts, old.Hosts) {
 		errs = append(errs, validateHostStatuses(status.Hosts, path.Child("hosts"))...)

@@ -29,8 +29,8 @@ const (
 const shortCommit = 12
 
 // Published reports by events and metrics what a written status has that the one before had
-// not.
-func (r *Reporter) Published(before, after *v1beta1.Website) {
+// not. requested is since when a request to sync that is completed is known, or zero.
+func (r *Reporter) Published(before, after *v1beta1.Website, requested time.Time) {
 	if release := newRelease(before, after); release != nil {
 		metrics.RecordRelease(release)
 		reason, verb := reasonPublished, "published"
@@ -42,7 +42,7 @@ func (r *Reporter) Published(before, after *v1beta1.Website) {
 		}
 	}
 	if completed := newCompletion(before, after); completed != nil {
-		metrics.RecordSync(completed)
+		metrics.RecordSync(completed, requested)
 		if completed.Result == v1beta1.SyncFailed {
 			r.recorder.Eventf(after, nil, corev1.EventTypeWarning, reasonSyncFailed, actionPublish, "%s", problem.Shorten(completed.Reason+": "+completed.Message))
 		}
@@ -63,11 +63,11 @@ func newRelease(before, after *v1beta1.Website) *v1beta1.WebsiteRelease {
 }
 
 func newCompletion(before, after *v1beta1.Website) *v1beta1.WebsiteSyncCompletion {
-	if after.Status.Sync == nil || after.Status.Sync.Completed == nil {
+	if after.Status.Sync == nil || after.Status.Sync.LastCompleted == nil {
 		return nil
 	}
-	completed := after.Status.Sync.Completed
-	if was := before.Status.Sync; was != nil && was.Completed != nil && was.Completed.RequestedTime.Equal(&completed.RequestedTime) {
+	completed := after.Status.Sync.LastCompleted
+	if was := before.Status.Sync; was != nil && was.LastCompleted != nil && was.LastCompleted.ID == completed.ID {
 		return nil
 	}
 	return completed
@@ -97,11 +97,11 @@ func describeRelease(website *v1beta1.Website, release *v1beta1.WebsiteRelease) 
 		line.WriteString(" by " + release.Author)
 	}
 	line.WriteString(" (" + string(release.Cause))
-	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil && sync.RequestedBy != "" && sync.RequestedTime.Equal(sync.StartedTime) {
-		line.WriteString(" by " + sync.RequestedBy)
+	if sync := website.Status.Sync; release.Cause == v1beta1.ReleaseCauseSync && sync != nil && sync.LastRequest.By != "" && sync.LastRequest.ID == sync.StartedID {
+		line.WriteString(" by " + sync.LastRequest.By)
 	}
-	if release.DelayMilliseconds != nil {
-		fmt.Fprintf(&line, ", after %v", time.Duration(*release.DelayMilliseconds)*time.Millisecond)
+	if observed := release.ObservedTime; observed != nil {
+		fmt.Fprintf(&line, ", after %v", release.PublishedTime.Sub(observed.Time).Round(time.Millisecond))
 	}
 	line.WriteString(")")
 	return line.String()

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientevents "k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
@@ -20,13 +19,13 @@ var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 // TestPublished: what a written status has that the one before had not is reported once.
 func TestPublished(t *testing.T) {
 	release := func(commit string, cause v1beta1.ReleaseCause) v1beta1.WebsiteRelease {
-		return v1beta1.WebsiteRelease{Commit: commit, Cause: cause, Subject: "Fix it", Author: "A. Author", DelayMilliseconds: ptr.To[int64](640)}
+		return v1beta1.WebsiteRelease{Commit: commit, Cause: cause, Subject: "Fix it", Author: "A. Author",
+			ObservedTime: new(metav1.NewTime(testNow.Add(-640 * time.Millisecond))), PublishedTime: metav1.NewTime(testNow)}
 	}
 	synced := func(result v1beta1.SyncResult) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) {
-			at := metav1.NewMicroTime(testNow)
-			website.Status.Sync = &v1beta1.WebsiteSyncStatus{RequestedTime: at, RequestedBy: "ci", StartedTime: &at,
-				Completed: &v1beta1.WebsiteSyncCompletion{RequestedTime: at, CompletedTime: metav1.NewMicroTime(testNow.Add(time.Second)), Result: result, Reason: "X", Message: "why"}}
+			website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: 3, Time: metav1.NewTime(testNow), By: "ci"}, StartedID: 3,
+				LastCompleted: &v1beta1.WebsiteSyncCompletion{ID: 3, Time: metav1.NewTime(testNow.Add(time.Second)), Result: result, Reason: "X", Message: "why"}}
 		}
 	}
 	history := func(releases ...v1beta1.WebsiteRelease) func(*v1beta1.Website) {
@@ -63,7 +62,7 @@ func TestPublished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := clientevents.NewFakeRecorder(10)
 			r := NewReporter(recorder)
-			r.Published(newWebsite(test.before...), newWebsite(test.after...))
+			r.Published(newWebsite(test.before...), newWebsite(test.after...), testNow)
 			close(recorder.Events)
 			var got []string
 			for event := range recorder.Events {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,19 +79,20 @@ func TestPublishEventsAreBounded(t *testing.T) {
 			reporter := NewReporter(recorder)
 			for range 5 * publishEventBurst {
 				one, other := test("kubia")
-				reporter.Published(one, other)
-				reporter.Published(other, one)
+				reporter.Published(one, other, time.Time{})
+				reporter.Published(other, one, time.Time{})
 			}
 			if got := len(recorder.Events); got != publishEventBurst {
 				t.Errorf("%d events, want %d", got, publishEventBurst)
 			}
-			reporter.Published(test("another"))
+			before, after := test("another")
+			reporter.Published(before, after, time.Time{})
 			if got := len(recorder.Events); got != publishEventBurst+1 {
 				t.Error("one Website's pods silence another's events")
 			}
 			rolledBack := serving("kubia", commitB)
 			rolledBack.Status.History[0].Cause = v1beta1.ReleaseCauseRollback
-			reporter.Published(serving("kubia", commitA), rolledBack)
+			reporter.Published(serving("kubia", commitA), rolledBack, time.Time{})
 			if got := len(recorder.Events); got != publishEventBurst+2 {
 				t.Error("pods silence the event of a rollback")
 			}

@@ -70,7 +70,7 @@ var (
 	releaseSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
 		Name:           "release_delay_seconds",
-		Help:           "Time from the request for a commit, or from its first observation, until all ready pods of a Website serve it, in seconds, by cause.",
+		Help:           "Time from the first observation of a request for a commit, or of the commit, until all ready pods of a Website serve it, in seconds, by cause.",
 		Buckets:        []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"cause"})
@@ -85,7 +85,7 @@ var (
 	syncSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem:      subsystem,
 		Name:           "sync_request_duration_seconds",
-		Help:           "Time from a request to the subresource sync until it is completed, in seconds, by result.",
+		Help:           "Time from the first observation of a request to the subresource sync until it is completed, in seconds, by result.",
 		Buckets:        []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600},
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
@@ -125,15 +125,18 @@ func RecordChildWrite(kind fmt.Stringer, done children.Operation) {
 // RecordRelease counts a commit that all ready pods have come to serve.
 func RecordRelease(release *v1beta1.WebsiteRelease) {
 	releases.WithLabelValues(string(release.Cause)).Inc()
-	if delay := release.DelayMilliseconds; delay != nil {
-		releaseSeconds.WithLabelValues(string(release.Cause)).Observe(float64(*delay) / 1000)
+	if observed := release.ObservedTime; observed != nil {
+		releaseSeconds.WithLabelValues(string(release.Cause)).Observe(release.PublishedTime.Sub(observed.Time).Seconds())
 	}
 }
 
-// RecordSync counts a completed request to the subresource sync.
-func RecordSync(completed *v1beta1.WebsiteSyncCompletion) {
+// RecordSync counts a completed request to the subresource sync, which is known since
+// requested, or zero.
+func RecordSync(completed *v1beta1.WebsiteSyncCompletion, requested time.Time) {
 	syncs.WithLabelValues(string(completed.Result)).Inc()
-	syncSeconds.WithLabelValues(string(completed.Result)).Observe(max(0, completed.CompletedTime.Sub(completed.RequestedTime.Time).Seconds()))
+	if !requested.IsZero() {
+		syncSeconds.WithLabelValues(string(completed.Result)).Observe(max(0, completed.Time.Sub(requested).Seconds()))
+	}
 }
 
 var websitesDesc = metrics.NewDesc(subsystem+"_websites",

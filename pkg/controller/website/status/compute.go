@@ -140,7 +140,7 @@ func Recheck(in *Input) time.Duration {
 	if in.Previews != nil {
 		due(in.Previews.Next)
 	}
-	if begun := in.SyncRequest.Begun; !begun.IsZero() && RunningSync(in.Website.Status.Sync) != "" {
+	if begun := in.SyncRequest.Begun; !begun.IsZero() && RunningSync(in.Website.Status.Sync) != 0 {
 		due(in.syncLimit() - in.Now.Sub(begun))
 	}
 	for _, pod := range in.Pods {

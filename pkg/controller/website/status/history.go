@@ -24,7 +24,8 @@ type Origin struct {
 	SeenTime time.Time
 }
 
-// history returns the releases to report: a commit is one once all ready pods serve it.
+// history returns the releases to report: a commit is one once all ready pods serve it. The
+// times of a new one are precise in memory, for metrics and events, and whole seconds as written.
 func (in *Input) history() []v1beta1.WebsiteRelease {
 	reported := in.Website.Status.History
 	commit, state := commitOf(in.Pods)
@@ -41,11 +42,14 @@ func (in *Input) history() []v1beta1.WebsiteRelease {
 		return described
 	}
 	published := v1beta1.WebsiteRelease{
-		Commit: commit, Subject: subject, Author: author, PublishedTime: metav1.NewTime(in.Now.Truncate(time.Second)),
+		Commit: commit, Subject: subject, Author: author, PublishedTime: metav1.NewTime(in.Now),
 	}
 	var since time.Time
 	if published.Cause, since = in.cause(commit); !since.IsZero() {
-		published.DelayMilliseconds = ptr.To(max(0, in.Now.Sub(since).Milliseconds()))
+		if since.After(in.Now) {
+			since = in.Now // The clock was set back.
+		}
+		published.ObservedTime = ptr.To(metav1.NewTime(since))
 	}
 	history := append([]v1beta1.WebsiteRelease{published}, reported...)
 	return history[:min(len(history), maxHistory)]
@@ -54,7 +58,7 @@ func (in *Input) history() []v1beta1.WebsiteRelease {
 // cause returns why the pods serve a commit that is new in the history, and since when they
 // were to, or zero.
 func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
-	website, sync := in.Website, in.Website.Status.Sync
+	website := in.Website
 	switch {
 	case len(website.Status.History) == 0 && website.Status.Commit != "":
 		// It was published before there was a history.
@@ -67,8 +71,8 @@ func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
 		return v1beta1.ReleaseCauseRollback, in.Origin.SpecChangedTime
 	case in.Origin.SpecChanged:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime
-	case RunningSync(sync) != "" && !in.seenBefore(in.SyncRequest.Begun):
-		return v1beta1.ReleaseCauseSync, sync.StartedTime.Time
+	case RunningSync(website.Status.Sync) != 0 && !in.seenBefore(in.SyncRequest.Begun):
+		return v1beta1.ReleaseCauseSync, in.SyncRequest.Observed
 	default:
 		return v1beta1.ReleaseCausePoll, in.Origin.SeenTime
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
@@ -21,61 +20,63 @@ const syncGrace = 30 * time.Second
 type SyncRequest struct {
 	// MayStart is false while another request has been started recently.
 	MayStart bool
-	// Begun is since when the started request is worked on.
-	Begun time.Time
-}
-
-// SyncID identifies a request to sync among those of a Website.
-func SyncID(requested metav1.MicroTime) string {
-	return requested.UTC().Format(metav1.RFC3339Micro)
+	// Token identifies the started request towards the pods, also after a restore of the store,
+	// which has ids assigned again. It is empty without one.
+	Token string
+	// Begun is since when the started request is worked on, and Observed since when it is known
+	// to be requested, or zero.
+	Begun, Observed time.Time
 }
 
 // IsSyncPending reports whether a request to sync has not been started.
 func IsSyncPending(sync *v1beta1.WebsiteSyncStatus) bool {
-	return sync != nil && (sync.StartedTime == nil || sync.StartedTime.Before(&sync.RequestedTime))
+	return sync != nil && sync.LastRequest.ID > max(sync.StartedID, completedSync(sync))
 }
 
-// RunningSync returns the ID of the request to sync that is started and not completed, or
-// nothing.
-func RunningSync(sync *v1beta1.WebsiteSyncStatus) string {
-	if sync == nil || sync.StartedTime == nil || sync.Completed != nil && !sync.Completed.RequestedTime.Before(sync.StartedTime) {
-		return ""
+// completedSync returns the id of the last request to sync that is completed, or 0.
+func completedSync(sync *v1beta1.WebsiteSyncStatus) int64 {
+	if sync.LastCompleted == nil {
+		return 0
 	}
-	return SyncID(*sync.StartedTime)
+	return sync.LastCompleted.ID
+}
+
+// RunningSync returns the id of the request to sync that is started and not completed, or 0.
+func RunningSync(sync *v1beta1.WebsiteSyncStatus) int64 {
+	if sync == nil || sync.StartedID <= completedSync(sync) {
+		return 0
+	}
+	return sync.StartedID
 }
 
 // sync returns what is to be reported about requests to sync. A request is started in one
 // write and passed to its pods after that: what is pushed before that write is fetched, and
-// what is pushed later makes a request of its own.
+// what is pushed later makes a request of its own. One that no pod can do is completed without
+// having been started.
 func (in *Input) sync(history []v1beta1.WebsiteRelease) *v1beta1.WebsiteSyncStatus {
 	sync := in.Website.Status.Sync.DeepCopy()
-	isPending := IsSyncPending(sync)
-	if !isPending && RunningSync(sync) == "" {
-		return sync
-	}
-	isRunning := RunningSync(sync) != ""
-	if !isRunning && !in.SyncRequest.MayStart {
+	running := RunningSync(sync)
+	if running == 0 && (!IsSyncPending(sync) || !in.SyncRequest.MayStart) {
 		return sync
 	}
 	if refused := in.syncRefused(); refused != nil {
-		sync.StartedTime = ptr.To(sync.RequestedTime)
-		sync.Completed = in.syncCompleted(sync, v1beta1.SyncFailed, refused)
+		sync.LastCompleted = in.syncCompleted(sync.LastRequest.ID, v1beta1.SyncFailed, refused)
 		return sync
 	}
-	if !isRunning {
-		sync.StartedTime = ptr.To(sync.RequestedTime)
+	if running == 0 {
+		sync.StartedID = sync.LastRequest.ID
 		return sync
 	}
 	if result, found := in.syncResult(sync, history); found != nil {
-		sync.Completed = in.syncCompleted(sync, result, found)
+		sync.LastCompleted = in.syncCompleted(running, result, found)
 	}
 	return sync
 }
 
-func (in *Input) syncCompleted(sync *v1beta1.WebsiteSyncStatus, result v1beta1.SyncResult, found *finding) *v1beta1.WebsiteSyncCompletion {
+func (in *Input) syncCompleted(id int64, result v1beta1.SyncResult, found *finding) *v1beta1.WebsiteSyncCompletion {
 	commit, _ := commitOf(in.Pods)
 	return &v1beta1.WebsiteSyncCompletion{
-		RequestedTime: *sync.StartedTime, CompletedTime: metav1.NewMicroTime(in.Now.Truncate(time.Microsecond)),
+		ID: id, Time: metav1.NewTime(in.Now),
 		Result: result, Reason: found.reason, Message: problem.Shorten(found.message), Commit: commit,
 	}
 }
@@ -96,11 +97,11 @@ func (in *Input) syncRefused() *finding {
 
 // syncResult finds how the request to sync that is started has ended, or nothing.
 func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.WebsiteRelease) (v1beta1.SyncResult, *finding) {
-	id, waits := RunningSync(sync), false
+	waits := false
 	for _, pod := range in.Pods {
 		switch {
 		case !pod.Ready:
-		case !pod.Observed || !pod.Reachable || pod.Synced != id:
+		case !pod.Observed || !pod.Reachable || pod.Synced != in.SyncRequest.Token:
 			waits = true
 		case pod.PathNotFound:
 			return v1beta1.SyncFailed, pathNotFound(in.Website, pod)
@@ -113,14 +114,14 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.W
 		return v1beta1.SyncFailed, in.syncOverdue(state)
 	}
 	wanted := ""
-	if sync.StartedTime.Equal(&sync.RequestedTime) {
-		wanted = sync.Commit
+	if sync.StartedID == sync.LastRequest.ID {
+		wanted = sync.LastRequest.Commit
 	}
 	newest := in.newestCommit()
 	switch pin := PinOf(in); {
 	case pin != "" && wanted == "" && newest != "" && newest != commit:
 		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + newest + " is fetched and not served: spec.pin is " + pin + "; remove it to serve the newest commit"}
-	case wanted == "" || wanted == commit || servedSince(history, wanted, sync.StartedTime):
+	case wanted == "" || wanted == commit || servedSince(history, wanted, sync.LastRequest.Time.Time):
 		return v1beta1.SyncSucceeded, &finding{reason: v1beta1.WebsiteReasonCommitPublished, message: "all ready pods serve commit " + commit}
 	case pin != "":
 		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + wanted + " is not served: spec.pin is " + pin}
@@ -131,9 +132,9 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.W
 
 // servedSince reports whether a commit was published after a time. Another one may have been
 // pushed and published since.
-func servedSince(history []v1beta1.WebsiteRelease, commit string, since *metav1.MicroTime) bool {
+func servedSince(history []v1beta1.WebsiteRelease, commit string, since time.Time) bool {
 	for _, release := range history {
-		if release.Commit == commit && !release.PublishedTime.Time.Before(since.Truncate(time.Second)) {
+		if release.Commit == commit && !release.PublishedTime.Time.Before(since) {
 			return true
 		}
 	}

@@ -177,8 +177,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
-  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:
@@ -511,9 +509,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
-    - name: delayMilliseconds
+    - name: observedTime
       type:
-        scalar: numeric
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: publishedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -764,40 +762,52 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: commit
       type:
         scalar: string
-    - name: completedTime
+    - name: id
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+        scalar: numeric
+      default: 0
     - name: message
       type:
         scalar: string
     - name: reason
       type:
         scalar: string
-    - name: requestedTime
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: result
       type:
         scalar: string
       default: ""
-- name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncRecord
   map:
     fields:
+    - name: by
+      type:
+        scalar: string
     - name: commit
       type:
         scalar: string
-    - name: completed
+    - name: id
+      type:
+        scalar: numeric
+      default: 0
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncStatus
+  map:
+    fields:
+    - name: lastCompleted
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion
-    - name: requestedBy
+    - name: lastRequest
       type:
-        scalar: string
-    - name: requestedTime
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSyncRecord
+      default: {}
+    - name: startedID
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
-    - name: startedTime
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+        scalar: numeric
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteTLS
   map:
     fields:

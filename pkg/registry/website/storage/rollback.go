@@ -3,112 +3,99 @@ package storage
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/utils/clock"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 // RollbackREST sets spec.pin of a Website: by default to the release before.
 type RollbackREST struct {
-	store  *genericregistry.Store
-	fields *registry.FieldAuthorizer
-	clock  clock.PassiveClock
+	store   *genericregistry.Store
+	fields  *registry.FieldAuthorizer
+	manager registry.PinManager
 }
 
 var (
-	_ rest.Connecter       = &RollbackREST{}
-	_ rest.StorageMetadata = &RollbackREST{}
+	_ rest.NamedCreater                   = &RollbackREST{}
+	_ rest.SubresourceObjectMetaPreserver = &RollbackREST{}
 )
 
-// New returns the type of the options, as for all subresources that connect: admission
-// sees it.
-func (*RollbackREST) New() runtime.Object { return &website.WebsiteRollbackOptions{} }
+// New returns an empty body to decode a request into.
+func (*RollbackREST) New() runtime.Object { return &website.WebsiteRollback{} }
 
 // Destroy does nothing: the store underneath belongs to REST, which closes it.
 func (*RollbackREST) Destroy() {}
 
-// NewConnectOptions returns empty query parameters.
-func (*RollbackREST) NewConnectOptions() (runtime.Object, bool, string) {
-	return &website.WebsiteRollbackOptions{}, false, ""
-}
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID in bodies, which is
+// a precondition.
+func (*RollbackREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
-// ConnectMethods returns POST, which RBAC calls create.
-func (*RollbackREST) ConnectMethods() []string { return []string{http.MethodPost} }
-
-// ProducesMIMETypes returns nothing: the types of the API are served.
-func (*RollbackREST) ProducesMIMETypes(string) []string { return nil }
-
-// ProducesObject returns the type of responses, for OpenAPI.
-func (*RollbackREST) ProducesObject(string) any { return v1beta1.WebsiteRollback{} }
-
-// Connect returns the handler of a request.
-func (r *RollbackREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
-	opts, ok := options.(*website.WebsiteRollbackOptions)
+// Create rolls back.
+func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	rollback, ok := obj.(*website.WebsiteRollback)
 	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("rolling back: got options of type %T", options))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a WebsiteRollback: %T", obj))
 	}
-	return http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		response, err := r.serve(ctx, name, opts, req)
-		if err != nil {
-			responder.Error(err)
-			return
+	if rollback.Name != "" && rollback.Name != name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in WebsiteRollback object")
+	}
+	if errs := validation.ValidateRollback(rollback); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(website.Kind("WebsiteRollback"), name, errs)
+	}
+	if createValidation != nil {
+		if err := createValidation(ctx, rollback.DeepCopyObject()); err != nil {
+			return nil, err
 		}
-		responder.Object(http.StatusOK, response)
-	}), nil
-}
-
-func (r *RollbackREST) serve(ctx context.Context, name string, opts *website.WebsiteRollbackOptions, req *http.Request) (runtime.Object, error) {
-	dryRun := registry.DryRunFrom(ctx)
-	if err := validateDryRun("WebsiteRollbackOptions", name, dryRun); err != nil {
-		return nil, err
 	}
-	if errs := metav1validation.ValidateFieldManager(opts.FieldManager, field.NewPath("fieldManager")); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(website.Kind("WebsiteRollbackOptions"), name, errs)
-	}
-	body, err := readBody(req)
-	if err != nil {
-		return nil, err
-	}
-	wants, err := readRollback(genericapirequest.NamespaceValue(ctx), name, body)
-	if err != nil {
-		return nil, err
-	}
-	manager := registry.FieldManager(opts.FieldManager, req.UserAgent())
 
 	var replaced string
 	change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-		w, err := toWebsite(old.DeepCopyObject())
+		w, err := toWebsite(old)
 		if err != nil {
 			return nil, err
 		}
 		if w.ResourceVersion == "" {
 			return nil, apierrors.NewNotFound(website.Resource("websites"), name)
 		}
-		if err := wants.preconditions.Check(name, w); err != nil {
+		if err := preconditionsOf(rollback).Check(name, w); err != nil {
 			return nil, err
 		}
 		replaced = w.Status.Commit
-		return w, registry.RollBack(w, wants.commit, manager, r.clock.Now())
+		updated := w.DeepCopy()
+		if err := registry.RollBack(updated, ptr.Deref(rollback.Commit, "")); err != nil {
+			return nil, err
+		}
+		return r.manager.Record(w, updated, options.FieldManager), nil
 	})
-	obj, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: dryRun})
+	changed, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: options.DryRun})
 	if err != nil {
 		return nil, err
 	}
-	w, err := toWebsite(obj)
+	w, err := toWebsite(changed)
 	if err != nil {
 		return nil, err
 	}
 	return registry.NewRollback(w, replaced), nil
+}
+
+// preconditionsOf returns the UID and the resource version that the Website must have, as far as
+// they are given.
+func preconditionsOf(rollback *website.WebsiteRollback) *storage.Preconditions {
+	preconditions := &storage.Preconditions{}
+	if rollback.UID != "" {
+		preconditions.UID = &rollback.UID
+	}
+	if rollback.ResourceVersion != "" {
+		preconditions.ResourceVersion = &rollback.ResourceVersion
+	}
+	return preconditions
 }

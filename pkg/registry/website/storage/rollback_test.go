@@ -2,13 +2,13 @@ package storage
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
+	"errors"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
@@ -20,34 +20,29 @@ func TestRollback(t *testing.T) {
 	served, before, other := strings.Repeat("a", 40), strings.Repeat("b", 40), strings.Repeat("c", 40)
 	p := &policy{allowed: []string{"rich/key"}}
 	storage := newStorageWithPolicy(t, p, generic.UndecoratedStorage)
-	body := func(commit string) func(*website.Website) string {
-		return func(*website.Website) string { return `{"commit":"` + commit + `"}` }
-	}
-	metadata := func(members func(*website.Website) string) func(*website.Website) string {
-		return func(w *website.Website) string { return `{"metadata":{` + members(w) + `}}` }
+	to := func(commit string) func(*website.Website, *website.WebsiteRollback) {
+		return func(_ *website.Website, r *website.WebsiteRollback) { r.Commit = &commit }
 	}
 	for name, test := range map[string]struct {
-		user string
-		body func(*website.Website) string
+		user  string
+		tweak func(*website.Website, *website.WebsiteRollback)
+		deny  bool
 		// pin is what is pinned afterwards, or empty for an error that matches.
 		pin     string
 		matches func(error) bool
 	}{
-		"the release before":  {user: poor, body: func(*website.Website) string { return "" }, pin: before},
-		"one of the history":  {user: poor, body: body(before), pin: before},
-		"another commit":      {user: poor, body: body(other), matches: apierrors.IsInvalid},
-		"with the permission": {user: rich, body: body(other), pin: other},
-		"this very Website": {user: poor, pin: before, body: metadata(func(w *website.Website) string {
-			return `"namespace":"default","name":"kubia","uid":"` + string(w.UID) + `","resourceVersion":"` + w.ResourceVersion + `"`
-		})},
-		"another UID":       {user: poor, body: metadata(func(*website.Website) string { return `"uid":"other"` }), matches: apierrors.IsConflict},
-		"a former version":  {user: poor, body: metadata(func(*website.Website) string { return `"resourceVersion":"1"` }), matches: apierrors.IsConflict},
-		"another namespace": {user: poor, body: metadata(func(*website.Website) string { return `"namespace":"other"` }), matches: apierrors.IsBadRequest},
-		"null":              {user: poor, body: func(*website.Website) string { return "null" }, matches: apierrors.IsBadRequest},
-		"no commit":         {user: poor, body: func(*website.Website) string { return `{"commit":null}` }, matches: apierrors.IsBadRequest},
-		"a number":          {user: poor, body: func(*website.Website) string { return `{"commit":1}` }, matches: apierrors.IsBadRequest},
-		"more than a value": {user: rich, body: func(*website.Website) string { return `{"commit":"` + other + `"}}` }, matches: apierrors.IsBadRequest},
-		"another name":      {user: poor, body: metadata(func(*website.Website) string { return `"name":"other"` }), matches: apierrors.IsBadRequest},
+		"the release before":  {user: poor, pin: before},
+		"one of the history":  {user: poor, tweak: to(before), pin: before},
+		"another commit":      {user: poor, tweak: to(other), matches: apierrors.IsInvalid},
+		"with the permission": {user: rich, tweak: to(other), pin: other},
+		"this very Website": {user: poor, pin: before, tweak: func(w *website.Website, r *website.WebsiteRollback) {
+			r.Name, r.UID, r.ResourceVersion = w.Name, w.UID, w.ResourceVersion
+		}},
+		"another UID":       {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.UID = "other" }, matches: apierrors.IsConflict},
+		"a former version":  {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.ResourceVersion = "1" }, matches: apierrors.IsConflict},
+		"another name":      {user: poor, tweak: func(_ *website.Website, r *website.WebsiteRollback) { r.Name = "other" }, matches: apierrors.IsBadRequest},
+		"an unset variable": {user: rich, tweak: to(""), matches: apierrors.IsInvalid},
+		"denied":            {user: rich, tweak: to(other), deny: true, matches: apierrors.IsForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { deleteAll(t, storage) })
@@ -64,8 +59,17 @@ func TestRollback(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(test.body(obj.(*website.Website))))
-			_, err = storage.Rollback.serve(as(ctx, test.user), "kubia", &website.WebsiteRollbackOptions{}, request)
+			rollback := &website.WebsiteRollback{}
+			if test.tweak != nil {
+				test.tweak(obj.(*website.Website), rollback)
+			}
+			admission := func(_ context.Context, obj runtime.Object) error {
+				if asked := obj.(*website.WebsiteRollback); test.deny && *asked.Commit == other {
+					return apierrors.NewForbidden(website.Resource("websites/rollback"), "kubia", errors.New("not this one"))
+				}
+				return nil
+			}
+			_, err = storage.Rollback.Create(as(ctx, test.user), "kubia", rollback, admission, &metav1.CreateOptions{})
 			if test.matches == nil && err != nil || test.matches != nil && !test.matches(err) {
 				t.Errorf("error %v", err)
 			}

@@ -119,13 +119,17 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 	syncStore := *store
 	syncStore.UpdateStrategy = registry.NewSyncStrategy(strategy)
 
+	pins, err := registry.NewPinManager(scheme)
+	if err != nil {
+		return nil, fmt.Errorf("creating the field manager of rollbacks: %w", err)
+	}
 	named := describer{authorizer}
 	return &WebsiteStorage{
 		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store, named}, hosts: hostHolders{store, named}, printer: printer},
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
-		Sync:     newSyncREST(&syncStore, clock.RealClock{}),
-		Rollback: &RollbackREST{store: store, fields: fields, clock: clock.RealClock{}},
+		Sync:     newSyncREST(&syncStore, scheme, clock.RealClock{}),
+		Rollback: &RollbackREST{store: store, fields: fields, manager: pins},
 	}, nil
 }
 

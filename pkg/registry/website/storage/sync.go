@@ -11,10 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -22,8 +25,8 @@ import (
 )
 
 const (
-	// maxWait is the longest wait for a request.
-	maxWait = 5 * time.Minute
+	// maxTimeoutSeconds is the longest wait for a request.
+	maxTimeoutSeconds = 300
 	// answerMargin is how long before the end of a wait the response is sent. Clients and
 	// proxies have the same limit: kube-apiserver ends requests after 60 seconds.
 	answerMargin = 2 * time.Second
@@ -36,6 +39,8 @@ type SyncREST struct {
 	clock   clock.WithTicker
 	batches *batches
 	waiters waiters
+	// protobuf reads the bodies of typed clients.
+	protobuf *protobuf.Serializer
 
 	stopOnce sync.Once
 	stopped  chan struct{}
@@ -46,8 +51,8 @@ var (
 	_ rest.StorageMetadata = &SyncREST{}
 )
 
-func newSyncREST(store *genericregistry.Store, c clock.WithTicker) *SyncREST {
-	return &SyncREST{store: store, clock: c, batches: newBatches(c), stopped: make(chan struct{})}
+func newSyncREST(store *genericregistry.Store, scheme *runtime.Scheme, c clock.WithTicker) *SyncREST {
+	return &SyncREST{store: store, clock: c, batches: newBatches(c), protobuf: protobuf.NewSerializer(scheme, scheme), stopped: make(chan struct{})}
 }
 
 // New returns the type of the options, as for all subresources that connect: admission
@@ -93,13 +98,16 @@ func (r *SyncREST) Connect(ctx context.Context, name string, options runtime.Obj
 
 func (r *SyncREST) serve(ctx context.Context, name string, opts *website.WebsiteSyncOptions, w http.ResponseWriter, req *http.Request) (int, runtime.Object, error) {
 	dryRun := registry.DryRunFrom(ctx)
-	if err := validateDryRun("WebsiteSyncOptions", name, dryRun); err != nil {
+	if err := validateDryRun(name, dryRun); err != nil {
 		return 0, nil, err
 	}
-	wait, err := ParseWait(opts.Wait)
-	if err != nil {
-		return 0, nil, err
+	timeoutSeconds := ptr.Deref(opts.TimeoutSeconds, 0)
+	if !IsTimeout(timeoutSeconds) {
+		return 0, nil, apierrors.NewInvalid(website.Kind("WebsiteSyncOptions"), name, field.ErrorList{
+			field.Invalid(field.NewPath("timeoutSeconds"), timeoutSeconds, fmt.Sprintf("must be from 0 to %d", maxTimeoutSeconds)),
+		})
 	}
+	wait := time.Duration(timeoutSeconds) * time.Second
 	if req.Method == http.MethodGet {
 		found, err := r.get(ctx, name)
 		if err != nil {
@@ -128,7 +136,7 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 	if err != nil && !errors.Is(err, errBodyTooLarge) {
 		return 0, nil, err
 	}
-	commit, err := syncCommit(name, body)
+	commit, err := r.syncCommit(name, body)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -143,18 +151,8 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 	return http.StatusOK, response, err
 }
 
-// ParseWait returns how long a request is to wait by its parameter wait, from 0, for not at
-// all, to five minutes. It returns a BadRequest for another value.
-func ParseWait(value string) (time.Duration, error) {
-	if value == "" {
-		return 0, nil
-	}
-	wait, err := time.ParseDuration(value)
-	if err != nil || wait < 0 || wait > maxWait {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("wait: must be a duration from 0s to %s, such as 50s", maxWait))
-	}
-	return wait, nil
-}
+// IsTimeout reports whether a request may wait for that many seconds.
+func IsTimeout(seconds int64) bool { return seconds >= 0 && seconds <= maxTimeoutSeconds }
 
 func (r *SyncREST) get(ctx context.Context, name string) (*website.Website, error) {
 	obj, err := r.store.Get(ctx, name, &metav1.GetOptions{})

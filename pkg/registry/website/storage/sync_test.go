@@ -21,15 +21,16 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 var commitA, commitB = strings.Repeat("0a", 20), strings.Repeat("0b", 20)
 
 // post requests a sync of the Website kubia, and returns the response.
-func post(ctx context.Context, r *SyncREST, wait, body string) (int, *website.WebsiteSyncRequest, error) {
+func post(ctx context.Context, r *SyncREST, timeoutSeconds int64, body string) (int, *website.WebsiteSyncRequest, error) {
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
-	code, obj, err := r.serve(ctx, "kubia", &website.WebsiteSyncOptions{Wait: wait}, httptest.NewRecorder(), request)
+	code, obj, err := r.serve(ctx, "kubia", &website.WebsiteSyncOptions{TimeoutSeconds: &timeoutSeconds}, httptest.NewRecorder(), request)
 	response, _ := obj.(*website.WebsiteSyncRequest)
 	return code, response, err
 }
@@ -58,8 +59,7 @@ func start(s *website.WebsiteStatus) {
 		// The watch cache lags. The store notices, and calls again.
 		return
 	}
-	requested := s.Sync.RequestedTime
-	s.Sync.StartedTime = &requested
+	s.Sync.StartedID = s.Sync.LastRequest.ID
 }
 
 // complete is the report of a request that ends with result.
@@ -68,8 +68,8 @@ func complete(result website.SyncResult, commit string) func(*website.WebsiteSta
 		if start(s); s.Sync == nil {
 			return
 		}
-		s.Sync.Completed = &website.WebsiteSyncCompletion{
-			RequestedTime: s.Sync.RequestedTime, CompletedTime: metav1.NowMicro(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: commit,
+		s.Sync.LastCompleted = &website.WebsiteSyncCompletion{
+			ID: s.Sync.LastRequest.ID, Time: metav1.Now(), Result: result, Reason: "RefNotFound", Message: "no branch main", Commit: commit,
 		}
 	}
 }
@@ -79,25 +79,59 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 	created := mustCreate(t, storage, newWebsite())
 	clock := testingclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC))
 	storage.Sync.clock = clock
-	code, response, err := post(syncContext(t, "ci"), storage.Sync, "", `{"commit":"`+commitA+`"}`)
+	code, response, err := post(syncContext(t, "ci"), storage.Sync, 0, `{"commit":"`+commitA+`"}`)
 	if err != nil || code != http.StatusAccepted {
 		t.Fatalf("%d %v, want 202", code, err)
 	}
 	w := get(t, storage)
-	recorded := w.Status.Sync
-	if recorded.RequestedBy != "ci" || recorded.Commit != commitA || recorded.RequestedTime.UTC().Format(time.RFC3339Nano) != "2026-01-02T03:04:05.678901Z" {
+	recorded := w.Status.Sync.LastRequest
+	if recorded.ID != 1 || recorded.By != "ci" || recorded.Commit != commitA || recorded.Time.UTC().Format(time.RFC3339Nano) != "2026-01-02T03:04:05Z" {
 		t.Errorf("recorded %+v, want who, what and when", recorded)
 	}
-	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.State != website.SyncStatePending {
+	if w.Generation != created.Generation || response.ResourceVersion != w.ResourceVersion || response.ID != 1 || response.State != website.SyncStatePending {
 		t.Errorf("response %+v for %+v, want the same generation, and the pending request", response, w)
 	}
 
 	ctx := registry.WithDryRun(syncContext(t, "tester"), []string{metav1.DryRunAll})
-	if _, response, err := post(ctx, storage.Sync, "1m", `{"commit":"`+commitB+`"}`); err != nil || response.Request.RequestedBy != "tester" || response.Request.Commit != "" {
+	if _, response, err := post(ctx, storage.Sync, 60, `{"commit":"`+commitB+`"}`); err != nil || response.ID != 2 || response.Sync.LastRequest.By != "tester" || response.Sync.LastRequest.Commit != "" {
 		t.Errorf("a dry run answered %+v (%v), want what would be recorded, at once", response, err)
 	}
 	if again := get(t, storage); again.ResourceVersion != w.ResourceVersion {
 		t.Errorf("a dry run wrote %+v", again.Status.Sync)
+	}
+}
+
+// TestSyncBodies: git hosts and typed clients say in their own ways which commit they want.
+func TestSyncBodies(t *testing.T) {
+	storage := newStorage(t, generic.UndecoratedStorage)
+	encoded := func(commit *string) string {
+		body, err := runtime.Encode(storage.Sync.protobuf, &v1beta1.WebsiteSyncRequest{
+			TypeMeta: metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "WebsiteSyncRequest"}, Commit: commit,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	empty := ""
+	for name, test := range map[string]struct {
+		body, want string
+		matches    func(error) bool
+	}{
+		"nothing":                  {},
+		"a form":                   {body: "payload=%7B%7D"},
+		"a commit":                 {body: `{"commit":"` + commitA + `"}`, want: commitA},
+		"no commit":                {body: `{"commit":null}`},
+		"an unset variable":        {body: `{"commit":""}`, matches: apierrors.IsInvalid},
+		"protobuf":                 {body: encoded(&commitA), want: commitA},
+		"protobuf of no commit":    {body: encoded(nil)},
+		"protobuf of an empty one": {body: encoded(&empty), matches: apierrors.IsInvalid},
+		"protobuf, cut off":        {body: encoded(&commitA)[:30], matches: apierrors.IsBadRequest},
+	} {
+		got, err := storage.Sync.syncCommit("kubia", []byte(test.body))
+		if got != test.want || test.matches == nil && err != nil || test.matches != nil && !test.matches(err) {
+			t.Errorf("%s: commit %q (%v), want %q", name, got, err, test.want)
+		}
 	}
 }
 
@@ -129,7 +163,7 @@ func TestSyncBursts(t *testing.T) {
 			storage.Sync.batches = newBatches(impatient{})
 			mustCreate(t, storage, newWebsite())
 			if name == "after it began" {
-				if _, _, err := post(syncContext(t, "ci"), storage.Sync, "", ""); err != nil {
+				if _, _, err := post(syncContext(t, "ci"), storage.Sync, 0, ""); err != nil {
 					t.Fatal(err)
 				}
 				report(t, storage, start)
@@ -141,7 +175,7 @@ func TestSyncBursts(t *testing.T) {
 			for i := range 100 {
 				clients.Go(func() {
 					for j := range 5 {
-						_, response, err := post(ctx, storage.Sync, "", test.body(5*i+j))
+						_, response, err := post(ctx, storage.Sync, 0, test.body(5*i+j))
 						mu.Lock()
 						if err != nil {
 							t.Error(err)
@@ -267,22 +301,21 @@ func TestSyncWaits(t *testing.T) {
 			report(t, s, complete(website.SyncFailed, ""))
 		}, want: "no branch main"},
 		"another commit": {body: `{"commit":"` + commitA + `"}`, end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
-			if _, _, err := post(syncContext(t, "other"), s.Sync, "", ""); err != nil {
+			if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
 				t.Fatal(err)
 			}
 			report(t, s, complete(website.SyncSucceeded, commitB))
 		}, want: "the commit was not published: all pods serve " + commitB},
 		"requested again": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) {
 			report(t, s, start)
-			if _, _, err := post(syncContext(t, "other"), s.Sync, "", ""); err != nil {
+			if _, _, err := post(syncContext(t, "other"), s.Sync, 0, ""); err != nil {
 				t.Fatal(err)
 			}
 			report(t, s, func(status *website.WebsiteStatus) {
-				if status.Sync == nil || status.Sync.StartedTime == nil {
+				if status.Sync == nil || status.Sync.StartedID == 0 {
 					return
 				}
-				first := *status.Sync.StartedTime
-				status.Sync.Completed = &website.WebsiteSyncCompletion{RequestedTime: first, CompletedTime: first, Result: website.SyncSucceeded}
+				status.Sync.LastCompleted = &website.WebsiteSyncCompletion{ID: status.Sync.StartedID, Time: metav1.Now(), Result: website.SyncSucceeded}
 			})
 		}},
 		"suspended": {end: func(t *testing.T, s *WebsiteStorage, _ *testingclock.FakeClock, _ func()) { suspend(t, s) }, want: "set spec.suspend to false"},
@@ -313,7 +346,7 @@ func TestSyncWaits(t *testing.T) {
 			}
 			done := make(chan result, 1)
 			go func() {
-				code, response, err := post(ctx, storage.Sync, "60s", test.body)
+				code, response, err := post(ctx, storage.Sync, 60, test.body)
 				done <- result{code, response, err}
 			}()
 			waitUntil(t, "the request waits", clock.HasWaiters)
@@ -328,7 +361,7 @@ func TestSyncWaits(t *testing.T) {
 			switch {
 			case test.want != "" && (got.err == nil || !strings.Contains(got.err.Error(), test.want)):
 				t.Errorf("answered %v, want %q", got.err, test.want)
-			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.State != website.SyncStateSucceeded):
+			case test.want == "" && (got.err != nil || got.code != http.StatusOK || got.response.ID != 1 || got.response.State != website.SyncStateSucceeded):
 				t.Errorf("answered %d %+v (%v), want 200 and Succeeded", got.code, got.response, got.err)
 			}
 			if storage.Sync.waiters.total != 0 {
@@ -352,15 +385,15 @@ func TestSyncWaitersAreLimited(t *testing.T) {
 		t.Fatalf("in another namespace: %v", err)
 	}
 	leave()
-	_, _, err = post(syncContext(t, "ci"), storage.Sync, "1s", "")
+	_, _, err = post(syncContext(t, "ci"), storage.Sync, 1, "")
 	if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !retry || seconds != waiterRetrySeconds {
 		t.Errorf("beyond the limit: %v, want 429 with a delay", err)
 	}
 	if w := get(t, storage); w.Status.Sync != nil {
 		t.Errorf("a rejected request was recorded: %+v", w.Status.Sync)
 	}
-	if _, _, err := post(syncContext(t, "ci"), storage.Sync, "", ""); err != nil {
-		t.Errorf("without wait: %v", err)
+	if _, _, err := post(syncContext(t, "ci"), storage.Sync, 0, ""); err != nil {
+		t.Errorf("without timeoutSeconds: %v", err)
 	}
 	for i := maxNamespaceWaiters; i < maxWaiters; i++ {
 		if leave, err = storage.Sync.waiters.enter(fmt.Sprintf("team-%d", i)); err != nil {

@@ -31,7 +31,7 @@ func (r *SyncREST) wait(ctx context.Context, recorded *website.Website, commit s
 	defer timer.Stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	request := pendingSync{requested: recorded.Status.Sync.RequestedTime, commit: commit, last: recorded}
+	request := pendingSync{requested: recorded.Status.Sync.LastRequest, commit: commit, last: recorded}
 	for {
 		done, err := r.follow(ctx, &request, timer.C())
 		if done || err != nil {
@@ -109,7 +109,7 @@ func unavailableError(message string) error {
 
 // pendingSync is a request that is being waited for.
 type pendingSync struct {
-	requested metav1.MicroTime
+	requested website.WebsiteSyncRecord
 	commit    string
 	// last is the Website as it was observed last.
 	last *website.Website
@@ -152,16 +152,10 @@ func (p *pendingSync) observe(w *website.Website) (bool, error) {
 
 // response is that to a request that succeeded. Another may have been recorded since.
 func (p *pendingSync) response() *website.WebsiteSyncRequest {
-	response := registry.NewSyncRequest(p.last)
-	if response.Request != nil && response.State != website.SyncStateSucceeded {
-		request := *response.Request
-		request.RequestedTime = p.requested
-		response.Request, response.State = &request, registry.SyncStateOf(&request)
-	}
-	return response
+	return registry.SyncResponse(p.last, p.requested.ID)
 }
 
 func (p *pendingSync) timedOut() error {
-	state := registry.SyncStateOf(p.last.Status.Sync)
+	state := registry.SyncStateOf(p.last.Status.Sync, p.requested.ID)
 	return apierrors.NewTimeoutError(fmt.Sprintf("Website %q: the request is recorded, but not all pods serve the commit yet (%s): repeat the request to wait on", p.last.Name, state), 0)
 }

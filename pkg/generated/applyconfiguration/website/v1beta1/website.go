@@ -75,6 +75,12 @@ func ExtractWebsite(website *websitev1beta1.Website, fieldManager string) (*Webs
 	return ExtractWebsiteFrom(website, fieldManager, "")
 }
 
+// ExtractWebsiteRollback extracts the applied configuration owned by fieldManager from
+// website for the rollback subresource.
+func ExtractWebsiteRollback(website *websitev1beta1.Website, fieldManager string) (*WebsiteApplyConfiguration, error) {
+	return ExtractWebsiteFrom(website, fieldManager, "rollback")
+}
+
 // ExtractWebsiteScale extracts the applied configuration owned by fieldManager from
 // website for the scale subresource.
 func ExtractWebsiteScale(website *websitev1beta1.Website, fieldManager string) (*WebsiteApplyConfiguration, error) {
@@ -85,6 +91,12 @@ func ExtractWebsiteScale(website *websitev1beta1.Website, fieldManager string) (
 // website for the status subresource.
 func ExtractWebsiteStatus(website *websitev1beta1.Website, fieldManager string) (*WebsiteApplyConfiguration, error) {
 	return ExtractWebsiteFrom(website, fieldManager, "status")
+}
+
+// ExtractWebsiteSync extracts the applied configuration owned by fieldManager from
+// website for the sync subresource.
+func ExtractWebsiteSync(website *websitev1beta1.Website, fieldManager string) (*WebsiteApplyConfiguration, error) {
+	return ExtractWebsiteFrom(website, fieldManager, "sync")
 }
 
 func (b WebsiteApplyConfiguration) IsApplyConfiguration() {}

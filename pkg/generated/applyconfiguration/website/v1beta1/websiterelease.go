@@ -20,12 +20,15 @@ type WebsiteReleaseApplyConfiguration struct {
 	Author *string `json:"author,omitempty"`
 	// publishedTime is when all ready pods served the commit.
 	PublishedTime *v1.Time `json:"publishedTime,omitempty"`
-	// delayMilliseconds is the time from the request, or from the first
-	// observation of the commit, until all ready pods served it, in milliseconds.
-	DelayMilliseconds *int64 `json:"delayMilliseconds,omitempty"`
+	// observedTime is when website-controller observed what the commit was published
+	// for: the request to sync, the change of the spec, or the commit in a pod. The
+	// time until publishedTime is the delay. Absent if website-controller was started
+	// in between.
+	ObservedTime *v1.Time `json:"observedTime,omitempty"`
 	// cause is why the commit was published: Poll (a fetch at the polling
 	// interval), Sync (a request to the subresource sync), Spec (a change of the
-	// spec) or Rollback (a request to the subresource rollback).
+	// spec) or Rollback (a request to the subresource rollback). More values can be
+	// added.
 	Cause *websitev1beta1.ReleaseCause `json:"cause,omitempty"`
 }
 
@@ -67,11 +70,11 @@ func (b *WebsiteReleaseApplyConfiguration) WithPublishedTime(value v1.Time) *Web
 	return b
 }
 
-// WithDelayMilliseconds sets the DelayMilliseconds field in the declarative configuration to the given value
+// WithObservedTime sets the ObservedTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the DelayMilliseconds field is set to the value of the last call.
-func (b *WebsiteReleaseApplyConfiguration) WithDelayMilliseconds(value int64) *WebsiteReleaseApplyConfiguration {
-	b.DelayMilliseconds = &value
+// If called multiple times, the ObservedTime field is set to the value of the last call.
+func (b *WebsiteReleaseApplyConfiguration) WithObservedTime(value v1.Time) *WebsiteReleaseApplyConfiguration {
+	b.ObservedTime = &value
 	return b
 }
 

@@ -39,7 +39,7 @@ type WebsiteStatusApplyConfiguration struct {
 	// conditions are Ready, which summarizes the pods and the Service, Available,
 	// Progressing, Synced, with hosts Routed, and with previews Previewed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// sync is the last request to the subresource sync.
+	// sync is the state of the requests to the subresource sync.
 	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`
 	// history contains the last published commits, at most 10, newest first.
 	History []WebsiteReleaseApplyConfiguration `json:"history,omitempty"`

@@ -13,12 +13,12 @@ import (
 // WebsiteSyncCompletion is the outcome of a request to fetch the repository at
 // once. It also answers all earlier requests.
 type WebsiteSyncCompletionApplyConfiguration struct {
-	// requestedTime is the requestedTime of the completed request.
-	RequestedTime *v1.MicroTime `json:"requestedTime,omitempty"`
-	// completedTime is when the outcome was observed.
-	CompletedTime *v1.MicroTime `json:"completedTime,omitempty"`
+	// id is the id of the completed request.
+	ID *int64 `json:"id,omitempty"`
+	// time is when the outcome was observed.
+	Time *v1.Time `json:"time,omitempty"`
 	// result is Succeeded if all ready pods served the requested commit, else
-	// Failed.
+	// Failed. Treat a value that you do not know as Failed.
 	Result *websitev1beta1.SyncResult `json:"result,omitempty"`
 	// reason is the reason of a failure, in CamelCase, of at most 128 characters.
 	Reason *string `json:"reason,omitempty"`
@@ -35,19 +35,19 @@ func WebsiteSyncCompletion() *WebsiteSyncCompletionApplyConfiguration {
 	return &WebsiteSyncCompletionApplyConfiguration{}
 }
 
-// WithRequestedTime sets the RequestedTime field in the declarative configuration to the given value
+// WithID sets the ID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RequestedTime field is set to the value of the last call.
-func (b *WebsiteSyncCompletionApplyConfiguration) WithRequestedTime(value v1.MicroTime) *WebsiteSyncCompletionApplyConfiguration {
-	b.RequestedTime = &value
+// If called multiple times, the ID field is set to the value of the last call.
+func (b *WebsiteSyncCompletionApplyConfiguration) WithID(value int64) *WebsiteSyncCompletionApplyConfiguration {
+	b.ID = &value
 	return b
 }
 
-// WithCompletedTime sets the CompletedTime field in the declarative configuration to the given value
+// WithTime sets the Time field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CompletedTime field is set to the value of the last call.
-func (b *WebsiteSyncCompletionApplyConfiguration) WithCompletedTime(value v1.MicroTime) *WebsiteSyncCompletionApplyConfiguration {
-	b.CompletedTime = &value
+// If called multiple times, the Time field is set to the value of the last call.
+func (b *WebsiteSyncCompletionApplyConfiguration) WithTime(value v1.Time) *WebsiteSyncCompletionApplyConfiguration {
+	b.Time = &value
 	return b
 }
 

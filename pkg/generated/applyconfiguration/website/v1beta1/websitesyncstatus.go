@@ -2,31 +2,23 @@
 
 package v1beta1
 
-import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
 // WebsiteSyncStatusApplyConfiguration represents a declarative configuration of the WebsiteSyncStatus type for use
 // with apply.
 //
-// WebsiteSyncStatus is the last request to fetch the repository at once. It is
-// pending while startedTime is before requestedTime, and answered when
-// completed.requestedTime is not before its own requestedTime.
+// WebsiteSyncStatus is the state of the requests to fetch the repository at once.
+// They have increasing ids, from 1. A request is answered when lastCompleted.id is
+// not below its id, running when startedID is not, and pending otherwise. One with an
+// id above lastRequest.id was lost when the store was restored. Ids are those of one
+// Website: compare metadata.uid too.
 type WebsiteSyncStatusApplyConfiguration struct {
-	// requestedTime is the time of the request. Written by the server only.
-	RequestedTime *v1.MicroTime `json:"requestedTime,omitempty"`
-	// requestedBy is the name of the user who made the request, of at most 1024
-	// characters. Written by the server only.
-	RequestedBy *string `json:"requestedBy,omitempty"`
-	// commit is the commit to publish: 40 or 64 hexadecimal digits. Empty for the
-	// newest commit of the reference. Written by the server only.
-	Commit *string `json:"commit,omitempty"`
-	// startedTime is the requestedTime of the last request that
-	// website-controller has started. It is written before the pods are requested
-	// to fetch, because later requests join a pending one.
-	StartedTime *v1.MicroTime `json:"startedTime,omitempty"`
-	// completed is the outcome of the last completed request.
-	Completed *WebsiteSyncCompletionApplyConfiguration `json:"completed,omitempty"`
+	// lastRequest is the last recorded request. Written by the server only.
+	LastRequest *WebsiteSyncRecordApplyConfiguration `json:"lastRequest,omitempty"`
+	// startedID is the id of the last request that website-controller has started,
+	// absent without one. Later requests do not join it. It cannot decrease.
+	StartedID *int64 `json:"startedID,omitempty"`
+	// lastCompleted is the outcome of the last completed request. Its id cannot
+	// decrease.
+	LastCompleted *WebsiteSyncCompletionApplyConfiguration `json:"lastCompleted,omitempty"`
 }
 
 // WebsiteSyncStatusApplyConfiguration constructs a declarative configuration of the WebsiteSyncStatus type for use with
@@ -35,42 +27,26 @@ func WebsiteSyncStatus() *WebsiteSyncStatusApplyConfiguration {
 	return &WebsiteSyncStatusApplyConfiguration{}
 }
 
-// WithRequestedTime sets the RequestedTime field in the declarative configuration to the given value
+// WithLastRequest sets the LastRequest field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RequestedTime field is set to the value of the last call.
-func (b *WebsiteSyncStatusApplyConfiguration) WithRequestedTime(value v1.MicroTime) *WebsiteSyncStatusApplyConfiguration {
-	b.RequestedTime = &value
+// If called multiple times, the LastRequest field is set to the value of the last call.
+func (b *WebsiteSyncStatusApplyConfiguration) WithLastRequest(value *WebsiteSyncRecordApplyConfiguration) *WebsiteSyncStatusApplyConfiguration {
+	b.LastRequest = value
 	return b
 }
 
-// WithRequestedBy sets the RequestedBy field in the declarative configuration to the given value
+// WithStartedID sets the StartedID field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the RequestedBy field is set to the value of the last call.
-func (b *WebsiteSyncStatusApplyConfiguration) WithRequestedBy(value string) *WebsiteSyncStatusApplyConfiguration {
-	b.RequestedBy = &value
+// If called multiple times, the StartedID field is set to the value of the last call.
+func (b *WebsiteSyncStatusApplyConfiguration) WithStartedID(value int64) *WebsiteSyncStatusApplyConfiguration {
+	b.StartedID = &value
 	return b
 }
 
-// WithCommit sets the Commit field in the declarative configuration to the given value
+// WithLastCompleted sets the LastCompleted field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Commit field is set to the value of the last call.
-func (b *WebsiteSyncStatusApplyConfiguration) WithCommit(value string) *WebsiteSyncStatusApplyConfiguration {
-	b.Commit = &value
-	return b
-}
-
-// WithStartedTime sets the StartedTime field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedTime field is set to the value of the last call.
-func (b *WebsiteSyncStatusApplyConfiguration) WithStartedTime(value v1.MicroTime) *WebsiteSyncStatusApplyConfiguration {
-	b.StartedTime = &value
-	return b
-}
-
-// WithCompleted sets the Completed field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Completed field is set to the value of the last call.
-func (b *WebsiteSyncStatusApplyConfiguration) WithCompleted(value *WebsiteSyncCompletionApplyConfiguration) *WebsiteSyncStatusApplyConfiguration {
-	b.Completed = value
+// If called multiple times, the LastCompleted field is set to the value of the last call.
+func (b *WebsiteSyncStatusApplyConfiguration) WithLastCompleted(value *WebsiteSyncCompletionApplyConfiguration) *WebsiteSyncStatusApplyConfiguration {
+	b.LastCompleted = value
 	return b
 }

@@ -38,6 +38,9 @@ type WebsiteInterface interface {
 	ApplyStatus(ctx context.Context, website *applyconfigurationwebsitev1beta1.WebsiteApplyConfiguration, opts v1.ApplyOptions) (result *websitev1beta1.Website, err error)
 	GetScale(ctx context.Context, websiteName string, options v1.GetOptions) (*autoscalingv1.Scale, error)
 	UpdateScale(ctx context.Context, websiteName string, scale *autoscalingv1.Scale, opts v1.UpdateOptions) (*autoscalingv1.Scale, error)
+	GetSync(ctx context.Context, websiteName string, options v1.GetOptions) (*websitev1beta1.WebsiteSyncRequest, error)
+	Sync(ctx context.Context, websiteName string, websiteSyncRequest *websitev1beta1.WebsiteSyncRequest, opts v1.CreateOptions) (*websitev1beta1.WebsiteSyncRequest, error)
+	Rollback(ctx context.Context, websiteName string, websiteRollback *websitev1beta1.WebsiteRollback, opts v1.CreateOptions) (*websitev1beta1.WebsiteRollback, error)
 
 	WebsiteExpansion
 }
@@ -88,6 +91,53 @@ func (c *websites) UpdateScale(ctx context.Context, websiteName string, scale *a
 		SubResource("scale").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(scale).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetSync takes name of the website, and returns the corresponding websitev1beta1.WebsiteSyncRequest object, and an error if there is any.
+func (c *websites) GetSync(ctx context.Context, websiteName string, options v1.GetOptions) (result *websitev1beta1.WebsiteSyncRequest, err error) {
+	result = &websitev1beta1.WebsiteSyncRequest{}
+	err = c.GetClient().Get().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("websites").
+		Name(websiteName).
+		SubResource("sync").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Sync takes the representation of a websiteSyncRequest and creates it.  Returns the server's representation of the websiteSyncRequest, and an error, if there is any.
+func (c *websites) Sync(ctx context.Context, websiteName string, websiteSyncRequest *websitev1beta1.WebsiteSyncRequest, opts v1.CreateOptions) (result *websitev1beta1.WebsiteSyncRequest, err error) {
+	result = &websitev1beta1.WebsiteSyncRequest{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("websites").
+		Name(websiteName).
+		SubResource("sync").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(websiteSyncRequest).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Rollback takes the representation of a websiteRollback and creates it.  Returns the server's representation of the websiteRollback, and an error, if there is any.
+func (c *websites) Rollback(ctx context.Context, websiteName string, websiteRollback *websitev1beta1.WebsiteRollback, opts v1.CreateOptions) (result *websitev1beta1.WebsiteRollback, err error) {
+	result = &websitev1beta1.WebsiteRollback{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("websites").
+		Name(websiteName).
+		SubResource("rollback").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(websiteRollback).
 		Do(ctx).
 		Into(result)
 	return

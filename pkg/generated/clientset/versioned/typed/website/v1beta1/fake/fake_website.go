@@ -62,3 +62,39 @@ func (c *fakeWebsites) UpdateScale(ctx context.Context, websiteName string, scal
 	}
 	return obj.(*autoscalingv1.Scale), err
 }
+
+// GetSync takes name of the website, and returns the corresponding websiteSyncRequest object, and an error if there is any.
+func (c *fakeWebsites) GetSync(ctx context.Context, websiteName string, options v1.GetOptions) (result *v1beta1.WebsiteSyncRequest, err error) {
+	emptyResult := &v1beta1.WebsiteSyncRequest{}
+	obj, err := c.Fake.
+		Invokes(testing.NewGetSubresourceActionWithOptions(c.Resource(), c.Namespace(), "sync", websiteName, options), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1beta1.WebsiteSyncRequest), err
+}
+
+// Sync takes the representation of a websiteSyncRequest and creates it.  Returns the server's representation of the websiteSyncRequest, and an error, if there is any.
+func (c *fakeWebsites) Sync(ctx context.Context, websiteName string, websiteSyncRequest *v1beta1.WebsiteSyncRequest, opts v1.CreateOptions) (result *v1beta1.WebsiteSyncRequest, err error) {
+	emptyResult := &v1beta1.WebsiteSyncRequest{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), websiteName, "sync", c.Namespace(), websiteSyncRequest, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1beta1.WebsiteSyncRequest), err
+}
+
+// Rollback takes the representation of a websiteRollback and creates it.  Returns the server's representation of the websiteRollback, and an error, if there is any.
+func (c *fakeWebsites) Rollback(ctx context.Context, websiteName string, websiteRollback *v1beta1.WebsiteRollback, opts v1.CreateOptions) (result *v1beta1.WebsiteRollback, err error) {
+	emptyResult := &v1beta1.WebsiteRollback{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), websiteName, "rollback", c.Namespace(), websiteRollback, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1beta1.WebsiteRollback), err
+}
