@@ -106,7 +106,7 @@ func writeOCIChart(path, number string, metadata, archive []byte) error {
 	return nil
 }
 
-// ociChart is an artifact whose configuration is the metadata of a chart, and not that of an image.
+// ociChart is an artifact with the metadata of a chart as its configuration.
 type ociChart struct {
 	v1.Image
 	metadata []byte

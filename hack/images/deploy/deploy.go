@@ -26,7 +26,7 @@ const (
 
 	// rolloutTimeout covers images that nodes pull.
 	rolloutTimeout = "--timeout=4m"
-	// pollInterval is that of a condition.
+	// pollInterval is the time between two checks of a condition.
 	pollInterval = time.Second
 )
 
@@ -42,7 +42,7 @@ type deployment struct {
 	all             bool
 }
 
-// run runs a command, and returns what it prints.
+// run runs a command, and returns its standard output.
 func run(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -107,7 +107,7 @@ func (d *deployment) deploy(ctx context.Context) error {
 	return d.publish(ctx)
 }
 
-// platforms are those of the nodes.
+// platforms returns the platforms of the nodes.
 func (d *deployment) platforms(ctx context.Context) ([]images.Platform, error) {
 	out, err := d.kubectl(ctx, "", "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.architecture}")
 	if err != nil {
@@ -129,7 +129,7 @@ func (d *deployment) platforms(ctx context.Context) ([]images.Platform, error) {
 	return platforms, nil
 }
 
-// tag is that of the images. That of changes that are not committed differs each time, as nodes keep what they have.
+// tag returns the tag of the images. With uncommitted changes it differs each time: nodes keep an image of a known tag.
 func (d *deployment) tag() string {
 	commit, dirty := strings.CutSuffix(d.commit, "-dirty")
 	tag := commit[:min(len(commit), 12)]

@@ -23,8 +23,8 @@ import (
 	"github.com/kubesites/website-apiserver/hack/images"
 )
 
-// standIns puts programs on PATH that write their arguments to a file, and returns what was called. kubectl answers
-// what answers has for the first arguments that match.
+// standIns puts programs on PATH that write their arguments to a file, and returns the calls. They print the answer
+// of the first pattern that their arguments contain.
 func standIns(t *testing.T, answers map[string]string) (called func() []string) {
 	t.Helper()
 	dir := t.TempDir()

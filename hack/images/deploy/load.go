@@ -15,7 +15,7 @@ import (
 type loader struct {
 	// about names the cluster.
 	about string
-	// command is what the archive is appended to, and after what follows the archive.
+	// command precedes the path of the archive, and after follows it.
 	command, after []string
 }
 

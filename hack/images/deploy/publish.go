@@ -22,7 +22,7 @@ const (
 	repositoryTimeout = 20 * time.Second
 )
 
-// errRepository is that of a repository that pods cannot fetch.
+// errRepository reports that another repository is needed.
 var errRepository = errors.New("its pods cannot fetch the repository")
 
 // publish creates the Website of artifacts/examples/hello.yaml, and prints how to open its page.

@@ -16,8 +16,8 @@ var (
 	limitRangeRatio = regexp.MustCompile(`(\S+) max limit to request ratio per Container is ([0-9A-Za-z.]+)`)
 )
 
-// LimitedContainers returns the containers that a LimitRange refuses, with the fields that set their resources. message
-// is that of kube-apiserver, which does not name them.
+// LimitedContainers returns the containers that a LimitRange refuses, with the fields that set their resources. The
+// message of kube-apiserver does not name them.
 func LimitedContainers(website *v1beta1.Website, message string) []string {
 	var found []string
 	for _, container := range []struct {
@@ -37,7 +37,7 @@ func LimitedContainers(website *v1beta1.Website, message string) []string {
 	return found
 }
 
-// exceeds reports whether requests or limits are what a LimitRange refuses.
+// exceeds reports whether a LimitRange refuses requests or limits.
 func exceeds(message string, requests, limits corev1.ResourceList) bool {
 	for _, bound := range limitRangeBound.FindAllStringSubmatch(message, -1) {
 		name := corev1.ResourceName(bound[2])

@@ -42,7 +42,7 @@ func TestLimitedContainers(t *testing.T) {
 	}
 }
 
-// TestAgentResources: what a LimitRange accepts of git-sync, it accepts of the container that copies the agent.
+// TestAgentResources: a LimitRange that accepts git-sync accepts the container agent.
 func TestAgentResources(t *testing.T) {
 	containers := buildDeployment(t, newWebsite(func(w *v1beta1.Website) {
 		w.Spec.Resources.Sync.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("300Mi")}
