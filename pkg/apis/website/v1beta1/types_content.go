@@ -106,9 +106,9 @@ type GitReference struct {
 	Name string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name"`
 }
 
-// SubmodulePolicy selects the git submodules to fetch.
-// More values may be added. A client that does not know a value must keep it, and
-// must not take it for the default.
+// SubmodulePolicy selects the git submodules to fetch. More values may be added. A
+// client that does not know a value must keep it, and must not take it for the
+// default.
 // +enum
 // +k8s:enum
 type SubmodulePolicy string

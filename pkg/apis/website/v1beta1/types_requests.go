@@ -58,7 +58,8 @@ type WebsiteSyncRequest struct {
 	Sync *WebsiteSyncStatus `json:"sync,omitempty" protobuf:"bytes,5,opt,name=sync"`
 }
 
-// SyncState is the state of a request to fetch the repository at once.
+// SyncState is the state of a request to fetch the repository at once. More values
+// may be added. A client should take one that it does not know for Running.
 // +enum
 type SyncState string
 
