@@ -165,7 +165,7 @@ func TestApplyOfHeadersIsByPathAndName(t *testing.T) {
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed))
 	header := func(name, value string) *v1beta1.WebsiteApplyConfiguration {
 		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithServing(v1beta1.WebsiteServing().
-			WithHeaders(v1beta1.ResponseHeader().WithName(name).WithValue(value))))
+			WithHeaders(v1beta1.ResponseHeader().WithPath("/").WithName(name).WithValue(value))))
 	}
 	for manager, wanted := range map[string]*v1beta1.WebsiteApplyConfiguration{"one": header("X-A", "1"), "two": header("X-B", "2")} {
 		if _, err := websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: manager}); err != nil {

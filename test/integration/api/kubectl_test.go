@@ -89,7 +89,7 @@ func TestKubectl(t *testing.T) {
 		}
 	})
 	t.Run("apply again with lists", func(t *testing.T) {
-		withLists := betaManifest("lists", validSource, "serving: {headers: [{name: X-A, value: a}, {path: /b, name: X-A, value: b}], redirects: [{from: /old/*, to: '/new/:splat'}]}")
+		withLists := betaManifest("lists", validSource, "serving: {headers: [{path: /, name: X-A, value: a}, {path: /b, name: X-A, value: b}], redirects: [{from: /old/*, to: '/new/:splat', statusCode: 301}]}")
 		framework.KubectlWith(t, framework.Stdin(withLists), "apply", "-n", namespace, "-f", "-")
 		if got := framework.KubectlWith(t, framework.Stdin(withLists), "apply", "-n", namespace, "-f", "-"); !strings.Contains(got, "unchanged") {
 			t.Errorf("applying the same manifest again printed %q, want unchanged", got)

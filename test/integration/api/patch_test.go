@@ -33,7 +33,7 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "JSON: an item added to a list", kind: types.JSONPatchType,
-			patch: `[{"op":"add","path":"/spec/serving/headers/-","value":{"name":"X-B","value":"2"}}]`,
+			patch: `[{"op":"add","path":"/spec/serving/headers/-","value":{"path":"/","name":"X-B","value":"2"}}]`,
 			check: func(w *v1beta1.Website) bool {
 				return len(w.Spec.Serving.Headers) == 2 && w.Spec.Serving.Headers[1].Name == "X-B"
 			},
@@ -45,7 +45,7 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "merge: a list is replaced", kind: types.MergePatchType,
-			patch: `{"spec":{"serving":{"headers":[{"name":"X-C","value":"3"}]}}}`,
+			patch: `{"spec":{"serving":{"headers":[{"path":"/","name":"X-C","value":"3"}]}}}`,
 			check: func(w *v1beta1.Website) bool {
 				return len(w.Spec.Serving.Headers) == 1 && w.Spec.Serving.Headers[0].Name == "X-C"
 			},

@@ -49,7 +49,7 @@ func TestSecretReferencesOfPolicies(t *testing.T) {
 	ctx, owners := t.Context(), newSecretOwners(t)
 	namespace := owners.namespace
 	selector, rule := framework.RuleFor(namespace, admissionregistrationv1.Create, admissionregistrationv1.Update)
-	policy := newMutatingPolicy(t, rule, `Object{spec: Object.spec{source: Object.spec.source{secretRef: Object.spec.source.git.secretRef{name: "key"}}}}`)
+	policy := newMutatingPolicy(t, rule, `Object{spec: Object.spec{source: Object.spec.source{git: Object.spec.source.git{secretRef: Object.spec.source.git.secretRef{name: "key"}}}}}`)
 	poor := framework.NewClients(t, owners.poor).Websites.WebsiteV1beta1().Websites(namespace)
 	if _, err := poor.Create(ctx, framework.NewWebsite(namespace, "before", framework.Detailed), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
