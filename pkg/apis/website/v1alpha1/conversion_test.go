@@ -167,7 +167,9 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 			want: `{"spec":{"service":{"type":"ClusterIP"}}}`,
 		},
 		"hosts with a node port": {
-			in:   newBeta(func(w *v1beta1.Website) { w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "shop.example.com", Role: v1beta1.HostRoleAlias}} }),
+			in: newBeta(func(w *v1beta1.Website) {
+				w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "shop.example.com", Role: v1beta1.HostRoleAlias}}
+			}),
 			want: `{"spec":{"hosts":[{"name":"shop.example.com","role":"Alias"}]}}`,
 		},
 		"not suspended": {
