@@ -16,6 +16,8 @@ func (o *Options) addFieldFlags(flags *pflag.FlagSet) {
 		"Require the verb use on websitehosts.mycontroller.nevermosby.io, with the host as name, from users who add a host to spec.hosts. If false, any user who may write a Website may set any host that no older Website has.")
 	flags.StringSliceVar(&o.AllowedServiceAnnotations, "allowed-service-annotations", o.AllowedServiceAnnotations,
 		`The keys of annotations that are allowed in spec.service.annotations, separated by commas. A key that ends with "*" allows all keys with that prefix. If empty, no annotations are allowed.`)
+	flags.BoolVar(&o.OmitPersonalNames, "omit-personal-names", o.OmitPersonalNames,
+		"Leave the names of users who request a sync out of status.sync.lastRequest.by. The audit log has them.")
 }
 
 // validateFieldRules requires full keys, or prefixes with a domain: what allows all
@@ -36,5 +38,5 @@ func (o CompletedOptions) validateFieldRules() error {
 }
 
 func (o CompletedOptions) fieldRules() website.FieldRules {
-	return website.FieldRules{AuthorizeHosts: o.AuthorizeHosts, ServiceAnnotations: o.AllowedServiceAnnotations}
+	return website.FieldRules{AuthorizeHosts: o.AuthorizeHosts, ServiceAnnotations: o.AllowedServiceAnnotations, OmitPersonalNames: o.OmitPersonalNames}
 }

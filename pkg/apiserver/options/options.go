@@ -81,6 +81,8 @@ type Options struct {
 	// AllowedServiceAnnotations are the keys, or prefixes that end with "*", of the
 	// annotations that Services of Websites may have.
 	AllowedServiceAnnotations []string
+	// OmitPersonalNames leaves the users who request a sync out of statuses.
+	OmitPersonalNames bool
 	// Logs holds the format and verbosity of the log.
 	Logs *logsapi.LoggingConfiguration
 

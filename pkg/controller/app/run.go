@@ -123,6 +123,8 @@ func RunInstrumented(ctx context.Context, o options.CompletedOptions, instrument
 		Routing:       clients.routing(o, instruments),
 		PreviewDomain: o.PreviewDomain,
 
+		OmitAuthors: o.OmitPersonalNames,
+
 		Pods:        pods,
 		ProbePeriod: o.CommitObservationPeriod,
 	})

@@ -77,6 +77,8 @@ type Options struct {
 	DefaultIngressClass string
 	// PreviewDomain is the domain of the previews of Websites that name none.
 	PreviewDomain string
+	// OmitPersonalNames leaves the authors of commits out of statuses and events.
+	OmitPersonalNames bool
 	// AgentKeysSecret is the Secret with the keys that sign requests to the pods, in the
 	// namespace of the lease.
 	AgentKeysSecret string
@@ -185,6 +187,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The IngressClass of the Ingresses of Websites without spec.routing. If empty, the default IngressClass of the cluster is used.")
 	fs.StringVar(&o.PreviewDomain, "preview-domain", o.PreviewDomain,
 		"The DNS domain of the previews of Websites without spec.previews.domain: their hosts are BRANCH.WEBSITE.DOMAIN. Websites of the same name in several namespaces share these hosts; the oldest has them. If empty, these previews have no hosts.")
+	fs.BoolVar(&o.OmitPersonalNames, "omit-personal-names", o.OmitPersonalNames,
+		"Leave the authors of commits out of status.history and events.")
 	fs.StringVar(&o.AgentKeysSecret, "agent-keys-secret", o.AgentKeysSecret,
 		"The name of the Secret with the keys that sign requests to the pods, in the namespace of --leader-elect-resource-namespace. It is created if it does not exist.")
 	fs.StringVar(&o.CommitObservation, "commit-observation", o.CommitObservation,

@@ -66,6 +66,8 @@ type Config struct {
 	// PreviewDomain is the domain of previews whose Website names none. Empty: they have no
 	// hosts.
 	PreviewDomain string
+	// OmitAuthors leaves the authors of commits out of statuses and events.
+	OmitAuthors bool
 	// TakeoverReadySeconds is how long pods of a former controller stay after one that replaces them
 	// has become ready. 0 means 45; tests wait for less.
 	TakeoverReadySeconds int32
@@ -107,7 +109,7 @@ func New(config Config) (*Controller, error) {
 		tracer:   newTracer(config.TracerProvider, config.Clock),
 		keys:     config.Keys,
 	}
-	c.pods = &websitePods{index: pods.GetIndexer(), websites: c.websites, queue: c.queue}
+	c.pods = &websitePods{index: pods.GetIndexer(), websites: c.websites, queue: c.queue, omitAuthors: config.OmitAuthors}
 	if config.Pods != nil {
 		probing := podprobe.Config{
 			Client: config.Pods, Period: config.ProbePeriod, Clock: config.Clock, Workers: probeWorkers, Share: probeShare,

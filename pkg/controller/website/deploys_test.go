@@ -154,6 +154,22 @@ func TestDeploys(t *testing.T) {
 	}
 }
 
+// TestAuthorsAreOmitted: with --omit-personal-names, the history does not say who wrote a commit.
+func TestAuthorsAreOmitted(t *testing.T) {
+	for _, omits := range []bool{false, true} {
+		pods := newDeployingPods()
+		pods.status.Subject, pods.status.Author = "First", "A. Author"
+		f := newFixture(t, newWebsite()).probing(pods)
+		f.controller.pods.omitAuthors = omits
+		f.store(newPod(isReadyPod))
+		start(t, f, 1)
+		eventually(t, "the first commit is published", func() bool { return len(f.website(testName).Status.History) > 0 })
+		if got := f.website(testName).Status.History[0]; got.Subject != "First" || (got.Author == "") != omits {
+			t.Errorf("omitted %t: the release is %+v", omits, got)
+		}
+	}
+}
+
 // TestPodsDoNotWaitForReconciliation: a changed pin, and a request to sync that another
 // controller has started, reach the pods though no worker is free.
 func TestPodsDoNotWaitForReconciliation(t *testing.T) {

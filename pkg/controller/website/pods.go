@@ -33,6 +33,8 @@ type websitePods struct {
 	// prober is nil when commit observation is disabled.
 	prober *podprobe.Prober
 	queue  *queue.Queue
+	// omitAuthors leaves out who wrote the commits.
+	omitAuthors bool
 	// syncToken returns what identifies the running request to sync of a Website towards its pods.
 	syncToken func(*v1beta1.Website) string
 }
@@ -48,6 +50,9 @@ func (p *websitePods) of(website *v1beta1.Website) []status.Pod {
 		known := status.Pod{Pod: pod, Ready: workload.IsReady(pod)}
 		if p.prober != nil {
 			known.Observation, known.Observed = p.prober.Observation(pod.UID)
+			if p.omitAuthors {
+				known.Author = ""
+			}
 		}
 		pods = append(pods, known)
 	}

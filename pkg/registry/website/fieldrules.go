@@ -17,6 +17,8 @@ type FieldRules struct {
 	// ServiceAnnotations are the keys of annotations that spec.service.annotations may
 	// have. One that ends with "*" is a prefix. None: there may be no annotations.
 	ServiceAnnotations []string
+	// OmitPersonalNames leaves the users who request a sync out of the status.
+	OmitPersonalNames bool
 }
 
 // allowsServiceAnnotation reports whether a Service may have an annotation of this key.

@@ -128,7 +128,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, au
 		Website:  &REST{Store: store, fields: fields, names: deploymentNames{store, named}, hosts: hostHolders{store, named}, printer: printer},
 		Status:   &StatusREST{store: &statusStore},
 		Scale:    &ScaleREST{store: store, TableConvertor: registry.NewScaleTableConvertor(clock.RealClock{})},
-		Sync:     newSyncREST(&syncStore, scheme, clock.RealClock{}),
+		Sync:     newSyncREST(&syncStore, scheme, rules, clock.RealClock{}),
 		Rollback: &RollbackREST{store: store, fields: fields, manager: pins},
 	}, nil
 }

@@ -39,6 +39,8 @@ type SyncREST struct {
 	clock   clock.WithTicker
 	batches *batches
 	waiters waiters
+	// omitNames leaves the names of users out.
+	omitNames bool
 	// protobuf reads the bodies of typed clients.
 	protobuf *protobuf.Serializer
 
@@ -51,8 +53,11 @@ var (
 	_ rest.StorageMetadata = &SyncREST{}
 )
 
-func newSyncREST(store *genericregistry.Store, scheme *runtime.Scheme, c clock.WithTicker) *SyncREST {
-	return &SyncREST{store: store, clock: c, batches: newBatches(c), protobuf: protobuf.NewSerializer(scheme, scheme), stopped: make(chan struct{})}
+func newSyncREST(store *genericregistry.Store, scheme *runtime.Scheme, rules registry.FieldRules, c clock.WithTicker) *SyncREST {
+	return &SyncREST{
+		store: store, clock: c, batches: newBatches(c), omitNames: rules.OmitPersonalNames,
+		protobuf: protobuf.NewSerializer(scheme, scheme), stopped: make(chan struct{}),
+	}
 }
 
 // New returns the type of the options, as for all subresources that connect: admission
@@ -170,7 +175,7 @@ func (r *SyncREST) record(ctx context.Context, name, commit string, dryRun []str
 	}
 	return r.batches.record(ctx, key, commit, func(ctx context.Context, commit string) (*website.Website, error) {
 		requester := ""
-		if u, ok := genericapirequest.UserFrom(ctx); ok {
+		if u, ok := genericapirequest.UserFrom(ctx); ok && !r.omitNames {
 			requester = u.GetName()
 		}
 		change := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {

@@ -101,6 +101,16 @@ func TestSyncRecordsWhoAndWhen(t *testing.T) {
 	}
 }
 
+// TestSyncWithoutNames: with --omit-personal-names, a status does not say who requested.
+func TestSyncWithoutNames(t *testing.T) {
+	storage := newStorage(t, generic.UndecoratedStorage)
+	mustCreate(t, storage, newWebsite())
+	storage.Sync = newSyncREST(storage.Sync.store, runtime.NewScheme(), registry.FieldRules{OmitPersonalNames: true}, clock.RealClock{})
+	if _, response, err := post(syncContext(t, "ci"), storage.Sync, 0, ""); err != nil || response.ID != 1 || response.Sync.LastRequest.By != "" {
+		t.Errorf("answered %+v (%v), want a request of nobody", response, err)
+	}
+}
+
 // TestSyncBodies: git hosts and typed clients say in their own ways which commit they want.
 func TestSyncBodies(t *testing.T) {
 	storage := newStorage(t, generic.UndecoratedStorage)
