@@ -131,10 +131,16 @@ func acceptAll(ctx context.Context, client gatewayclient.Interface, namespace, a
 	}
 	for i := range routes.Items {
 		route := &routes.Items[i]
-		if len(route.Status.Parents) == 0 {
-			route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: route.Spec.ParentRefs[0], ControllerName: "example.com/gateway"}}
+		changed := len(route.Status.Parents) != len(route.Spec.ParentRefs)
+		if changed {
+			route.Status.Parents = make([]gatewayv1.RouteParentStatus, len(route.Spec.ParentRefs))
 		}
-		if setTrue(&route.Status.Parents[0].Conditions, route.Generation, "Accepted", "ResolvedRefs") {
+		for j, ref := range route.Spec.ParentRefs {
+			parent := &route.Status.Parents[j]
+			changed = setTrue(&parent.Conditions, route.Generation, "Accepted", "ResolvedRefs") || changed
+			parent.ParentRef, parent.ControllerName = ref, "example.com/gateway"
+		}
+		if changed {
 			if _, err := api.HTTPRoutes(namespace).UpdateStatus(ctx, route, metav1.UpdateOptions{}); err != nil {
 				return err
 			}

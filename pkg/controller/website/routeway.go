@@ -222,8 +222,9 @@ func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *statu
 		if routes.IsSecured(host) {
 			secured = append(secured, host)
 		} else if obstacle == nil {
+			gateway := w.gateways[0].Gateway
 			obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted,
-				Message: fmt.Sprintf("%s has no HTTPS listener for %s%s", nameOf(w.gateways[0].Gateway), host, remedyFor(website, w.gateways[0].Gateway))}
+				Message: fmt.Sprintf("%s has no HTTPS listener for %s%s", nameOf(gateway), host, remedyFor(website, gateway))}
 		}
 	}
 	return secured, obstacle
@@ -275,7 +276,8 @@ func (w way) unusedCertificate(website *v1beta1.Website) string {
 		if !allowsListenerSets(gateway.Gateway) {
 			remedy = "set spec.allowedListeners of the Gateway"
 		}
-		return fmt.Sprintf("%s: %s serves the hosts with the certificates of its own listeners; %s, or spec.tls.mode to Listener", unused, nameOf(gateway.Gateway), remedy)
+		return fmt.Sprintf("%s: %s serves the hosts with the certificates of its own listeners; %s, or spec.tls.mode to Listener",
+			unused, nameOf(gateway.Gateway), remedy)
 	}
 	return ""
 }

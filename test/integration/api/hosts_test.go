@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -172,5 +174,62 @@ func TestExamplePolicyOfHosts(t *testing.T) {
 		if err := create(t.Context(), hosts...); err != nil {
 			t.Errorf("hosts %v: %v", hosts, err)
 		}
+	}
+}
+
+// TestHostsOfSeveralManagers: hosts are a map by name, of which each manager applies its own, and roles depend on no order.
+func TestHostsOfSeveralManagers(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	websites := framework.Websites(t, namespace)
+	apply := func(manager, spec string) (*v1beta1.Website, error) {
+		manifest := fmt.Sprintf("apiVersion: %s\nkind: Website\nmetadata: {name: shop}\nspec: {%s}\n", v1beta1.SchemeGroupVersion, spec)
+		return websites.Patch(t.Context(), "shop", types.ApplyPatchType, []byte(manifest), metav1.PatchOptions{FieldManager: manager})
+	}
+	const source = "source: {git: {repository: 'https://example.com/site.git'}}"
+	if _, err := apply("team", source+", hosts: [{name: old.example.test, role: Redirect}]"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.hosts[0].role") {
+		t.Errorf("a redirect to nothing: %v, want it invalid", err)
+	}
+	if _, err := apply("team", source+", hosts: [{name: www.example.test, role: Canonical}]"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := apply("marketing", "hosts: [{name: old.example.test, role: Redirect}, {name: a.example.test}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]v1beta1.HostRole{}
+	for _, host := range got.Spec.Hosts {
+		roles[host.Name] = host.Role
+	}
+	if want := map[string]v1beta1.HostRole{"www.example.test": "Canonical", "old.example.test": "Redirect", "a.example.test": "Alias"}; !maps.Equal(roles, want) {
+		t.Errorf("the hosts are %v, want %v", roles, want)
+	}
+	if _, err := apply("marketing", "hosts: [{name: a.example.test, role: Canonical}]"); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only one host may be canonical") {
+		t.Errorf("a second canonical host: %v, want it invalid", err)
+	}
+	if got, err = apply("marketing", "hosts: [{name: a.example.test}]"); err != nil || len(got.Spec.Hosts) != 2 {
+		t.Errorf("after the redirect is given up, the hosts are %+v (%v), want two", got.Spec.Hosts, err)
+	}
+}
+
+// TestTLS: the mode decides which member is set, and false survives.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	framework.MustCreate(t, framework.NewWebsite(namespace, "shop", withHosts("shop.example.test")))
+	for name, test := range map[string]struct{ tls, want string }{
+		"no mode":                 {`{"redirect":false}`, "spec.tls.mode: Required value"},
+		"a Secret without one":    {`{"mode":"Secret"}`, "spec.tls.secretRef"},
+		"a Secret that is unused": {`{"mode":"Listener","secretRef":{"name":"certificate"}}`, "spec.tls.secretRef"},
+		"another mode":            {`{"mode":"Off"}`, "spec.tls.mode: Unsupported value"},
+	} {
+		_, stderr, err := framework.Cluster.Kubectl(t.Context(), "patch", "website", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":`+test.tls+`}}`)
+		if err == nil || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: %v, %s, want %q", name, err, stderr, test.want)
+		}
+	}
+	framework.Kubectl(t, "patch", "website", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"tls":{"mode":"Issuer","issuerRef":{"name":"ca"},"redirect":false}}}`)
+	if got := framework.Kubectl(t, "get", "website", "shop", "-n", namespace, "--output=jsonpath={.spec.tls}"); got != `{"issuerRef":{"group":"cert-manager.io","kind":"Issuer","name":"ca"},"mode":"Issuer","redirect":false}` {
+		t.Errorf("spec.tls is %s", got)
 	}
 }

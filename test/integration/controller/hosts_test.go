@@ -103,6 +103,7 @@ func TestHosts(t *testing.T) {
 		})
 	})
 	t.Run("repeated reconciliations write nothing", func(t *testing.T) { checkQuiet(t, shop) })
+	t.Run("requests reach the site at two Gateways", func(t *testing.T) { testTwoGateways(t, namespace, edge) })
 	t.Run("another certificate", func(t *testing.T) {
 		edge.Present(t, expires, "other.example.test")
 		reprobe(t, shop)

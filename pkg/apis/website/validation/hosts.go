@@ -65,12 +65,14 @@ func validateRoles(hosts []website.WebsiteHost, path *field.Path) field.ErrorLis
 			continue
 		}
 		if canonical != "" {
-			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role, fmt.Sprintf("only one host may be canonical, and %s is", canonical)))
+			msg := fmt.Sprintf("only one host may be canonical, and %s is", canonical)
+			errs = append(errs, field.Invalid(path.Index(i).Child("role"), hosts[i].Role, msg))
 			continue
 		}
 		canonical = hosts[i].Name
 		if strings.HasPrefix(canonical, wildcard) {
-			errs = append(errs, field.Invalid(path.Index(i).Child("name"), canonical, "must have no wildcard when the role is Canonical: other hosts are redirected to it"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), canonical,
+				"must have no wildcard when the role is Canonical: other hosts are redirected to it"))
 		}
 	}
 	for i := range hosts {
@@ -106,7 +108,10 @@ func validateIssuer(tls *website.WebsiteTLS, path *field.Path) field.ErrorList {
 	}
 	kind := tls.IssuerRef.Kind
 	// It is a kind if it is a label in lower case. The type declares the longest one.
-	if msgs := utilvalidation.IsDNS1035Label(strings.ToLower(kind)); kind != "" && len(kind) <= utilvalidation.DNS1035LabelMaxLength && len(msgs) > 0 {
+	if kind == "" || len(kind) > utilvalidation.DNS1035LabelMaxLength {
+		return nil
+	}
+	if msgs := utilvalidation.IsDNS1035Label(strings.ToLower(kind)); len(msgs) > 0 {
 		return field.ErrorList{field.Invalid(path.Child("kind"), kind, "must be the kind of an issuer, such as ClusterIssuer")}
 	}
 	return nil

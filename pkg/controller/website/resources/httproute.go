@@ -101,7 +101,8 @@ func (r *HostRoutes) routesToHTTPS(group int, name string, hosts []string) []*ht
 func (r *HostRoutes) routesToCanonical(group int, name string, hosts []string, canonical string) []*httpRoute {
 	if !WantsTLS(r.Website) {
 		secure, plain := r.parents(group, hosts, r.Gateways)
-		return []*httpRoute{r.route(name+suffixCanonical, hosts, append(secure, plain...), gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical)))}
+		rule := gatewayv1ac.HTTPRouteRule().WithFilters(redirectFilter(canonical))
+		return []*httpRoute{r.route(name+suffixCanonical, hosts, append(secure, plain...), rule)}
 	}
 	var routes []*httpRoute
 	for n, to := range r.redirections(hosts, canonical) {

@@ -89,12 +89,18 @@ func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 }
 
 // requestReasons are why a request shows that a host is not routed.
-var requestReasons = sets.New(v1beta1.WebsiteReasonHostUnreachable, v1beta1.WebsiteReasonCertificateInvalid, v1beta1.WebsiteReasonRedirectUnavailable)
+var requestReasons = sets.New(
+	v1beta1.WebsiteReasonHostUnreachable,
+	v1beta1.WebsiteReasonCertificateInvalid,
+	v1beta1.WebsiteReasonRedirectUnavailable,
+)
 
 // requested returns what a request for a host has shown.
 func (in *Input) requested(name string, result routeprobe.Result) (status metav1.ConditionStatus, reason, message string) {
 	failure := in.failureOf(result)
-	switch {
+	switch obstacle := in.Routing.Obstacle; {
+	case failure != "" && obstacle != nil && obstacle.Pending:
+		return metav1.ConditionUnknown, obstacle.Reason, obstacle.Message
 	case failure != "" && result.InvalidCertificate:
 		return metav1.ConditionFalse, v1beta1.WebsiteReasonCertificateInvalid, failure
 	case failure != "":
@@ -150,7 +156,14 @@ func (in *Input) hostURLs() []string {
 }
 
 func (in *Input) preference(host string) int {
-	return slices.Index([]v1beta1.HostRole{v1beta1.HostRoleCanonical, v1beta1.HostRoleAlias, v1beta1.HostRoleRedirect}, resources.RoleOf(in.Website, host))
+	switch resources.RoleOf(in.Website, host) {
+	case v1beta1.HostRoleCanonical:
+		return 0
+	case v1beta1.HostRoleRedirect:
+		return 2
+	default:
+		return 1
+	}
 }
 
 // hostURL returns where a host was found, by the last request or one before, or "".
