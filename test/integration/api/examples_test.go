@@ -8,10 +8,12 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-// TestExamples sends every manifest that the documents show: it is accepted as it
-// is, without a warning but that of the deprecated version.
+// TestExamples applies every manifest that the documents show, twice: it is accepted as it is, without a warning but
+// that of the deprecated version, and unchanged the second time. kubectl sends a list as a whole, so the examples have
+// all fields of its items that the server sets to a default.
 func TestExamples(t *testing.T) {
 	t.Parallel()
+	framework.WaitForOpenAPI(t)
 	namespace := framework.NewNamespace(t)
 	manifests, err := filepath.Glob(filepath.Join(filepath.Dir(framework.Example), "*.yaml"))
 	if err != nil || len(manifests) == 0 {
@@ -29,22 +31,6 @@ func TestExamples(t *testing.T) {
 					t.Errorf("kubectl warns: %s", line)
 				}
 			}
-		})
-	}
-}
-
-// TestApplyUnchanged applies every example twice. kubectl sends a list as a whole, so the
-// examples have all fields of its items that the server sets to a default.
-func TestApplyUnchanged(t *testing.T) {
-	t.Parallel()
-	framework.WaitForOpenAPI(t)
-	namespace := framework.NewNamespace(t)
-	manifests, err := filepath.Glob(framework.Path("artifacts", "examples", "*.yaml"))
-	if err != nil || len(manifests) == 0 {
-		t.Fatalf("examples = %v (%v), want some", manifests, err)
-	}
-	for _, manifest := range manifests {
-		t.Run(filepath.Base(manifest), func(t *testing.T) {
 			framework.Kubectl(t, "apply", "-n", namespace, "-f", manifest)
 			for line := range strings.Lines(framework.Kubectl(t, "apply", "-n", namespace, "-f", manifest)) {
 				if strings.HasPrefix(line, "website.") && !strings.HasSuffix(line, " unchanged\n") {
