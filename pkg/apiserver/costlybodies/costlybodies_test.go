@@ -161,6 +161,7 @@ func TestCheck(t *testing.T) {
 		"merged lists":                    {`{"metadata":{"finalizers":` + repeated(`"a"`, maxMerged) + `},"status":{"conditions":` + repeated("{}", maxMerged) + `}}`, StrategicMergePatch, none},
 		"too many merged finalizers":      {`{"metadata":{"finalizers":` + repeated(`"a"`, maxMerged+1) + `}}`, StrategicMergePatch, tooLarge},
 		"too many merged conditions":      {`{"status":{"conditions":` + repeated("{}", maxMerged+1) + `}}`, StrategicMergePatch, tooLarge},
+		"too many merged hosts":           {`{"spec":{"hosts":` + repeated("{}", maxMerged+1) + `}}`, StrategicMergePatch, tooLarge},
 		"an order of items":               {ordered("finalizers", repeated(`"a"`, maxMerged)), StrategicMergePatch, none},
 		"an order of too many items":      {ordered("hosts", repeated(`"a"`, maxMerged+1)), StrategicMergePatch, tooLarge},
 		"an order with an escape":         {strings.Replace(ordered("hosts", repeated(`"a"`, maxMerged+1)), "$", `\u0024`, 1), StrategicMergePatch, tooLarge},

@@ -137,7 +137,7 @@ func (d *document) addManaged(members int) error {
 // isMerged reports whether a strategic merge patch merges the list of that name, or sets the order of one. Owner
 // references, which it merges as well, have a lower limit.
 func isMerged(name string) bool {
-	return name == "finalizers" || name == "conditions" || strings.HasPrefix(name, "$setElementOrder/")
+	return name == "finalizers" || name == "hosts" || name == "conditions" || strings.HasPrefix(name, "$setElementOrder/")
 }
 
 // inside returns the container that begins.
