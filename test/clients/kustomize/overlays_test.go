@@ -52,7 +52,7 @@ func overlays(t *testing.T) map[string][]byte {
 }
 
 // buildWith builds a kustomization of an overlay with a component.
-func buildWith(t *testing.T, overlay, component string) []byte {
+func buildWith(t *testing.T, overlay string, components ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
 	relative := func(elements ...string) string {
@@ -66,7 +66,11 @@ func buildWith(t *testing.T, overlay, component string) []byte {
 		}
 		return path
 	}
-	kustomization := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative(overlay), relative("components", component))
+	var paths []string
+	for _, component := range components {
+		paths = append(paths, relative("components", component))
+	}
+	kustomization := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", relative(overlay), strings.Join(paths, ", "))
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -247,12 +251,16 @@ func checkRules(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 // TestOpenShift: the platform assigns user and group IDs, and refuses pods that ask for others.
 func TestOpenShift(t *testing.T) {
 	for _, overlay := range []string{"default", "ha"} {
-		for _, object := range decode(t, buildWith(t, overlay, "openshift")) {
+		jobs := 0
+		for _, object := range decode(t, buildWith(t, overlay, "argo-cd", "openshift")) {
 			var spec corev1.PodSpec
 			switch o := object.(type) {
 			case *appsv1.Deployment:
 				spec = o.Spec.Template.Spec
 			case *appsv1.StatefulSet:
+				spec = o.Spec.Template.Spec
+			case *batchv1.Job:
+				jobs++
 				spec = o.Spec.Template.Spec
 			default:
 				continue
@@ -264,6 +272,9 @@ func TestOpenShift(t *testing.T) {
 			if assigned != (spec.ServiceAccountName == "website-controller") {
 				t.Errorf("%s: the arguments of %s are %q", overlay, spec.ServiceAccountName, spec.Containers[0].Args)
 			}
+		}
+		if jobs != 1 {
+			t.Errorf("%s: there are %d Jobs, want that of argo-cd", overlay, jobs)
 		}
 	}
 }
