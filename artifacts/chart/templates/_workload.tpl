@@ -5,7 +5,8 @@
 {{- $v := .root.Values }}
 {{- $name := $o.metadata.name }}
 {{- $values := default dict (index (dict "website-apiserver" $v.apiserver "website-controller" $v.controller "website-etcd" $v.etcd
-  "website-etcd-certificates" $v.etcdCertificates "website-store-snapshot" $v.snapshots) $name) }}
+  "website-etcd-certificates" $v.etcdCertificates "website-store-snapshot" $v.snapshots
+  "website-uninstall" (omit $v.apiserver "extraArgs" "env" "resources")) $name) }}
 {{- $template := $o.spec.template }}
 {{- if eq $o.kind "CronJob" }}{{ $template = $o.spec.jobTemplate.spec.template }}{{ end }}
 {{- $pod := $template.spec }}

@@ -216,6 +216,19 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// hookValues are values of website-apiserver, whose image the hooks run.
+const hookValues = `
+apiserver:
+  extraArgs: [--v=4]
+  env: [{name: A, value: B}]
+  resources: {limits: {memory: 3Gi}}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations: [{key: infra, operator: Exists}]
+  priorityClassName: system-cluster-critical
+  podLabels: {team: web}
+  podAnnotations: {example.com/a: b}
+`
+
 // TestValues sets values that kustomize has no component for.
 func TestValues(t *testing.T) {
 	const server, controller, etcd = "StatefulSet website-system/website-apiserver", "Deployment website-system/website-controller", "StatefulSet website-system/website-etcd"
@@ -247,6 +260,15 @@ func TestValues(t *testing.T) {
 		"tag":                    {"images: {controller: {tag: v0.2.0}}", controller, "image: ghcr.io/kubesites/website-controller:v0.2.0"},
 		"digest":                 {"images: {agent: {digest: \"sha256:" + digest + "\"}}", controller, "value: ghcr.io/kubesites/website-agent@sha256:" + digest},
 		"tag and digest":         {"images: {nginx: {tag: \"1.31\", digest: \"sha256:" + digest + "\"}}", controller, "value: docker.io/nginxinc/nginx-unprivileged:1.31@sha256:" + digest},
+		"nodes of the hook":      {hookValues, "Job website-system/website-uninstall", "nodeSelector: kubernetes.io/os: linux priorityClassName: system-cluster-critical"},
+		"tolerations, the hook":  {hookValues, "Job website-system/website-uninstall", "tolerations: - key: infra operator: Exists"},
+		"pods of the hook":       {hookValues, "Job website-system/website-uninstall", "annotations: example.com/a: b labels: app.kubernetes.io/name: website-uninstall team: web spec:"},
+		"flags of the hook":      {hookValues, "Job website-system/website-uninstall", "- args: - uninstall image: ghcr.io/kubesites/website-apiserver:v0.1.0 name: uninstall resources: limits: memory: 128Mi"},
+		"nodes of the test":      {hookValues, "Pod website-system/website-check", "nodeSelector: kubernetes.io/os: linux priorityClassName: system-cluster-critical"},
+		"tolerations, the test":  {hookValues, "Pod website-system/website-check", "tolerations: - key: infra operator: Exists"},
+		"labels of the test":     {hookValues, "Pod website-system/website-check", "app.kubernetes.io/name: website-check app.kubernetes.io/part-of: website app.kubernetes.io/version: v0.1.0 helm.sh/chart: website-0.1.0 team: web"},
+		"flags of the test":      {hookValues, "Pod website-system/website-check", "- args: - check image: ghcr.io/kubesites/website-apiserver:v0.1.0 name: check resources: limits: memory: 128Mi"},
+		"IDs of the test":        {"openshift: true", "Pod website-system/website-check", "securityContext: runAsNonRoot: true seccompProfile:"},
 		"image of the hook":      {"images: {apiserver: {tag: v0.2.0}}", "Job website-system/website-uninstall", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
 		"image of the test":      {"images: {apiserver: {tag: v0.2.0}}", "Pod website-system/website-check", "image: ghcr.io/kubesites/website-apiserver:v0.2.0"},
 		"image of etcd":          {"{ha: true, images: {etcd: {tag: v3.6.9}}}", etcd, "image: gcr.io/etcd-development/etcd:v3.6.9"},
