@@ -110,7 +110,8 @@ images: tools ## Build the container images in dist/, without a container engine
 release: tools ## Build dist/VERSION: images, manifests, signed by KEY
 	@$(IMAGES_COMMAND) --out="$(CURDIR)/dist/$(VERSION)" --release --key="$(if $(filter-out /%,$(firstword $(KEY))),$(CURDIR)/)$(KEY)"
 
-DEPLOY_COMMAND = cd hack/images && $(GO) run ./deploy --context="$(CONTEXT)"
+# Runs here, so that paths in KUBECONFIG and LOAD are relative to this directory.
+DEPLOY_COMMAND = $(GO_BUILD) bin/deploy hack/images ./deploy && exec bin/deploy --context="$(CONTEXT)"
 
 deploy: tools ## Install in the cluster of the current kubeconfig context
 	@$(DEPLOY_COMMAND) --registry="$(REGISTRY)" --load="$(LOAD)" --repository="$(REPO)" --version=$(VERSION) --commit=$(COMMIT) --date=$$(git log -1 --format=%ct)

@@ -23,6 +23,12 @@ const (
 	siteNamespace   = "default"
 	siteName        = "hello"
 	group           = "mycontroller.nevermosby.io"
+	// websites names the resource by its version, so that kubectl does not take a CustomResourceDefinition for it.
+	websites = "websites.v1beta1." + group
+
+	// managedBy and managedByDeploy are the label of objects that "make deploy" has created.
+	managedBy       = "app.kubernetes.io/managed-by"
+	managedByDeploy = "make-deploy"
 
 	// rolloutTimeout covers images that nodes pull.
 	rolloutTimeout = "--timeout=4m"
@@ -67,13 +73,33 @@ func (d *deployment) say(format string, args ...any) {
 	fmt.Printf("%5.1fs  %s\n", time.Since(d.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
+// created returns whether an object exists, and whether "make deploy" has created it.
+func (d *deployment) created(ctx context.Context, object ...string) (exists, own bool, err error) {
+	args := append([]string{"get"}, object...)
+	out, err := d.kubectl(ctx, "", append(args, "--ignore-not-found", "-o", `jsonpath=by {.metadata.labels.app\.kubernetes\.io/managed-by}`)...)
+	return out != "", strings.TrimSpace(out) == "by "+managedByDeploy, err
+}
+
+// checkNamespace returns whether the namespace exists, and an error if something else has created it.
+func (d *deployment) checkNamespace(ctx context.Context) (exists bool, err error) {
+	exists, own, err := d.created(ctx, "namespace", systemNamespace)
+	if exists && !own {
+		err = fmt.Errorf("namespace %s in context %s was not created by make deploy: upgrade and remove that installation with the tool that made it,"+
+			" kubectl (apply -k, delete -k) or helm (upgrade, uninstall), see docs/install.md", systemNamespace, d.context)
+	}
+	return exists, err
+}
+
 // deploy installs the product, and publishes a page.
 func (d *deployment) deploy(ctx context.Context) error {
+	if _, err := d.checkNamespace(ctx); err != nil {
+		return err
+	}
 	platforms, err := d.platforms(ctx)
 	if err != nil {
 		return err
 	}
-	d.say("building images for context %s", d.context)
+	d.say("building images")
 	made, err := images.Make(ctx, images.Options{RepoDir: d.dir, Version: d.version, Commit: d.commit, Date: d.date, Platforms: platforms})
 	if err != nil {
 		return err
@@ -144,7 +170,7 @@ func (d *deployment) reference(program images.Program) string {
 	if d.registry == "" {
 		return program.Image + ":" + d.tag()
 	}
-	return d.registry + "/" + program.Name + ":" + d.tag()
+	return strings.TrimRight(d.registry, "/") + "/" + program.Name + ":" + d.tag()
 }
 
 // distribute brings the images to the nodes.
@@ -192,11 +218,13 @@ func (d *deployment) overlay() (string, error) {
 		i := strings.LastIndex(reference, ":")
 		replaced = append(replaced, map[string]string{"name": program.Image, "newName": reference[:i], "newTag": reference[i+1:]})
 	}
+	label := fmt.Sprintf(`[{"op": "add", "path": "/metadata/labels/%s", "value": %q}]`, strings.ReplaceAll(managedBy, "/", "~1"), managedByDeploy)
 	// JSON is YAML.
 	files := map[string]any{
 		"kustomization.yaml": map[string]any{
 			"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
 			"resources": []string{"../../artifacts/default"}, "images": replaced, "configurations": []string{"images.yaml"},
+			"patches": []map[string]any{{"target": map[string]string{"kind": "Namespace"}, "patch": label}},
 		},
 		// The image of the agent is in a variable of website-controller.
 		"images.yaml": map[string]any{"images": []map[string]string{{"path": "spec/template/spec/containers[]/env[]/value", "kind": "Deployment"}}},

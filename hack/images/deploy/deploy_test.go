@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,14 +22,21 @@ import (
 )
 
 // standIns puts programs on PATH that write their arguments to a file, and returns the calls. They print the answer
-// of the first pattern that their arguments contain.
+// of the first pattern that their arguments contain, or fail with it if it begins with "error: ".
 func standIns(t *testing.T, answers map[string]string) (called func() []string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
 	script := "#!/bin/sh\necho \"$(basename \"$0\") $*\" >>" + calls + "\ncase \"$*\" in\n"
 	for pattern, answer := range answers {
-		script += "*'" + pattern + "'*) echo '" + answer + "' ;;\n"
+		script += "*'" + pattern + "'*) "
+		if message, failed := strings.CutPrefix(answer, "error: "); failed {
+			script += "echo '" + message + "' >&2; exit 1 ;;\n"
+		} else if answer != "" {
+			script += "echo '" + answer + "' ;;\n"
+		} else {
+			script += ";;\n"
+		}
 	}
 	script += "esac\n"
 	for _, program := range []string{"kind", "k3d", "minikube", "kubectl", "ctr"} {
@@ -71,7 +76,7 @@ func TestLoad(t *testing.T) {
 		"kind-kind": "kind load image-archive website-apiserver.tar --name=kind",
 		"kind-a-b":  "kind load image-archive website-apiserver.tar --name=a-b",
 		"k3d-mine":  "k3d image import website-apiserver.tar --cluster=mine",
-		"minikube":  "minikube image load website-apiserver.tar",
+		"minikube":  "minikube image load website-apiserver.tar --profile=minikube",
 	} {
 		t.Run(kubeContext, func(t *testing.T) {
 			called := standIns(t, nil)
@@ -104,16 +109,19 @@ func TestLoad(t *testing.T) {
 func TestPush(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	d := deployment{registry: strings.TrimPrefix(server.URL, "http://") + "/mine", commit: "0123456789abcdef", start: time.Now()}
-	if err := d.distribute(t.Context(), made(amd64), amd64); err != nil {
-		t.Fatal(err)
-	}
-	reference, err := name.ParseReference(d.registry + "/website-agent:0123456789ab")
-	if err == nil {
-		_, err = remote.Index(reference)
-	}
-	if err != nil {
-		t.Error(err)
+	host := strings.TrimPrefix(server.URL, "http://")
+	for given, want := range map[string]string{"/mine": "/mine", "/slash/": "/slash"} {
+		d := deployment{registry: host + given, commit: "0123456789abcdef", start: time.Now()}
+		if err := d.distribute(t.Context(), made(amd64), amd64); err != nil {
+			t.Fatal(err)
+		}
+		reference, err := name.ParseReference(host + want + "/website-agent:0123456789ab")
+		if err == nil {
+			_, err = remote.Index(reference)
+		}
+		if err != nil {
+			t.Errorf("REGISTRY=%s: %v", d.registry, err)
+		}
 	}
 }
 
@@ -193,49 +201,12 @@ func TestManifest(t *testing.T) {
 	if err != nil || !strings.HasPrefix(repository, "https://") || !strings.Contains(manifest, "repository: "+repository+"\n") {
 		t.Errorf("manifest = %s, %s, %v", manifest, repository, err)
 	}
+	if !strings.Contains(manifest, "metadata:\n  labels: {app.kubernetes.io/managed-by: make-deploy}\n  name: hello\n") {
+		t.Errorf("the Website lacks the label of make deploy: %s", manifest)
+	}
 	d.repository = "http://git.example.com/site.git"
 	manifest, repository, err = d.manifest()
 	if err != nil || repository != d.repository || !strings.Contains(manifest, `repository: "http://git.example.com/site.git"`+"\n") {
 		t.Errorf("manifest = %s, %s, %v", manifest, repository, err)
-	}
-}
-
-// TestRemove: the API goes first, and the namespace with the store only if there are no sites.
-func TestRemove(t *testing.T) {
-	const manifests = "kind: Namespace\n---\nkind: Service"
-	for name, test := range map[string]struct {
-		sites string
-		all   bool
-		want  []string
-	}{
-		"no other sites": {"", false, []string{
-			"get --raw=/apis/mycontroller.nevermosby.io/v1beta1", "delete website hello", "get deployments",
-			"exec --namespace=website-system statefulset/website-apiserver -- /website-apiserver uninstall --minimum-age=0s",
-			"kustomize", "delete --ignore-not-found -f -", "delete namespace website-system",
-		}},
-		"other sites": {"deployment.apps/shop", false, []string{
-			"get --raw=/apis/mycontroller.nevermosby.io/v1beta1", "delete website hello", "get deployments",
-			"exec --namespace=website-system statefulset/website-apiserver -- /website-apiserver uninstall",
-			"kustomize", "delete --ignore-not-found -f -",
-		}},
-		"all": {"", true, []string{
-			"get --raw=/apis/mycontroller.nevermosby.io/v1beta1", "delete websites --all --all-namespaces", "get deployments",
-			"exec --namespace=website-system statefulset/website-apiserver -- /website-apiserver uninstall --minimum-age=0s",
-			"kustomize", "delete --ignore-not-found -f -", "delete namespace website-system",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			called := standIns(t, map[string]string{"get deployments": test.sites, " kustomize ": manifests})
-			d := deployment{context: "mine", dir: "../../..", all: test.all, start: time.Now()}
-			if err := d.remove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			calls := called()
-			if !slices.EqualFunc(calls, test.want, func(call, want string) bool {
-				return strings.HasPrefix(call, "kubectl --context=mine "+want) && (!strings.HasSuffix(want, "uninstall") || strings.HasSuffix(call, "uninstall"))
-			}) {
-				t.Errorf("called:\n%s\nwant:\n%s", strings.Join(calls, "\n"), fmt.Sprintln(test.want))
-			}
-		})
 	}
 }

@@ -28,7 +28,7 @@ func loaderOf(kubeContext string) *loader {
 		return &loader{"k3d cluster " + cluster, []string{"k3d", "image", "import"}, []string{"--cluster=" + cluster}}
 	}
 	if kubeContext == "minikube" {
-		return &loader{"minikube", []string{"minikube", "image", "load"}, nil}
+		return &loader{"minikube", []string{"minikube", "image", "load"}, []string{"--profile=" + kubeContext}}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func command(ctx context.Context, args []string) error {
 	var date int64
 	var undeploy bool
 	flags := flag.NewFlagSet("deploy", flag.ContinueOnError)
-	flags.StringVar(&d.dir, "repo", "../..", "the checkout")
+	flags.StringVar(&d.dir, "repo", ".", "the checkout")
 	flags.StringVar(&d.context, "context", "", "the kubeconfig context (default: the current one)")
 	flags.StringVar(&d.registry, "registry", "", "where images are pushed, as in registry.example.com/kubesites")
 	flags.StringVar(&load, "load", "", "the command that loads an image archive into the nodes, which is its last argument")
@@ -52,6 +52,7 @@ func command(ctx context.Context, args []string) error {
 		}
 		d.context = strings.TrimSpace(current)
 	}
+	d.say("context %s", d.context)
 	if undeploy {
 		return d.remove(ctx)
 	}

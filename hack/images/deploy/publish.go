@@ -31,12 +31,22 @@ func (d *deployment) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	exists, own, err := d.created(ctx, websites, siteName, "--namespace="+siteNamespace)
+	switch {
+	case err != nil:
+		return err
+	case exists && !own && d.repository != "":
+		return fmt.Errorf("website %s in namespace %s was not created by make deploy, and does not get REPO. The installation is complete", siteName, siteNamespace)
+	case exists && !own:
+		d.say("website %s in namespace %s was not created by make deploy, and is kept as it is", siteName, siteNamespace)
+		return nil
+	}
 	if _, err := d.kubectl(ctx, manifest, "apply", "--namespace="+siteNamespace, "-f", "-"); err != nil {
 		return err
 	}
 	var failing time.Time
 	err = poll(ctx, siteTimeout, func() error {
-		out, err := d.kubectl(ctx, "", "get", "website", siteName, "--namespace="+siteNamespace, "-o", "json")
+		out, err := d.kubectl(ctx, "", "get", websites, siteName, "--namespace="+siteNamespace, "-o", "json")
 		if err != nil {
 			return err
 		}
@@ -59,7 +69,7 @@ func (d *deployment) publish(ctx context.Context) error {
 	return nil
 }
 
-// manifest returns the Website, and its repository.
+// manifest returns the Website, with the label of "make deploy", and its repository.
 func (d *deployment) manifest() (manifest, repository string, err error) {
 	data, err := os.ReadFile(filepath.Join(d.dir, "artifacts", "examples", "hello.yaml"))
 	if err != nil {
@@ -78,7 +88,9 @@ func (d *deployment) manifest() (manifest, repository string, err error) {
 		}
 		repository, lines[i] = d.repository, key+": "+string(quoted)+"\n"
 	}
-	return strings.Join(lines, ""), repository, nil
+	const name = "metadata:\n"
+	manifest = strings.Replace(strings.Join(lines, ""), name, fmt.Sprintf("%s  labels: {%s: %s}\n", name, managedBy, managedByDeploy), 1)
+	return manifest, repository, nil
 }
 
 // ready returns an error until a Website serves the commit of its repository. It says why it does not.

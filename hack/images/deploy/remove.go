@@ -7,28 +7,29 @@ import (
 	"strings"
 )
 
+// disabledRegistration is the annotation of the Service with which running servers do not register the API.
+const disabledRegistration = group + "/registration=Disabled"
+
 // remove takes the API out of the cluster, and then deletes its servers. Without Websites, nothing is kept.
 func (d *deployment) remove(ctx context.Context) error {
+	if exists, err := d.checkNamespace(ctx); err != nil || !exists {
+		if err == nil {
+			d.say("there is no namespace %s: nothing is removed", systemNamespace)
+		}
+		return err
+	}
 	if _, err := d.kubectl(ctx, "", "get", "--raw=/apis/"+group+"/v1beta1"); err == nil {
 		if err := d.removeSites(ctx); err != nil {
 			return err
 		}
 	}
-	left, err := d.sites(ctx)
+	left, read, err := d.sites(ctx)
 	if err != nil {
 		return err
 	}
-	// The wait protects what Websites own. Without them there is nothing to protect.
-	uninstall := []string{"exec", "--namespace=" + systemNamespace, "statefulset/website-apiserver", "--", "/website-apiserver", "uninstall"}
-	if left == 0 {
-		uninstall = append(uninstall, "--minimum-age=0s")
-	}
-	d.say("taking the API out of the cluster; within 90 seconds of its installation, this waits while there are sites")
-	if _, err := d.kubectl(ctx, "", uninstall...); err != nil {
-		// The pod may not run: the APIServices must not stay alone all the same.
-		if _, err := d.kubectl(ctx, "", "delete", "apiservice", "--ignore-not-found", "v1beta1."+group, "v1alpha1."+group); err != nil {
-			return err
-		}
+	empty := left == 0 && (read || d.all)
+	if err := d.unregister(ctx, empty); err != nil {
+		return err
 	}
 	d.say("the API is taken out of the cluster")
 	manifests, err := d.kubectl(ctx, "", "kustomize", filepath.Join(d.dir, "artifacts", "default"))
@@ -44,10 +45,19 @@ func (d *deployment) remove(ctx context.Context) error {
 	if _, err := d.kubectl(ctx, strings.Join(kept, "\n---\n"), "delete", "--ignore-not-found", "-f", "-"); err != nil {
 		return err
 	}
+	// A server that did not run before may have registered the API meanwhile.
+	if err := d.deleteAPIServices(ctx); err != nil {
+		return err
+	}
 	d.say("artifacts/default is deleted")
-	if left > 0 {
+	switch {
+	case left > 0:
 		fmt.Printf("\nSites that are kept, and keep serving: %d. The namespace %s has the store of their Websites.\n"+
 			"To come back: make deploy. To remove them too: make deploy && make undeploy ALL=1\n", left, systemNamespace)
+		return nil
+	case !empty:
+		fmt.Printf("\nThe API was not served, so there may be Websites. The namespace %s is kept, with their store.\n"+
+			"To come back: make deploy. To remove it too: make undeploy ALL=1\n", systemNamespace)
 		return nil
 	}
 	if _, err := d.kubectl(ctx, "", "delete", "namespace", systemNamespace, "--ignore-not-found", rolloutTimeout); err != nil {
@@ -57,21 +67,60 @@ func (d *deployment) remove(ctx context.Context) error {
 	return nil
 }
 
+// unregister deletes the APIServices, by the command of the server.
+func (d *deployment) unregister(ctx context.Context, empty bool) error {
+	uninstall := []string{"exec", "--namespace=" + systemNamespace, "statefulset/website-apiserver", "--", "/website-apiserver", "uninstall"}
+	// The wait protects what Websites own. Without them there is nothing to protect.
+	if empty {
+		uninstall = append(uninstall, "--minimum-age=0s")
+	}
+	d.say("taking the API out of the cluster; within 90 seconds of its installation, this waits while there are sites")
+	_, failure := d.kubectl(ctx, "", uninstall...)
+	if failure == nil {
+		return nil
+	}
+	running, err := d.kubectl(ctx, "", "get", "pods", "--namespace="+systemNamespace,
+		"--selector=app.kubernetes.io/name=website-apiserver", "--field-selector=status.phase=Running", "-o", "name")
+	if err != nil {
+		return err
+	}
+	if running != "" && !empty {
+		return fmt.Errorf("%w\nThere may be sites, which need the wait of this command: run make undeploy again when the pod is ready."+
+			" If it does not become ready: kubectl --context=%s scale --namespace=%s statefulset/website-apiserver --replicas=0, and make undeploy",
+			failure, d.context, systemNamespace)
+	}
+	// APIServices without a server must not stay.
+	_, err = d.kubectl(ctx, "", "annotate", "service", "--namespace="+systemNamespace, "website-apiserver", "--overwrite", disabledRegistration)
+	if err != nil && !strings.Contains(err.Error(), "(NotFound)") {
+		return err
+	}
+	return d.deleteAPIServices(ctx)
+}
+
+func (d *deployment) deleteAPIServices(ctx context.Context) error {
+	_, err := d.kubectl(ctx, "", "delete", "apiservice", "--ignore-not-found", "v1beta1."+group, "v1alpha1."+group)
+	return err
+}
+
 // removeSites deletes the Website of "make deploy", and with ALL=1 all others.
 func (d *deployment) removeSites(ctx context.Context) error {
-	args := []string{"delete", "website", siteName, "--namespace=" + siteNamespace, "--ignore-not-found", "--cascade=foreground"}
+	args := []string{"delete", websites, "--namespace=" + siteNamespace, "--selector=" + managedBy + "=" + managedByDeploy, "--cascade=foreground"}
 	if d.all {
-		args = []string{"delete", "websites", "--all", "--all-namespaces", "--cascade=foreground"}
+		args = []string{"delete", websites, "--all", "--all-namespaces", "--cascade=foreground"}
 	}
 	if _, err := d.kubectl(ctx, "", args...); err != nil {
 		return err
 	}
-	d.say("%s deleted", map[bool]string{false: "website " + siteName + " is", true: "all Websites are"}[d.all])
+	d.say("%s deleted", map[bool]string{false: "the Website of make deploy is", true: "all Websites are"}[d.all])
 	return nil
 }
 
-// sites is how many Deployments belong to Websites.
-func (d *deployment) sites(ctx context.Context) (int, error) {
-	out, err := d.kubectl(ctx, "", "get", "deployments", "--all-namespaces", "--selector=app.kubernetes.io/managed-by=website-controller", "-o", "name")
-	return len(strings.Fields(out)), err
+// sites is how many sites are left, by Websites and by their Deployments, and whether Websites could be read.
+func (d *deployment) sites(ctx context.Context) (left int, read bool, err error) {
+	deployments, err := d.kubectl(ctx, "", "get", "deployments", "--all-namespaces", "--selector="+managedBy+"=website-controller", "-o", "name")
+	if err != nil {
+		return 0, false, err
+	}
+	objects, unread := d.kubectl(ctx, "", "get", websites, "--all-namespaces", "-o", "name")
+	return max(len(strings.Fields(deployments)), len(strings.Fields(objects))), unread == nil, nil
 }
