@@ -75,8 +75,9 @@ func (d *deployment) say(format string, args ...any) {
 
 // created returns whether an object exists, and whether "make deploy" has created it.
 func (d *deployment) created(ctx context.Context, object ...string) (exists, own bool, err error) {
+	const label = `jsonpath=by {.metadata.labels.app\.kubernetes\.io/managed-by}`
 	args := append([]string{"get"}, object...)
-	out, err := d.kubectl(ctx, "", append(args, "--ignore-not-found", "-o", `jsonpath=by {.metadata.labels.app\.kubernetes\.io/managed-by}`)...)
+	out, err := d.kubectl(ctx, "", append(args, "--ignore-not-found", "-o", label)...)
 	return out != "", strings.TrimSpace(out) == "by "+managedByDeploy, err
 }
 
@@ -84,8 +85,9 @@ func (d *deployment) created(ctx context.Context, object ...string) (exists, own
 func (d *deployment) checkNamespace(ctx context.Context) (exists bool, err error) {
 	exists, own, err := d.created(ctx, "namespace", systemNamespace)
 	if exists && !own {
-		err = fmt.Errorf("namespace %s in context %s was not created by make deploy: upgrade and remove that installation with the tool that made it,"+
-			" kubectl (apply -k, delete -k) or helm (upgrade, uninstall), see docs/install.md", systemNamespace, d.context)
+		err = fmt.Errorf("namespace %s in context %s was not created by make deploy: upgrade and remove that installation"+
+			" with the tool that made it, kubectl (apply -k, delete -k) or helm (upgrade, uninstall), see docs/install.md",
+			systemNamespace, d.context)
 	}
 	return exists, err
 }
@@ -218,7 +220,8 @@ func (d *deployment) overlay() (string, error) {
 		i := strings.LastIndex(reference, ":")
 		replaced = append(replaced, map[string]string{"name": program.Image, "newName": reference[:i], "newTag": reference[i+1:]})
 	}
-	label := fmt.Sprintf(`[{"op": "add", "path": "/metadata/labels/%s", "value": %q}]`, strings.ReplaceAll(managedBy, "/", "~1"), managedByDeploy)
+	label := fmt.Sprintf(`[{"op": "add", "path": "/metadata/labels/%s", "value": %q}]`,
+		strings.ReplaceAll(managedBy, "/", "~1"), managedByDeploy)
 	// JSON is YAML.
 	files := map[string]any{
 		"kustomization.yaml": map[string]any{

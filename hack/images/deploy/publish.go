@@ -36,7 +36,8 @@ func (d *deployment) publish(ctx context.Context) error {
 	case err != nil:
 		return err
 	case exists && !own && d.repository != "":
-		return fmt.Errorf("website %s in namespace %s was not created by make deploy, and does not get REPO. The installation is complete", siteName, siteNamespace)
+		return fmt.Errorf("website %s in namespace %s was not created by make deploy, and does not get REPO."+
+			" The installation is complete", siteName, siteNamespace)
 	case exists && !own:
 		d.say("website %s in namespace %s was not created by make deploy, and is kept as it is", siteName, siteNamespace)
 		return nil
@@ -89,8 +90,8 @@ func (d *deployment) manifest() (manifest, repository string, err error) {
 		repository, lines[i] = d.repository, key+": "+string(quoted)+"\n"
 	}
 	const name = "metadata:\n"
-	manifest = strings.Replace(strings.Join(lines, ""), name, fmt.Sprintf("%s  labels: {%s: %s}\n", name, managedBy, managedByDeploy), 1)
-	return manifest, repository, nil
+	labeled := fmt.Sprintf("%s  labels: {%s: %s}\n", name, managedBy, managedByDeploy)
+	return strings.Replace(strings.Join(lines, ""), name, labeled, 1), repository, nil
 }
 
 // ready returns an error until a Website serves the commit of its repository. It says why it does not.

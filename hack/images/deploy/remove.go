@@ -69,7 +69,8 @@ func (d *deployment) remove(ctx context.Context) error {
 
 // unregister deletes the APIServices, by the command of the server.
 func (d *deployment) unregister(ctx context.Context, empty bool) error {
-	uninstall := []string{"exec", "--namespace=" + systemNamespace, "statefulset/website-apiserver", "--", "/website-apiserver", "uninstall"}
+	uninstall := []string{"exec", "--namespace=" + systemNamespace, "statefulset/website-apiserver", "--",
+		"/website-apiserver", "uninstall"}
 	// The wait protects what Websites own. Without them there is nothing to protect.
 	if empty {
 		uninstall = append(uninstall, "--minimum-age=0s")
@@ -85,12 +86,13 @@ func (d *deployment) unregister(ctx context.Context, empty bool) error {
 		return err
 	}
 	if running != "" && !empty {
-		return fmt.Errorf("%w\nThere may be sites, which need the wait of this command: run make undeploy again when the pod is ready."+
-			" If it does not become ready: kubectl --context=%s scale --namespace=%s statefulset/website-apiserver --replicas=0, and make undeploy",
-			failure, d.context, systemNamespace)
+		return fmt.Errorf("%w\nThere may be sites, which need the wait of this command: run make undeploy again when the pod"+
+			" is ready. If it does not become ready: kubectl --context=%s scale --namespace=%s"+
+			" statefulset/website-apiserver --replicas=0, and make undeploy", failure, d.context, systemNamespace)
 	}
 	// APIServices without a server must not stay.
-	_, err = d.kubectl(ctx, "", "annotate", "service", "--namespace="+systemNamespace, "website-apiserver", "--overwrite", disabledRegistration)
+	_, err = d.kubectl(ctx, "", "annotate", "service", "--namespace="+systemNamespace, "website-apiserver", "--overwrite",
+		disabledRegistration)
 	if err != nil && !strings.Contains(err.Error(), "(NotFound)") {
 		return err
 	}
@@ -104,7 +106,8 @@ func (d *deployment) deleteAPIServices(ctx context.Context) error {
 
 // removeSites deletes the Website of "make deploy", and with ALL=1 all others.
 func (d *deployment) removeSites(ctx context.Context) error {
-	args := []string{"delete", websites, "--namespace=" + siteNamespace, "--selector=" + managedBy + "=" + managedByDeploy, "--cascade=foreground"}
+	args := []string{"delete", websites, "--namespace=" + siteNamespace, "--cascade=foreground",
+		"--selector=" + managedBy + "=" + managedByDeploy}
 	if d.all {
 		args = []string{"delete", websites, "--all", "--all-namespaces", "--cascade=foreground"}
 	}
@@ -117,7 +120,8 @@ func (d *deployment) removeSites(ctx context.Context) error {
 
 // sites is how many sites are left, by Websites and by their Deployments, and whether Websites could be read.
 func (d *deployment) sites(ctx context.Context) (left int, read bool, err error) {
-	deployments, err := d.kubectl(ctx, "", "get", "deployments", "--all-namespaces", "--selector="+managedBy+"=website-controller", "-o", "name")
+	deployments, err := d.kubectl(ctx, "", "get", "deployments", "--all-namespaces", "-o", "name",
+		"--selector="+managedBy+"=website-controller")
 	if err != nil {
 		return 0, false, err
 	}

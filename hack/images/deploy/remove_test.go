@@ -27,7 +27,7 @@ const (
 func TestRemove(t *testing.T) {
 	const (
 		getAPI    = "get --raw=/apis/mycontroller.nevermosby.io/v1beta1"
-		deleteOwn = "delete " + websites + " --namespace=default --selector=app.kubernetes.io/managed-by=make-deploy"
+		deleteOwn = "delete " + websites + " --namespace=default --cascade=foreground --selector=app.kubernetes.io/managed-by=make-deploy"
 	)
 	for name, test := range map[string]struct {
 		answers map[string]string
