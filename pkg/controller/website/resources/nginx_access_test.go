@@ -64,7 +64,7 @@ func (s *testSite) isRejected(t *testing.T, response *http.Response, body string
 var protectedSites = map[string]v1beta1.WebsiteServing{
 	"pages":       {NotFoundPath: "/404.html", Redirects: manyRedirects},
 	"single page": {Fallback: v1beta1.FallbackSPA, Redirects: manyRedirects},
-	"moved":       {Redirects: append(slices.Clone(manyRedirects), v1beta1.Redirect{From: "/*", To: "https://example.com/secret/:splat"})},
+	"moved":       {Redirects: append(slices.Clone(manyRedirects), v1beta1.Redirect{From: "/*", To: "https://example.com/secret/:splat", StatusCode: 301})},
 }
 
 var manyRedirects = []v1beta1.Redirect{

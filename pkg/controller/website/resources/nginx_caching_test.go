@@ -149,7 +149,7 @@ func TestRevisionFollowsTheConfiguration(t *testing.T) {
 		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}}),
 		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow },
 		"access":             withUsers("readers"),
-		"everything moved":   withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/*", To: "https://example.com/:splat"}}}),
+		"everything moved":   withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/*", To: "https://example.com/:splat", StatusCode: 301}}}),
 		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
 	} {
 		got := revisionOf(tweak)
