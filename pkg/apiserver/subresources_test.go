@@ -200,7 +200,7 @@ func TestRollbackSubresource(t *testing.T) {
 		code        int
 		want        string
 	}{
-		"misspelt":           {query: "?fieldValidation=Strict", body: `{"comit":"` + third + `"}`, code: http.StatusBadRequest, want: `unknown field "comit"`},
+		"misspelt":           {body: `{"comit":"` + third + `"}`, code: http.StatusBadRequest, want: `unknown field "comit"`},
 		"no JSON":            {body: "x", code: http.StatusBadRequest, want: "must be of type WebsiteRollback"},
 		"another kind":       {body: `{"kind":"WebsiteSyncRequest","apiVersion":"mycontroller.nevermosby.io/v1beta1"}`, code: http.StatusBadRequest, want: "cannot be handled as a WebsiteRollback"},
 		"another name":       {body: `{"metadata":{"name":"x"}}`, code: http.StatusBadRequest, want: "name in URL does not match"},

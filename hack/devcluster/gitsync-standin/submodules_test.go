@@ -120,7 +120,7 @@ func TestSubmodulesGetCredentials(t *testing.T) {
 			}}
 			inContainer(t, source)
 			o, err := parse([]string{
-				"--repo=" + source.Repository, "--root=" + filepath.Join(t.TempDir(), "root"), "--link=current", "--submodules=recursive",
+				"--repo=" + source.Git.Repository, "--root=" + filepath.Join(t.TempDir(), "root"), "--link=current", "--submodules=recursive",
 				"--username=reader", "--password-file=" + writeFile(t, "secret"),
 			}, io.Discard)
 			if err != nil {

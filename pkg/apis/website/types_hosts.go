@@ -26,7 +26,7 @@ const (
 
 // HostNames returns the names of the hosts.
 func (s *WebsiteSpec) HostNames() []string {
-	var names []string
+	names := make([]string, 0, len(s.Hosts))
 	for i := range s.Hosts {
 		names = append(names, s.Hosts[i].Name)
 	}

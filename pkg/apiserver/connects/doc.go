@@ -1,5 +1,5 @@
-// Package connects adds to the handler chain what the library lacks for the subresource sync,
-// which connects: dry runs, and requests that wait.
+// Package connects adds to the handler chain what the library lacks for subresources: dry runs and
+// requests that wait for sync, which connects, and strict bodies for rollback.
 package connects
 
 import (
@@ -16,6 +16,6 @@ func Apply(config *genericapiserver.Config) {
 	}
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return build(withDryRun(handler), c)
+		return build(withDryRun(withStrictRollback(handler)), c)
 	}
 }

@@ -14,8 +14,10 @@ import (
 const dryRun = "dryRun"
 
 // connecting reports whether a request is for the subresource that connects.
-func connecting(info *request.RequestInfo) bool {
-	return info.IsResourceRequest && info.APIGroup == website.GroupName && info.Resource == "websites" && info.Subresource == "sync"
+func connecting(info *request.RequestInfo) bool { return isSubresource(info, "sync") }
+
+func isSubresource(info *request.RequestInfo, name string) bool {
+	return info.IsResourceRequest && info.APIGroup == website.GroupName && info.Resource == "websites" && info.Subresource == name
 }
 
 // withDryRun hands the query parameter dryRun to the subresource that connects. The library

@@ -91,6 +91,9 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 	}
 	if previews := w.Spec.Previews; previews != nil && !samePreviews(previews, before.Previews) {
 		required = append(required, permission{path: field.NewPath("spec", "previews"), verb: verbCreate, resource: websites})
+		if previews.Domain == "" && service.Type == website.ServiceTypeNodePort {
+			onWebsite(verbExpose, "previews") // Each preview gets a node port.
+		}
 		if rules.AuthorizeHosts && previews.Domain != "" && (before.Previews == nil || before.Previews.Domain != previews.Domain) {
 			required = append(required, permission{
 				path: field.NewPath("spec", "previews", "domain"), verb: verbUse, resource: websiteHosts, name: branches.AllHosts(w.Name, previews.Domain),

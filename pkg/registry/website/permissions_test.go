@@ -133,6 +133,10 @@ func TestRequiredPermissions(t *testing.T) {
 		"previews at hosts": {updated: previewing(inDomain("previews.example.com")), want: []string{
 			"create websites  for spec.previews", "use websitehosts *.kubia.previews.example.com for spec.previews.domain",
 		}},
+		"previews at node ports": {old: service(website.ServiceTypeNodePort, 0), updated: func(w *website.Website) {
+			service(website.ServiceTypeNodePort, 0)(w)
+			previewing(inDomain(""))(w)
+		}, want: []string{"create websites  for spec.previews", "expose websites kubia for spec.previews"}},
 		"users of previews unchanged": {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("readers")},
 		"other users of previews":     {old: withUsersOfPreviews("readers"), updated: withUsersOfPreviews("others"), want: []string{"get secrets others for spec.previews.access.basicAuth.secretRef"}},
 		"users of the site for the previews as well": {old: withUsers("readers"), updated: func(w *website.Website) {

@@ -20,8 +20,8 @@ import (
 const (
 	// joinLimit is how long a pending request is joined by others.
 	joinLimit = time.Minute
-	// maxRequestedBy is the maximum length of status.sync.lastRequest.by in characters.
-	maxRequestedBy = 1024
+	// maxBy is the maximum length of status.sync.lastRequest.by in characters.
+	maxBy = 1024
 	// reasonPinned is why a request publishes nothing.
 	reasonPinned = "Pinned"
 	// reasonNotPublished is why a request for a commit failed when the pods serve another.
@@ -71,7 +71,9 @@ func RecordSync(status *website.WebsiteStatus, commit, user string, now time.Tim
 		if isRecent && (previous.LastRequest.Commit == "" || previous.LastRequest.Commit == commit) {
 			return
 		}
-		commit = ""
+		if previous.LastRequest.Commit != commit {
+			commit = ""
+		}
 	}
 	recorded := &website.WebsiteSyncStatus{}
 	if previous != nil {
@@ -84,10 +86,10 @@ func RecordSync(status *website.WebsiteStatus, commit, user string, now time.Tim
 }
 
 func shortened(user string) string {
-	if utf8.RuneCountInString(user) <= maxRequestedBy {
+	if utf8.RuneCountInString(user) <= maxBy {
 		return user
 	}
-	return string([]rune(user)[:maxRequestedBy])
+	return string([]rune(user)[:maxBy])
 }
 
 // RefuseSync returns why no request can succeed, nil if one can.

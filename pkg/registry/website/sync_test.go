@@ -43,6 +43,7 @@ func TestRecordSync(t *testing.T) {
 		"commit joins the newest":         {stored: sync("", 0, 0), commit: commitA, wantID: 10},
 		"pending for a minute":            {stored: sync("", 0, 0), now: 70, wantID: 11},
 		"same commit":                     {stored: sync(commitA, 0, 0), commit: commitA, wantID: 10, wantCommit: commitA},
+		"same commit for a minute":        {stored: sync(commitA, 0, 0), commit: commitA, now: 70, wantID: 11, wantCommit: commitA},
 		"newest widens a commit":          {stored: sync(commitA, 0, 0), wantID: 11},
 		"another commit widens":           {stored: sync(commitA, 0, 0), commit: commitB, wantID: 11},
 		"started, so what it fetches may": {stored: sync("", 10, 0), wantID: 11},

@@ -199,6 +199,9 @@ func ReadAnnotation(value string) (ignored []string, err error) {
 	return decodeAnnotation(value, &v1beta1.WebsiteSpec{}, &v1beta1.WebsiteStatus{})
 }
 
+// maxIgnored is how many ignored members are kept of an annotation, as many as are found at once: each is a warning.
+const maxIgnored = 100
+
 // decodeAnnotation sets the fields that v1alpha1 lacks from the annotation's
 // value, and those that are not in it to their defaults. It returns which members
 // are unknown or given twice, and an error for a malformed value, because ignoring
@@ -213,7 +216,7 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		if err != nil {
 			return nil, err
 		}
-		ignored = c.Ignored
+		ignored = c.Ignored[:min(len(c.Ignored), maxIgnored)]
 		for _, strictErr := range strictErrs {
 			ignored = append(ignored, strictErr.Error())
 		}

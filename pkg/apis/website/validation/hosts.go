@@ -150,8 +150,7 @@ func validateLabels(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateHostStatuses checks what was observed of hosts. Terminals print the messages,
-// which contain what servers answer.
+// validateHostStatuses checks what was observed of hosts.
 func validateHostStatuses(hosts []website.WebsiteHostStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range hosts {
@@ -160,9 +159,6 @@ func validateHostStatuses(hosts []website.WebsiteHostStatus, path *field.Path) f
 			errs = append(errs, validateTime(expiration.IsZero(), path.Child("certificateExpirationTime"))...)
 		}
 		errs = append(errs, metav1validation.ValidateConditions(host.Conditions, path.Child("conditions"))...)
-		for j := range host.Conditions {
-			errs = append(errs, validatePrintable(host.Conditions[j].Message, path.Child("conditions").Index(j).Child("message"))...)
-		}
 	}
 	return errs
 }

@@ -31,7 +31,8 @@ func ValidateWebsite(w *website.Website) field.ErrorList {
 func ValidateWebsiteUpdate(updated, old *website.Website) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaUpdate(&updated.ObjectMeta, &old.ObjectMeta, metadata)
-	if updated.Annotations[website.AnnotationCarriedFields] != old.Annotations[website.AnnotationCarriedFields] {
+	value := updated.Annotations[website.AnnotationCarriedFields]
+	if stored, wasPresent := old.Annotations[website.AnnotationCarriedFields]; !wasPresent || value != stored {
 		errs = append(errs, validateAnnotations(updated.Annotations, metadata.Child("annotations"))...)
 	}
 	errs = append(errs, validateObjectSize(updated, old)...)

@@ -83,7 +83,8 @@ func (h hostHolders) holder(ctx context.Context, w *website.Website, host string
 	var oldest *website.Website
 	for i := range list.(*website.WebsiteList).Items {
 		other := &list.(*website.WebsiteList).Items[i]
-		if slices.Contains(other.Spec.HostNames(), host) && other.UID != w.UID && other.DeletionTimestamp.IsZero() &&
+		hasHost := slices.ContainsFunc(other.Spec.Hosts, func(h website.WebsiteHost) bool { return h.Name == host })
+		if hasHost && other.UID != w.UID && other.DeletionTimestamp.IsZero() &&
 			website.IsOlder(other, w) && (oldest == nil || website.IsOlder(other, oldest)) {
 			oldest = other
 		}

@@ -78,7 +78,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 	})
 	changed, _, err := r.store.Update(ctx, name, change, rest.ValidateAllObjectFunc, r.fields.OnUpdate(rest.ValidateAllObjectUpdateFunc), false, &metav1.UpdateOptions{DryRun: options.DryRun})
 	if err != nil {
-		return nil, err
+		return nil, publicConflict(err)
 	}
 	w, err := toWebsite(changed)
 	if err != nil {

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -138,7 +137,7 @@ func (r *SyncREST) serve(ctx context.Context, name string, opts *website.Website
 		// The deadline of an HTTP/1 connection would end the request, and later ones.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
-	if err != nil && !errors.Is(err, errBodyTooLarge) {
+	if err != nil {
 		return 0, nil, err
 	}
 	commit, err := r.syncCommit(name, body)

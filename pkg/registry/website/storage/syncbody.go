@@ -24,10 +24,7 @@ const (
 	maxIgnoredBytes = 1 << 20
 )
 
-// errBodyTooLarge is the error of readBody for a larger one.
-var errBodyTooLarge = apierrors.NewRequestEntityTooLargeError("the body may not be more than 64 KiB")
-
-// readBody returns the body of a request of any content type.
+// readBody returns the body of a request of any content type, and nothing of one that is too large.
 func readBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil {
 		return nil, nil
@@ -40,7 +37,7 @@ func readBody(req *http.Request) ([]byte, error) {
 		if _, err := io.CopyN(io.Discard, req.Body, maxIgnoredBytes); err != nil && !errors.Is(err, io.EOF) {
 			return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
 		}
-		return nil, errBodyTooLarge
+		return nil, nil
 	}
 	return body, nil
 }
