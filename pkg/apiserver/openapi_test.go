@@ -66,8 +66,13 @@ func TestOpenAPIMarkers(t *testing.T) {
 	if conditions.Extensions["x-kubernetes-list-type"] != "map" {
 		t.Errorf("list type of conditions = %v, want map", conditions.Extensions["x-kubernetes-list-type"])
 	}
-	if enum := properties("v1beta1.WebsiteService")["type"].Enum; len(enum) != 3 {
-		t.Errorf("values of the service's type = %v, want three", enum)
+	serviceType := properties("v1beta1.WebsiteService")["type"]
+	if len(serviceType.Enum) != 3 {
+		t.Errorf("values of the service's type = %v, want three", serviceType.Enum)
+	}
+	// The generator describes a value by any constant of the type, also by one of another package.
+	if want := "`\"NodePort\"` makes the site reachable on a port of every node."; !strings.Contains(serviceType.Description, want) {
+		t.Errorf("the service's type is %q, want it to contain %q", serviceType.Description, want)
 	}
 	if got := properties("v1beta1.WebsiteSync")["periodSeconds"].Default; got != 60 {
 		t.Errorf("default period = %v (%T), want 60", got, got)

@@ -1455,7 +1455,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the type of the Service: ClusterIP, NodePort or LoadBalancer. The latter two open the site to clients outside the cluster, so that setting them requires expose on the Website. Defaults to ClusterIP, as in a Service.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` is that of v1alpha1: the Service of the original controller had a node port.",
+							Description: "type is the type of the Service: ClusterIP, NodePort or LoadBalancer. The latter two open the site to clients outside the cluster, so that setting them requires expose on the Website. Defaults to ClusterIP, as in a Service.\n\nPossible enum values:\n - `\"ClusterIP\"` makes the site reachable within the cluster only.\n - `\"LoadBalancer\"` requests a load balancer from the cloud provider.\n - `\"NodePort\"` makes the site reachable on a port of every node.",
 							Default:     "ClusterIP",
 							Type:        []string{"string"},
 							Format:      "",

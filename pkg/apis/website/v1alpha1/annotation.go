@@ -71,8 +71,9 @@ type carriedGit struct {
 	CARef           *v1beta1.CAReference     `json:"caRef,omitempty"`
 }
 
-// defaultServiceType is that of v1alpha1: the Service of the original controller had a node port.
-const defaultServiceType = v1beta1.ServiceTypeNodePort
+// defaultServiceType is that of v1alpha1: the Service of the original controller had a node port. It is no constant:
+// openapi-gen would take this comment for the description of the value.
+var defaultServiceType = v1beta1.ServiceTypeNodePort
 
 // defaultSpec returns the defaults of the fields that this version lacks; they are only read.
 var defaultSpec = sync.OnceValue(func() *v1beta1.WebsiteSpec {
