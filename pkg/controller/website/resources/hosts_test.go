@@ -276,6 +276,8 @@ func TestManyHosts(t *testing.T) {
 		for i := range gateways {
 			gateway := newGateway()
 			gateway.Name = fmt.Sprint("edge-", i)
+			parent := v1beta1.ParentReference{Namespace: gateway.Namespace, Name: gateway.Name}
+			website.Spec.Routing.ParentRefs = append(website.Spec.Routing.ParentRefs, parent)
 			routes.Gateways = append(routes.Gateways, Gateway{Gateway: gateway, OwnListeners: true})
 		}
 		names, listeners := map[string]bool{}, map[gatewayv1.Hostname]int{}
@@ -313,6 +315,35 @@ func TestManyHosts(t *testing.T) {
 		if len(hosts) != 64 {
 			t.Errorf("%d Gateways: %d hosts have routes, want 64", gateways, len(hosts))
 		}
+	}
+}
+
+// TestGatewayIsDeleted: no host moves to another route or ListenerSet.
+func TestGatewayIsDeleted(t *testing.T) {
+	website := newWebsite(withHosts(numbered(16)...), withCertificate)
+	website.Spec.Routing.ParentRefs = []v1beta1.ParentReference{{Namespace: "infra", Name: "edge"}, {Namespace: "infra", Name: "internal"}}
+	internal := newGateway()
+	internal.Name = "internal"
+	gateways := []Gateway{{Gateway: newGateway(), OwnListeners: true}, {Gateway: internal, OwnListeners: true}}
+	childrenOf := func(gateways []Gateway) map[gatewayv1.Hostname]string {
+		children := map[gatewayv1.Hostname]string{}
+		routes := &HostRoutes{Website: website, Hosts: HostNames(website), Gateways: gateways}
+		for _, route := range routes.HTTPRoutes() {
+			for _, host := range route.Spec.Hostnames {
+				children[host] += *route.GetName() + " "
+			}
+		}
+		for _, set := range routes.ListenerSets() {
+			if *set.Spec.ParentRef.Name == "edge" {
+				for _, listener := range set.Spec.Listeners {
+					children[*listener.Hostname] += *set.GetName() + " "
+				}
+			}
+		}
+		return children
+	}
+	if got, want := childrenOf(gateways[:1]), childrenOf(gateways); !maps.Equal(got, want) {
+		t.Errorf("children with one of the Gateways: %v, want %v", got, want)
 	}
 }
 

@@ -45,9 +45,11 @@ func (r *HostRoutes) IsSecured(host string) bool {
 	return !WantsTLS(r.Website) || slices.ContainsFunc(r.Gateways, func(gateway Gateway) bool { return gateway.Secures(host) })
 }
 
-// groups divides the hosts so that each group fits into one HTTPRoute, with two listeners for each host at each Gateway.
+// groups divides the hosts so that each group fits into one HTTPRoute, with two listeners for each host at each Gateway
+// of the spec: one that is missing moves no host to another group.
 func (r *HostRoutes) groups() [][]string {
-	return slices.Collect(slices.Chunk(r.Hosts, min(maxHostsOfRoute, maxParents/2/max(1, len(r.Gateways)))))
+	gateways := max(1, len(r.Website.Spec.Routing.ParentRefs))
+	return slices.Collect(slices.Chunk(r.Hosts, min(maxHostsOfRoute, maxParents/2/gateways)))
 }
 
 // HTTPRoutes builds the routes of a Website: for each group of hosts one to the Service and,
