@@ -87,9 +87,11 @@ func (r *reconciler) hasService(found *status.Input) bool {
 
 // applyRoutes writes the children that route hosts in one way, and removes those of others. missing is why a Gateway of
 // the spec is not part of it, or nil.
-func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way way, held []string, missing *status.Obstacle) *problem.Problem {
+func (r *reconciler) applyRoutes(
+	ctx context.Context, found *status.Input, way way, held []string, missing *status.Obstacle,
+) *problem.Problem {
 	website := found.Website
-	secured, insecure := way.secured(website, held)
+	secured, unrouted := way.secured(website, held, missing)
 	desired := way.build(website, secured)
 	written, p := r.writeRoutes(ctx, website, desired)
 	if p != nil {
@@ -102,8 +104,9 @@ func (r *reconciler) applyRoutes(ctx context.Context, found *status.Input, way w
 	if obstacle == nil {
 		obstructed = slices.DeleteFunc(slices.Clone(held), func(host string) bool { return slices.Contains(secured, host) })
 	}
-	found.Routing.Obstacle = cmp.Or(missing, insecure, obstacle)
-	found.Routing.NoRedirect, found.Routing.UnusedCertificate = way.noRedirect(website, secured), way.unusedCertificate(website)
+	found.Routing.Obstacle = cmp.Or(unrouted, obstacle)
+	found.Routing.NoRedirect = way.noRedirect(website, secured)
+	found.Routing.UnusedCertificate = way.unusedCertificate(website, secured)
 	if isStarting(found) {
 		// A request now would fail, and the next one would be made after the back-off.
 		found.Routing.Obstacle = cmp.Or(found.Routing.Obstacle, &status.Obstacle{

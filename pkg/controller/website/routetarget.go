@@ -31,16 +31,18 @@ func (w way) target(website *v1beta1.Website, hosts []string, written writtenRou
 	return target
 }
 
-// entrances returns where a host is requested: at the Gateways with a listener for it, or at the Ingress.
+// entrances returns where a host is requested: at the Gateways with a listener for it, or at the Ingress. A Gateway
+// whose listeners lack the wanted TLS has no endpoints: it does not serve the host.
 func (w way) entrances(website *v1beta1.Website, host string, written writtenRoutes) []routeprobe.Gateway {
 	if w.isIngress() {
-		return []routeprobe.Gateway{{Addresses: addressesOf(written.ingress), Endpoints: []routeprobe.Endpoint{ingressEndpoint(website)}}}
+		endpoints := []routeprobe.Endpoint{ingressEndpoint(website)}
+		return []routeprobe.Gateway{{Addresses: addressesOf(written.ingress), Endpoints: endpoints}}
 	}
 	var entrances []routeprobe.Gateway
 	for i := range w.gateways {
 		gateway := &w.gateways[i]
 		entrance := routeprobe.Gateway{Endpoints: endpoints(website, gateway, host)}
-		if len(entrance.Endpoints) == 0 {
+		if len(entrance.Endpoints) == 0 && len(gateway.Listeners(host)) == 0 {
 			continue
 		}
 		for _, address := range gateway.Status.Addresses {

@@ -210,8 +210,10 @@ func (w way) build(website *v1beta1.Website, hosts []string) desiredRoutes {
 }
 
 // secured returns the hosts that can be routed, and why others cannot, or nil: without a listener for it, a Website
-// with TLS would be served without.
-func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *status.Obstacle) {
+// with TLS would be served without. missing is why a Gateway of the spec is not part of the way, or nil.
+func (w way) secured(
+	website *v1beta1.Website, hosts []string, missing *status.Obstacle,
+) ([]string, *status.Obstacle) {
 	if w.isIngress() {
 		return hosts, nil
 	}
@@ -226,6 +228,9 @@ func (w way) secured(website *v1beta1.Website, hosts []string) ([]string, *statu
 			obstacle = &status.Obstacle{Reason: v1beta1.WebsiteReasonRouteNotAccepted,
 				Message: fmt.Sprintf("%s has no HTTPS listener for %s%s", nameOf(gateway), host, remedyFor(website, gateway))}
 		}
+	}
+	if obstacle = cmp.Or(missing, obstacle); obstacle != nil {
+		obstacle.Except = secured
 	}
 	return secured, obstacle
 }
@@ -258,14 +263,14 @@ func (w way) noRedirect(website *v1beta1.Website, hosts []string) string {
 	}
 }
 
-// unusedCertificate says which certificate of the spec is not used, or "".
-func (w way) unusedCertificate(website *v1beta1.Website) string {
+// unusedCertificate says which certificate of the spec is not used for hosts, or "".
+func (w way) unusedCertificate(website *v1beta1.Website, hosts []string) string {
 	if !resources.WantsListeners(website) {
 		return ""
 	}
 	for i := range w.gateways {
 		gateway := &w.gateways[i]
-		if gateway.OwnListeners {
+		if gateway.OwnListeners || !slices.ContainsFunc(hosts, gateway.Secures) {
 			continue
 		}
 		unused, tls := "no certificate is issued", website.Spec.TLS

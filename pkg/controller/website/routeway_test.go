@@ -18,6 +18,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/routing"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
 // TestChoose: what routes the hosts of a Website. Gateways that exist are those of the
@@ -130,6 +131,7 @@ func TestTarget(t *testing.T) {
 	internal.Name, internal.Spec.Listeners = "internal", internal.Spec.Listeners[:1]
 	elsewhere := internal.DeepCopy()
 	elsewhere.Spec.Listeners[0].Hostname = new(gatewayv1.Hostname("*.example.org"))
+	edgeName, internalName := `Gateway "edge" of namespace "infra"`, `Gateway "internal" of namespace "infra"`
 	ways := func(gateways ...resources.Gateway) way { return way{gateways: gateways} }
 	tests := map[string]struct {
 		way    way
@@ -142,11 +144,19 @@ func TestTarget(t *testing.T) {
 		"redirected":                 {way: ways(resources.Gateway{Gateway: gateway}), tweaks: []func(*v1beta1.Website){redirected}, want: of("a.example.com", at(atGateway, secure, plain))},
 		"Ingress":                    {want: of("", at(atIngress, routeprobe.Endpoint{Port: 80}))},
 		"Ingress with a certificate": {tweaks: []func(*v1beta1.Website){certificate, redirected}, want: of("", at(atIngress, routeprobe.Endpoint{TLS: true, Port: 443}))},
-		"two Gateways": {way: ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: internal}), want: of("",
-			named(`Gateway "edge" of namespace "infra"`, at(atGateway, secure, plain)), named(`Gateway "internal" of namespace "infra"`, at(atGateway, plain)))},
-		"a Gateway for other hosts": {way: ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: elsewhere}), want: of("",
-			named(`Gateway "edge" of namespace "infra"`, at(atGateway, secure, plain)))},
-		"a Gateway without TLS": {way: ways(resources.Gateway{Gateway: internal}), tweaks: []func(*v1beta1.Website){certificate}, want: of("")},
+		"two Gateways": {
+			way:  ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: internal}),
+			want: of("", named(edgeName, at(atGateway, secure, plain)), named(internalName, at(atGateway, plain))),
+		},
+		"a Gateway for other hosts": {
+			way:  ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: elsewhere}),
+			want: of("", named(edgeName, at(atGateway, secure, plain))),
+		},
+		"a Gateway without TLS": {
+			way:    ways(resources.Gateway{Gateway: gateway}, resources.Gateway{Gateway: internal}),
+			tweaks: []func(*v1beta1.Website){certificate},
+			want:   of("", named(edgeName, at(atGateway, secure)), named(internalName, at(atGateway))),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,42 +174,69 @@ func certificate(w *v1beta1.Website) {
 	w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}}
 }
 
-// TestSecured: hosts of a Website with TLS are routed where the Gateway serves them with TLS, or not at all.
+// TestSecured: hosts of a Website with TLS are routed where a Gateway serves them with TLS, or not at all. What keeps
+// some hosts from being routed, such as a Gateway that is missing, is not about those that are.
 func TestSecured(t *testing.T) {
 	hosts := []string{"a.example.com", "b.example.com"}
 	gateway := &gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{
 		{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
 		{Name: "b", Port: 443, Protocol: gatewayv1.HTTPSProtocolType, Hostname: new(gatewayv1.Hostname("b.example.com"))},
 	}}}
+	own := way{gateways: []resources.Gateway{{Gateway: gateway, OwnListeners: true}}}
+	ofGateway := way{gateways: []resources.Gateway{{Gateway: gateway}}}
+	withoutTLS := func(*v1beta1.Website) {}
+	const noListener, notFound = v1beta1.WebsiteReasonRouteNotAccepted, v1beta1.WebsiteReasonGatewayNotFound
 	for name, test := range map[string]struct {
-		way      way
-		tweak    func(*v1beta1.Website)
-		want     []string
-		obstacle bool
+		way     way
+		tweak   func(*v1beta1.Website)
+		missing *status.Obstacle
+		want    []string
+		reason  string
 	}{
-		"without TLS":    {way: way{gateways: []resources.Gateway{{Gateway: gateway}}}, tweak: func(*v1beta1.Website) {}, want: hosts},
-		"own listeners":  {way: way{gateways: []resources.Gateway{{Gateway: gateway, OwnListeners: true}}}, tweak: certificate, want: hosts},
-		"Ingress":        {tweak: certificate, want: hosts},
-		"of the Gateway": {way: way{gateways: []resources.Gateway{{Gateway: gateway}}}, tweak: certificate, want: hosts[1:], obstacle: true},
+		"without TLS":              {way: ofGateway, tweak: withoutTLS, want: hosts},
+		"own listeners":            {way: own, tweak: certificate, want: hosts},
+		"Ingress":                  {tweak: certificate, want: hosts},
+		"of the Gateway":           {way: ofGateway, tweak: certificate, want: hosts[1:], reason: noListener},
+		"another one is missing":   {way: own, tweak: certificate, missing: &status.Obstacle{Reason: notFound}, want: hosts, reason: notFound},
+		"and one has no listener":  {way: ofGateway, tweak: certificate, missing: &status.Obstacle{Reason: notFound}, want: hosts[1:], reason: notFound},
+		"another one, without TLS": {way: ofGateway, tweak: withoutTLS, missing: &status.Obstacle{Reason: notFound}, want: hosts, reason: notFound},
 	} {
-		got, obstacle := test.way.secured(newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) }), hosts)
-		if !slices.Equal(got, test.want) || (obstacle != nil) != test.obstacle {
+		website := newWebsite(test.tweak, func(w *v1beta1.Website) { w.Spec.Hosts = hostsOf(hosts...) })
+		got, obstacle := test.way.secured(website, hosts, test.missing)
+		if !slices.Equal(got, test.want) || (obstacle == nil) != (test.reason == "") {
 			t.Errorf("%s: %q are routed, obstacle %+v, want %q", name, got, obstacle, test.want)
+		}
+		if obstacle != nil && (obstacle.Reason != test.reason || !slices.Equal(obstacle.Except, test.want)) {
+			t.Errorf("%s: obstacle %+v, want %s except for %q", name, obstacle, test.reason, test.want)
 		}
 	}
 }
 
 // TestRedirectsAndCertificates: what of the spec cannot be had is said.
 func TestRedirectsAndCertificates(t *testing.T) {
-	canonical := func(w *v1beta1.Website) {
-		w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "a.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "b.example.com", Role: v1beta1.HostRoleRedirect}}
-	}
 	all := []string{"a.example.com", "b.example.com"}
+	canonical := func(w *v1beta1.Website) {
+		w.Spec.Hosts = hostsOf(all...)
+		w.Spec.Hosts[0].Role, w.Spec.Hosts[1].Role = v1beta1.HostRoleCanonical, v1beta1.HostRoleRedirect
+	}
 	edge := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"}}
-	listenerSets := way{gateways: []resources.Gateway{{Gateway: edge, OwnListeners: true}}}
-	without := way{gateways: []resources.Gateway{{Gateway: edge, OwnListeners: true}, {Gateway: edge}}}
+	edge.Spec.Listeners = []gatewayv1.Listener{{Name: "https", Port: 443, Protocol: gatewayv1.HTTPSProtocolType}}
+	plain := edge.DeepCopy()
+	plain.Spec.Listeners[0].Protocol = gatewayv1.HTTPProtocolType
+	own := resources.Gateway{Gateway: edge, OwnListeners: true}
+	listenerSets := way{gateways: []resources.Gateway{own}}
+	without := way{gateways: []resources.Gateway{own, {Gateway: edge}}}
+	withoutTLS := way{gateways: []resources.Gateway{own, {Gateway: plain}}}
 	byIssuer := func(w *v1beta1.Website) { w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeIssuer} }
 	byListener := func(w *v1beta1.Website) { w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeListener} }
+	const (
+		noCanonical = "the canonical host is not routed to this Website"
+		atIngress   = "an Ingress cannot redirect: set spec.routing.parentRefs, or the role Alias"
+		ofListeners = `: Gateway "edge" of namespace "infra" serves the hosts with the certificates of its own listeners; ` +
+			"set spec.allowedListeners of the Gateway, or spec.tls.mode to Listener"
+		secretNotUsed = `Secret "certificate" of spec.tls.secretRef is not used` + ofListeners
+		notIssued     = "no certificate is issued" + ofListeners
+	)
 	for name, test := range map[string]struct {
 		way                     way
 		tweak                   func(*v1beta1.Website)
@@ -207,17 +244,18 @@ func TestRedirectsAndCertificates(t *testing.T) {
 		noRedirect, certificate string
 	}{
 		"both are had":              {way: listenerSets, tweak: certificate, hosts: all},
-		"an Ingress":                {tweak: certificate, hosts: all, noRedirect: "an Ingress cannot redirect: set spec.routing.parentRefs, or the role Alias"},
-		"no canonical host":         {way: listenerSets, tweak: certificate, hosts: all[1:], noRedirect: "the canonical host is not routed to this Website"},
-		"no ListenerSets":           {way: without, tweak: certificate, hosts: all, certificate: `Secret "certificate" of spec.tls.secretRef is not used: Gateway "edge" of namespace "infra" serves the hosts with the certificates of its own listeners; set spec.allowedListeners of the Gateway, or spec.tls.mode to Listener`},
-		"no ListenerSets, issuer":   {way: without, tweak: byIssuer, hosts: all, certificate: `no certificate is issued: Gateway "edge" of namespace "infra" serves the hosts with the certificates of its own listeners; set spec.allowedListeners of the Gateway, or spec.tls.mode to Listener`},
+		"an Ingress":                {tweak: certificate, hosts: all, noRedirect: atIngress},
+		"no canonical host":         {way: listenerSets, tweak: certificate, hosts: all[1:], noRedirect: noCanonical},
+		"no ListenerSets":           {way: without, tweak: certificate, hosts: all, certificate: secretNotUsed},
+		"no ListenerSets, issuer":   {way: without, tweak: byIssuer, hosts: all, certificate: notIssued},
 		"no ListenerSets, listener": {way: without, tweak: byListener, hosts: all},
+		"no ListenerSets, no TLS":   {way: withoutTLS, tweak: certificate, hosts: all},
 	} {
 		website := newWebsite(canonical, test.tweak)
 		if got := test.way.noRedirect(website, test.hosts); got != test.noRedirect {
 			t.Errorf("%s: redirects: %q, want %q", name, got, test.noRedirect)
 		}
-		if got := test.way.unusedCertificate(website); got != test.certificate {
+		if got := test.way.unusedCertificate(website, test.hosts); got != test.certificate {
 			t.Errorf("%s: certificate: %q, want %q", name, got, test.certificate)
 		}
 	}

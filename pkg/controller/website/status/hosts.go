@@ -64,7 +64,7 @@ func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 			ObservedGeneration: in.Website.Generation, LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
 		})
 	}
-	obstacle := in.Routing.Obstacle
+	obstacle := in.Routing.obstacleOf(name)
 	switch before := routedCondition(host); {
 	case isTaken:
 		set(metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken, holder+" has the host")

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,6 +33,16 @@ type Obstacle struct {
 	Reason, Message string
 	// Pending is true while another controller has not done its part.
 	Pending bool
+	// Except are hosts that are routed all the same.
+	Except []string
+}
+
+// obstacleOf returns why requests for a host do not reach the site, or nil.
+func (r *Routing) obstacleOf(host string) *Obstacle {
+	if r.Obstacle == nil || slices.Contains(r.Obstacle.Except, host) {
+		return nil
+	}
+	return r.Obstacle
 }
 
 // routingUnknown keeps what was reported while nothing is known.

@@ -129,6 +129,12 @@ func hostWas(name string, status metav1.ConditionStatus, reason string) v1beta1.
 func TestHostConditions(t *testing.T) {
 	noGateway := &Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "no Gateway"}
 	pending := &Obstacle{Reason: v1beta1.WebsiteReasonRoutePending, Message: "no condition yet", Pending: true}
+	ofOthers := &Obstacle{
+		Reason: v1beta1.WebsiteReasonRouteNotAccepted, Message: "no HTTPS listener", Except: []string{shop, "*.example.com"},
+	}
+	ofThis := &Obstacle{
+		Reason: v1beta1.WebsiteReasonRouteNotAccepted, Message: "no HTTPS listener", Except: []string{www},
+	}
 	found := map[string]routeprobe.Result{shop: {URL: "https://" + shop, Commit: commitA}}
 	tests := map[string]struct {
 		routing Routing
@@ -160,6 +166,27 @@ func TestHostConditions(t *testing.T) {
 			status: metav1.ConditionFalse, reason: v1beta1.WebsiteReasonHostUnreachable, message: "before"},
 		"the Gateway is there now": {routing: Routing{Obstacle: pending}, before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "GatewayNotFound")},
 			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no condition yet"},
+		"another host has no listener": {
+			routing: Routing{Obstacle: ofOthers},
+			status:  metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending,
+			message: "no request for " + shop + " has been made yet",
+		},
+		"another host has no listener, found before a restart": {
+			routing: Routing{Obstacle: ofOthers},
+			before:  []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "HostRouted")},
+			status:  metav1.ConditionTrue, reason: v1beta1.WebsiteReasonHostRouted, message: "before",
+		},
+		"another host has no listener, a wildcard": {
+			routing: Routing{Obstacle: ofOthers}, host: v1beta1.WebsiteHost{Name: "*.example.com"},
+			before: []v1beta1.WebsiteHostStatus{hostWas("*.example.com", metav1.ConditionFalse, "RouteNotAccepted")},
+			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonHostNotRequested,
+			message: "no request is made for a host with a wildcard",
+		},
+		"this host has no listener": {
+			routing: Routing{Obstacle: ofThis},
+			before:  []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionTrue, "HostRouted")},
+			status:  metav1.ConditionFalse, reason: v1beta1.WebsiteReasonRouteNotAccepted, message: "no HTTPS listener",
+		},
 		"given up by another one": {before: []v1beta1.WebsiteHostStatus{hostWas(shop, metav1.ConditionFalse, "HostTaken")},
 			status: metav1.ConditionUnknown, reason: v1beta1.WebsiteReasonRoutePending, message: "no request for " + shop + " has been made yet"},
 	}
