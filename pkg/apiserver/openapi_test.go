@@ -71,14 +71,16 @@ func TestOpenAPIMarkers(t *testing.T) {
 		t.Errorf("values of the service's type = %v, want three", serviceType.Enum)
 	}
 	// The generator describes a value by any constant of the type, also by one of another package.
-	if want := "`\"NodePort\"` makes the site reachable on a port of every node."; !strings.Contains(serviceType.Description, want) {
+	want := "`\"NodePort\"` makes the site reachable on a port of every node."
+	if !strings.Contains(serviceType.Description, want) {
 		t.Errorf("the service's type is %q, want it to contain %q", serviceType.Description, want)
 	}
 	if got := properties("v1beta1.WebsiteSync")["periodSeconds"].Default; got != 60 {
 		t.Errorf("default period = %v (%T), want 60", got, got)
 	}
 	for model, want := range map[string][]string{
-		"v1beta1.WebsiteSource": nil, "v1beta1.GitSource": {"repository"}, "v1beta1.ResponseHeader": {"path", "name", "value"},
+		"v1beta1.WebsiteSource": nil, "v1beta1.GitSource": {"repository"},
+		"v1beta1.ResponseHeader": {"path", "name", "value"},
 	} {
 		if got := definitions()[modelPrefix+model].Schema.Required; !slices.Equal(got, want) {
 			t.Errorf("required in %s: %v, want %v", model, got, want)

@@ -161,9 +161,11 @@ func (r *routes) choose(website *v1beta1.Website, state routing.State) (way, boo
 }
 
 func notFound(gateway cache.ObjectName, watched bool) *status.Obstacle {
-	message := fmt.Sprintf("there is no Gateway %q in namespace %q: create it, or set spec.routing", gateway.Name, gateway.Namespace)
+	message := fmt.Sprintf("there is no Gateway %q in namespace %q: create it, or set spec.routing",
+		gateway.Name, gateway.Namespace)
 	if !watched {
-		message = fmt.Sprintf("Gateways of namespace %q are not watched by website-controller: see --watch-namespace and --default-gateway", gateway.Namespace)
+		message = fmt.Sprintf("Gateways of namespace %q are not watched by website-controller: "+
+			"see --watch-namespace and --default-gateway", gateway.Namespace)
 	}
 	return &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: message}
 }
@@ -247,7 +249,8 @@ func remedyFor(website *v1beta1.Website, gateway *gatewayv1.Gateway) string {
 	case !allowsListenerSets(gateway):
 		return ", and allows no ListenerSets: add the listener, or set spec.allowedListeners of the Gateway"
 	default:
-		return ", and the cluster has no ListenerSets: add the listener, or install a version of Gateway API with listenersets in gateway.networking.k8s.io/v1"
+		return ", and the cluster has no ListenerSets: add the listener, or install a version of Gateway API " +
+			"with listenersets in gateway.networking.k8s.io/v1"
 	}
 }
 
@@ -281,8 +284,8 @@ func (w way) unusedCertificate(website *v1beta1.Website, hosts []string) string 
 		if !allowsListenerSets(gateway.Gateway) {
 			remedy = "set spec.allowedListeners of the Gateway"
 		}
-		return fmt.Sprintf("%s: %s serves the hosts with the certificates of its own listeners; %s, or spec.tls.mode to Listener",
-			unused, nameOf(gateway.Gateway), remedy)
+		return fmt.Sprintf("%s: %s serves the hosts with the certificates of its own listeners; "+
+			"%s, or spec.tls.mode to Listener", unused, nameOf(gateway.Gateway), remedy)
 	}
 	return ""
 }

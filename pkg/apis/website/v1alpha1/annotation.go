@@ -116,7 +116,10 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 	byDefault := defaultSpec()
 	var git carriedGit
 	if of := spec.Source.Git; of != nil {
-		git = carriedGit{Ref: of.Ref, Submodules: of.Submodules, SecretRef: of.SecretRef, CredentialScope: of.CredentialScope, CARef: of.CARef}
+		git = carriedGit{
+			Ref: of.Ref, Submodules: of.Submodules,
+			SecretRef: of.SecretRef, CredentialScope: of.CredentialScope, CARef: of.CARef,
+		}
 	}
 	leaveOut(&git.Submodules, byDefault.Source.Git.Submodules)
 	leaveOut(&git.CredentialScope, byDefault.Source.Git.CredentialScope)
@@ -207,7 +210,9 @@ const maxIgnored = 100
 // value, and those that are not in it to their defaults. It returns which members
 // are unknown or given twice, and an error for a malformed value, because ignoring
 // that would silently change the Website.
-func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus) (ignored []string, err error) {
+func decodeAnnotation(
+	annotation string, spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus,
+) (ignored []string, err error) {
 	c := carried{}
 	if annotation != "" {
 		if strings.TrimSpace(annotation) == "null" {
@@ -242,7 +247,8 @@ func decodeAnnotation(annotation string, spec *v1beta1.WebsiteSpec, status *v1be
 		Source: v1beta1.WebsiteSource{
 			Git: &v1beta1.GitSource{
 				Repository: ptr.Deref(spec.Source.Git, v1beta1.GitSource{}).Repository,
-				Ref:        git.Ref, Submodules: git.Submodules, SecretRef: git.SecretRef, CredentialScope: git.CredentialScope, CARef: git.CARef,
+				Ref:        git.Ref, Submodules: git.Submodules,
+				SecretRef: git.SecretRef, CredentialScope: git.CredentialScope, CARef: git.CARef,
 			},
 			Path: source.Path,
 		},

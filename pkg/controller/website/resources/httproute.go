@@ -42,7 +42,8 @@ type HostRoutes struct {
 
 // IsSecured reports whether a host is served with TLS, if it is to be.
 func (r *HostRoutes) IsSecured(host string) bool {
-	return !WantsTLS(r.Website) || slices.ContainsFunc(r.Gateways, func(gateway Gateway) bool { return gateway.Secures(host) })
+	return !WantsTLS(r.Website) ||
+		slices.ContainsFunc(r.Gateways, func(gateway Gateway) bool { return gateway.Secures(host) })
 }
 
 // groups divides the hosts so that each group fits into one HTTPRoute, with two listeners for each host at each Gateway
@@ -167,7 +168,9 @@ func (g *Gateway) redirections(hosts []string, to string) []redirection {
 	return ports
 }
 
-func (r *HostRoutes) route(name string, hosts []string, at parents, rule *gatewayv1ac.HTTPRouteRuleApplyConfiguration) *httpRoute {
+func (r *HostRoutes) route(
+	name string, hosts []string, at parents, rule *gatewayv1ac.HTTPRouteRuleApplyConfiguration,
+) *httpRoute {
 	spec := gatewayv1ac.HTTPRouteSpec().WithParentRefs(at[:min(len(at), maxParents)]...)
 	for _, host := range hosts {
 		spec.WithHostnames(gatewayv1.Hostname(host))

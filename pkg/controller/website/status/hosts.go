@@ -26,7 +26,9 @@ func routedCondition(host v1beta1.WebsiteHostStatus) metav1.Condition {
 	if condition := meta.FindStatusCondition(host.Conditions, v1beta1.HostRouted); condition != nil {
 		return *condition
 	}
-	return metav1.Condition{Type: v1beta1.HostRouted, Status: metav1.ConditionUnknown, Reason: v1beta1.WebsiteReasonRoutePending}
+	return metav1.Condition{
+		Type: v1beta1.HostRouted, Status: metav1.ConditionUnknown, Reason: v1beta1.WebsiteReasonRoutePending,
+	}
 }
 
 // hosts returns what is reported of the hosts of the spec.
@@ -47,7 +49,8 @@ func (in *Input) hosts() []v1beta1.WebsiteHostStatus {
 // host returns what is reported of a host. One that was not requested yet stays as it was reported.
 func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 	host := v1beta1.WebsiteHostStatus{Name: name}
-	if i := slices.IndexFunc(in.Website.Status.Hosts, func(h v1beta1.WebsiteHostStatus) bool { return h.Name == name }); i >= 0 {
+	isNamed := func(host v1beta1.WebsiteHostStatus) bool { return host.Name == name }
+	if i := slices.IndexFunc(in.Website.Status.Hosts, isNamed); i >= 0 {
 		host = *in.Website.Status.Hosts[i].DeepCopy()
 	}
 	result, isRequested := in.Routing.Results[name]
@@ -96,7 +99,9 @@ var requestReasons = sets.New(
 )
 
 // requested returns what a request for a host has shown.
-func (in *Input) requested(name string, result routeprobe.Result) (status metav1.ConditionStatus, reason, message string) {
+func (in *Input) requested(
+	name string, result routeprobe.Result,
+) (status metav1.ConditionStatus, reason, message string) {
 	failure := in.failureOf(result)
 	switch obstacle := in.Routing.Obstacle; {
 	case failure != "" && obstacle != nil && obstacle.Pending:
@@ -106,7 +111,8 @@ func (in *Input) requested(name string, result routeprobe.Result) (status metav1
 	case failure != "":
 		return metav1.ConditionFalse, v1beta1.WebsiteReasonHostUnreachable, failure
 	case in.Routing.NoRedirect != "" && resources.RoleOf(in.Website, name) == v1beta1.HostRoleRedirect:
-		return metav1.ConditionFalse, v1beta1.WebsiteReasonRedirectUnavailable, name + " serves the site: " + in.Routing.NoRedirect
+		return metav1.ConditionFalse, v1beta1.WebsiteReasonRedirectUnavailable,
+			name + " serves the site: " + in.Routing.NoRedirect
 	case in.Routing.UnusedCertificate != "":
 		return metav1.ConditionTrue, v1beta1.WebsiteReasonCertificateNotUsed, in.Routing.UnusedCertificate
 	case result.DNS != "":
@@ -136,7 +142,9 @@ func (in *Input) published(commit string) bool {
 	state := in.commitState()
 	return !in.Probing || state == commitUnknown || state == commitUnreachable || commit == in.commit() ||
 		slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Observed && pod.Commit == commit }) ||
-		slices.ContainsFunc(in.Website.Status.History, func(release v1beta1.WebsiteRelease) bool { return release.Commit == commit })
+		slices.ContainsFunc(in.Website.Status.History, func(release v1beta1.WebsiteRelease) bool {
+			return release.Commit == commit
+		})
 }
 
 // hostURLs returns where the hosts were found: the canonical one first, and those that are redirected last.
@@ -145,7 +153,9 @@ func (in *Input) hostURLs() []string {
 		return nil
 	}
 	hosts := in.hosts()
-	slices.SortStableFunc(hosts, func(a, b v1beta1.WebsiteHostStatus) int { return in.preference(a.Name) - in.preference(b.Name) })
+	slices.SortStableFunc(hosts, func(a, b v1beta1.WebsiteHostStatus) int {
+		return in.preference(a.Name) - in.preference(b.Name)
+	})
 	var urls []string
 	for _, host := range hosts {
 		if url := in.hostURL(host); url != "" {

@@ -142,7 +142,8 @@ func certificateNotUsed(in *Input) *finding {
 	if in.Routing == nil || in.Routing.UnusedCertificate == "" {
 		return nil
 	}
-	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: problem.Shorten(in.Routing.UnusedCertificate)}
+	message := problem.Shorten(in.Routing.UnusedCertificate)
+	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: message}
 }
 
 // dnsElsewhere finds that the name of a host does not lead to the Gateway. The site may be
