@@ -44,6 +44,8 @@ func TestSyncSubresource(t *testing.T) {
 	if got := send(t, http.MethodGet, sync(""), jsonType, ""); got.code != http.StatusOK || got.field("kind") != "WebsiteSyncRequest" || got.field("state") != "None" {
 		t.Errorf("GET before a request answered %d %v, want state None", got.code, got.object)
 	}
+	// All others join the request for the newest commit.
+	send(t, http.MethodPost, sync(""), "", "")
 	bodies := map[string]struct {
 		contentType, body string
 		code              int

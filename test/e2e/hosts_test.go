@@ -88,8 +88,7 @@ func TestRedirectsOfHosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	canonical, host := "www-"+s.host(), s.host()
-	s.putCertificate(t, canonical, host)
-	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q,"role":"Canonical"},{"name":%q,"role":"Redirect"}],"tls":{"mode":"Secret","secretRef":{"name":"certificate"}}}}`, canonical, host))
+	s.patch(t, fmt.Sprintf(`{"spec":{"hosts":[{"name":%q,"role":"Canonical"},{"name":%q,"role":"Redirect"}],"tls":{"mode":"Listener"}}}`, canonical, host))
 	s.waitRouted(t, "https://"+canonical)
 	transport := &http.Transport{DisableKeepAlives: true}
 	throughGateway(t)(transport)
