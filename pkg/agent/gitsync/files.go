@@ -48,27 +48,35 @@ func (s *Supervisor) checkFiles(logger klog.Logger) {
 		child = s.command.Process.Pid
 	}
 	s.mu.Unlock()
-	if child != 0 && s.endOverfilling(logger, descendants(all, child)) {
+	// Processes end with the lock held: nothing that follows from their end is handled before its cause is recorded.
+	if child != 0 {
+		s.endChild(logger, s.overfilling(logger, descendants(all, child)))
+	}
+	for _, pid := range beside {
+		found := s.overfilling(logger, descendants(all, pid))
 		s.mu.Lock()
-		if now := s.Clock.Now(); now.Sub(s.overfull.ended) > failsWithin {
-			_, _, before, _ := readErrorFile(s.ErrorFile)
-			s.overfull.ended, s.overfull.before = now, before
+		if s.beside[pid] && end(logger, found) {
+			s.overfilled[pid] = true
 		}
 		s.mu.Unlock()
 	}
-	for _, pid := range beside {
-		if s.endOverfilling(logger, descendants(all, pid)) {
-			s.mu.Lock()
-			if s.beside[pid] {
-				s.overfilled[pid] = true
-			}
-			s.mu.Unlock()
-		}
+}
+
+// endChild ends gits of the child that fill a worktree.
+func (s *Supervisor) endChild(logger klog.Logger, found []process) {
+	if len(found) == 0 {
+		return
+	}
+	_, _, before, _ := readErrorFile(s.ErrorFile)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.Clock.Now(); end(logger, found) && now.Sub(s.overfull.ended) > failsWithin {
+		s.overfull.ended, s.overfull.before = now, before
 	}
 }
 
-// endOverfilling ends those of some processes that fill a worktree with too many files, and reports whether there are any.
-func (s *Supervisor) endOverfilling(logger klog.Logger, all []process) (ended bool) {
+// overfilling returns those of some processes that fill a worktree with too many files.
+func (s *Supervisor) overfilling(logger klog.Logger, all []process) (found []process) {
 	published := s.published()
 	for _, p := range all {
 		worktree := ""
@@ -83,8 +91,19 @@ func (s *Supervisor) endOverfilling(logger klog.Logger, all []process) (ended bo
 		if err != nil {
 			logger.Error(err, "Failed to count the files of a worktree")
 		}
-		if count > s.MaxFiles && p.stillRuns() && syscall.Kill(p.pid, syscall.SIGTERM) == nil {
-			logger.Info("Ending a git that fills a worktree with too many files", "pid", p.pid, "worktree", worktree, "limit", s.MaxFiles)
+		if count > s.MaxFiles {
+			logger.Info("A git fills a worktree with too many files", "pid", p.pid, "worktree", worktree, "limit", s.MaxFiles)
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// end asks processes that still run to end, and reports whether there are any.
+func end(logger klog.Logger, all []process) (ended bool) {
+	for _, p := range all {
+		if p.stillRuns() && syscall.Kill(p.pid, syscall.SIGTERM) == nil {
+			logger.Info("Ending a git", "pid", p.pid)
 			ended = true
 		}
 	}
