@@ -50,25 +50,13 @@ func Build(ctx context.Context, o Options) (names []string, err error) {
 	if err := os.MkdirAll(o.OutDir, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the directory for images: %w", err)
 	}
-	temporary, err := os.MkdirTemp("", "images-")
-	if err != nil {
-		return nil, fmt.Errorf("creating a directory for what images are made of: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	files, err := rootLayer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	root, err := packed(files)
-	if err != nil {
-		return nil, err
-	}
-	for _, program := range o.Programs {
+	err = each(ctx, o.Programs, func(program Program, root v1.Layer, temporary string) error {
 		name, err := o.build(ctx, program, root, temporary)
-		if err != nil {
-			return nil, err
-		}
 		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(o.OutDir, Digests), []byte(strings.Join(names, "\n")+"\n"), 0o644); err != nil {
 		return nil, fmt.Errorf("writing the names of the images: %w", err)
@@ -87,27 +75,35 @@ type Made struct {
 
 // Make makes the images, and writes none.
 func Make(ctx context.Context, o Options) (all []Made, err error) {
+	err = each(ctx, Programs, func(program Program, root v1.Layer, temporary string) error {
+		made, _, err := o.make(ctx, program, root, temporary)
+		all = append(all, made)
+		return err
+	})
+	return all, err
+}
+
+// each calls do for programs, with the first layer of their images and a directory that is removed afterwards.
+func each(ctx context.Context, programs []Program, do func(Program, v1.Layer, string) error) (err error) {
 	temporary, err := os.MkdirTemp("", "images-")
 	if err != nil {
-		return nil, fmt.Errorf("creating a directory for what images are made of: %w", err)
+		return fmt.Errorf("creating a directory for what images are made of: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	files, err := rootLayer(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	root, err := packed(files)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, program := range Programs {
-		made, _, err := o.make(ctx, program, root, temporary)
-		if err != nil {
-			return nil, err
+	for _, program := range programs {
+		if err := do(program, root, temporary); err != nil {
+			return err
 		}
-		all = append(all, made)
 	}
-	return all, nil
+	return nil
 }
 
 // make makes the image of a program for all platforms, and returns its binaries.
