@@ -59,6 +59,9 @@ type Input struct {
 	SyncRequest SyncRequest
 	Origin      Origin
 	Now         time.Time
+
+	// hosts is what Compute reports of the hosts of the spec.
+	hosts []v1beta1.WebsiteHostStatus
 }
 
 // Pod is a pod and what was observed of it.
@@ -83,7 +86,10 @@ func (in *Input) ReadyPods() []*corev1.Pod {
 
 // Compute returns what is to be reported. What is not known here stays as it was
 // reported before.
-func Compute(in *Input) v1beta1.WebsiteStatus {
+func Compute(input *Input) v1beta1.WebsiteStatus {
+	computed := *input
+	in := &computed
+	in.hosts = in.hostStatuses()
 	status := *in.Website.Status.DeepCopy()
 	// The scale subresource hands it to autoscalers, which select pods by it.
 	if in.PodSelector != nil {
@@ -110,7 +116,7 @@ func Compute(in *Input) v1beta1.WebsiteStatus {
 		}
 		status.NodePort = port.NodePort
 	}
-	status.Hosts = in.hosts()
+	status.Hosts = in.hosts
 	status.Previews = in.previews()
 	status.Commit = in.commit()
 	status.History = in.history()

@@ -31,8 +31,8 @@ func routedCondition(host v1beta1.WebsiteHostStatus) metav1.Condition {
 	}
 }
 
-// hosts returns what is reported of the hosts of the spec.
-func (in *Input) hosts() []v1beta1.WebsiteHostStatus {
+// hostStatuses returns what is reported of the hosts of the spec.
+func (in *Input) hostStatuses() []v1beta1.WebsiteHostStatus {
 	if in.Routing == nil {
 		if in.RoutesRemain {
 			return in.Website.Status.Hosts
@@ -152,7 +152,7 @@ func (in *Input) hostURLs() []string {
 	if in.Routing == nil {
 		return nil
 	}
-	hosts := in.hosts()
+	hosts := slices.Clone(in.hosts)
 	slices.SortStableFunc(hosts, func(a, b v1beta1.WebsiteHostStatus) int {
 		return in.preference(a.Name) - in.preference(b.Name)
 	})

@@ -94,7 +94,7 @@ func routePending(in *Input) *finding {
 // and there is one.
 func (in *Input) allRouted() bool {
 	requested := 0
-	for _, host := range in.hosts() {
+	for _, host := range in.hosts {
 		if IsWildcard(host.Name) {
 			continue
 		}
@@ -108,7 +108,7 @@ func (in *Input) allRouted() bool {
 
 // hostFailing finds a host of which the last request did not reach the site, or was not redirected.
 func hostFailing(in *Input) *finding {
-	for _, host := range in.hosts() {
+	for _, host := range in.hosts {
 		if routed := routedCondition(host); in.isRequested(host.Name) && routed.Status == metav1.ConditionFalse {
 			return &finding{reason: routed.Reason, message: routed.Message}
 		}
@@ -129,7 +129,7 @@ func hostNotRequested(in *Input) *finding {
 	if in.Routing == nil {
 		return nil
 	}
-	for _, host := range in.hosts() {
+	for _, host := range in.hosts {
 		if !in.isRequested(host.Name) && !IsRouted(host) && !IsWildcard(host.Name) {
 			return &finding{reason: v1beta1.WebsiteReasonRoutePending, message: notRequestedYet(host.Name)}
 		}
