@@ -95,7 +95,7 @@ func (e *environment) closed(t *testing.T, server *devcluster.Process, url, reas
 // proxy does not repeat requests with a body.
 func endedByReplica(code int, body string) bool {
 	return code == http.StatusServiceUnavailable && strings.Contains(body, "error trying to reach service") &&
-		strings.Contains(body, "GOAWAY")
+		(strings.Contains(body, "GOAWAY") || strings.Contains(body, "cannot rewind body after connection loss"))
 }
 
 // refused returns nil if a request is answered with 503 because of reason.
