@@ -1655,7 +1655,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"serving": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serving configures the web server. Its redirects and headers are limited by the size of the spec, at most 512 KiB as JSON.",
+							Description: "serving configures the web server. Its redirects and headers are limited by the size of the spec, at most 128 KiB as JSON, without default status codes of redirects.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.WebsiteServing{}.OpenAPIModelName()),
 						},

@@ -63,17 +63,22 @@ var statusCases = map[string]struct {
 		conditions("Ready")(s)
 		s.Conditions[0].Reason = ""
 	}, want: []string{"status.conditions[0].reason: Required value"}},
-	"sync completed":          {tweak: completed(func(*website.WebsiteSyncCompletion) {})},
-	"sync of later started":   {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedID = 8 }, want: []string{"status.sync.startedID: Invalid value: 8: must not be greater than lastRequest.id"}},
-	"sync of -1 started":      {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedID = -1 }, want: []string{"status.sync.startedID: Invalid value: -1: may not decrease", "status.sync.startedID: Invalid value: -1: must be greater than or equal to 0"}},
-	"completion of later":     {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.ID = 8 }), want: []string{"status.sync.lastCompleted.id: Invalid value: 8: must not be greater than lastRequest.id"}},
-	"completion of nothing":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.ID = 0 }), want: []string{"status.sync.lastCompleted.id: Required value"}},
-	"completion at no time":   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Time = metav1.Time{} }), want: []string{"status.sync.lastCompleted.time: Required value"}},
-	"result of its own":       {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "Maybe" }), want: []string{`status.sync.lastCompleted.result: Unsupported value: "Maybe": supported values: "Failed", "Succeeded"`}},
-	"no result":               {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "" }), want: []string{"status.sync.lastCompleted.result: Required value"}},
-	"long reason":             {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Reason = strings.Repeat("a", 129) }), want: []string{"status.sync.lastCompleted.reason: Too long: may not be more than 128 characters"}},
-	"long message":            {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Message = strings.Repeat("a", 1025) }), want: []string{"status.sync.lastCompleted.message: Too long: may not be more than 1024 characters"}},
-	"completed with a branch": {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Commit = "main" }), want: []string{`status.sync.lastCompleted.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"message at length":           {tweak: messages(4<<10, "Ready")},
+	"message too long":            {tweak: messages(4<<10+1, "Ready"), want: []string{"status.conditions[0].message: Too long: may not be more than 4096 bytes: the size is 4097"}},
+	"host, message too long":      {tweak: observed(func(h *website.WebsiteHostStatus) { h.Conditions[0].Message = strings.Repeat("a", 4<<10+1) }), want: []string{"status.hosts[0].conditions[0].message: Too long: may not be more than 4096 bytes: the size is 4097"}},
+	"as large as a status may be": {tweak: manyHosts(63)},
+	"larger than a status may be": {tweak: manyHosts(64), want: []string{"status.hosts: Too long: the status may not be more than 262144 bytes as JSON: it has 264417, 264385 of them here"}},
+	"sync completed":              {tweak: completed(func(*website.WebsiteSyncCompletion) {})},
+	"sync of later started":       {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedID = 8 }, want: []string{"status.sync.startedID: Invalid value: 8: must not be greater than lastRequest.id"}},
+	"sync of -1 started":          {tweak: func(s *website.WebsiteStatus) { s.Sync = requested(); s.Sync.StartedID = -1 }, want: []string{"status.sync.startedID: Invalid value: -1: may not decrease", "status.sync.startedID: Invalid value: -1: must be greater than or equal to 0"}},
+	"completion of later":         {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.ID = 8 }), want: []string{"status.sync.lastCompleted.id: Invalid value: 8: must not be greater than lastRequest.id"}},
+	"completion of nothing":       {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.ID = 0 }), want: []string{"status.sync.lastCompleted.id: Required value"}},
+	"completion at no time":       {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Time = metav1.Time{} }), want: []string{"status.sync.lastCompleted.time: Required value"}},
+	"result of its own":           {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "Maybe" }), want: []string{`status.sync.lastCompleted.result: Unsupported value: "Maybe": supported values: "Failed", "Succeeded"`}},
+	"no result":                   {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Result = "" }), want: []string{"status.sync.lastCompleted.result: Required value"}},
+	"long reason":                 {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Reason = strings.Repeat("a", 129) }), want: []string{"status.sync.lastCompleted.reason: Too long: may not be more than 128 characters"}},
+	"long message":                {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Message = strings.Repeat("a", 1025) }), want: []string{"status.sync.lastCompleted.message: Too long: may not be more than 1024 characters"}},
+	"completed with a branch":     {tweak: completed(func(c *website.WebsiteSyncCompletion) { c.Commit = "main" }), want: []string{`status.sync.lastCompleted.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
 	"releases": {tweak: func(s *website.WebsiteStatus) {
 		released(func(*website.WebsiteRelease) {})(s)
 		s.History = slices.Repeat(s.History, 10)
@@ -123,6 +128,30 @@ func observed(tweak func(*website.WebsiteHostStatus)) func(*website.WebsiteStatu
 			CertificateExpirationTime: new(metav1.Unix(5, 0)),
 		}}
 		tweak(&s.Hosts[0])
+	}
+}
+
+// messages are conditions with messages of a length.
+func messages(length int, types ...string) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) {
+		conditions(types...)(s)
+		for i := range s.Conditions {
+			s.Conditions[i].Message = strings.Repeat("a", length)
+		}
+	}
+}
+
+// manyHosts are n hosts with long messages.
+func manyHosts(n int) func(*website.WebsiteStatus) {
+	return func(s *website.WebsiteStatus) {
+		var hosts []website.WebsiteHostStatus
+		for i := range n {
+			observed(func(h *website.WebsiteHostStatus) {
+				h.Name, h.Conditions[0].Message = fmt.Sprintf("h%02d.example.com", i), strings.Repeat("a", 3925)
+			})(s)
+			hosts = append(hosts, s.Hosts...)
+		}
+		s.Hosts = hosts
 	}
 }
 

@@ -27,12 +27,12 @@ func TestSizeOfASpec(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []int{170, 900} {
+	for _, n := range []int{43, 900} {
 		_, err := websites.Create(ctx, framework.NewWebsite(namespace, "large", redirects(n)), metav1.CreateOptions{})
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.serving.redirects: Too long: the spec may not be more than 524288 bytes as JSON") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON") {
 			t.Errorf("%d redirects of full length: %.300v, want Invalid", n, err)
 		}
 	}
-	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", redirects(168)))
+	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", redirects(42)))
 	framework.WaitSettled(t, namespace, "kubia")
 }

@@ -166,7 +166,7 @@ func largest() []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"from":"/%d-%s","to":"/%s"}`, i, text(100), text(118))
+		fmt.Fprintf(&b, `{"from":"/%04d-%s","to":"/%s"}`, i, text(16), text(22))
 	}
 	b.WriteString(`]}}}`)
 	return []byte(b.String())

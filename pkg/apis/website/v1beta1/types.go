@@ -74,7 +74,8 @@ type WebsiteSpec struct {
 	Sync WebsiteSync `json:"sync,omitempty,omitzero" protobuf:"bytes,5,opt,name=sync"`
 
 	// serving configures the web server. Its redirects and headers are limited
-	// by the size of the spec, at most 512 KiB as JSON.
+	// by the size of the spec, at most 128 KiB as JSON, without default status
+	// codes of redirects.
 	// +optional
 	Serving WebsiteServing `json:"serving,omitempty,omitzero" protobuf:"bytes,6,opt,name=serving"`
 

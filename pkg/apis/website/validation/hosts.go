@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -151,14 +152,20 @@ func validateLabels(name string, path *field.Path) field.ErrorList {
 }
 
 // validateHostStatuses checks what was observed of hosts.
-func validateHostStatuses(hosts []website.WebsiteHostStatus, path *field.Path) field.ErrorList {
+func validateHostStatuses(hosts, old []website.WebsiteHostStatus, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	former := map[string][]metav1.Condition{}
+	for i := range old {
+		former[old[i].Name] = old[i].Conditions
+	}
 	for i := range hosts {
 		host, path := &hosts[i], path.Index(i)
 		if expiration := host.CertificateExpirationTime; expiration != nil {
 			errs = append(errs, validateTime(expiration.IsZero(), path.Child("certificateExpirationTime"))...)
 		}
-		errs = append(errs, metav1validation.ValidateConditions(host.Conditions, path.Child("conditions"))...)
+		conditions := path.Child("conditions")
+		errs = append(errs, metav1validation.ValidateConditions(host.Conditions, conditions)...)
+		errs = append(errs, validateMessages(host.Conditions, former[host.Name], conditions)...)
 	}
 	return errs
 }

@@ -16,7 +16,10 @@ import (
 // bounds the size of nginx's configuration.
 const maxPrefixRedirects = 100
 
-var statusCodes = []int32{301, 302, 303, 307, 308}
+// defaultStatusCode is the default of a redirect's status code.
+const defaultStatusCode = 301
+
+var statusCodes = []int32{defaultStatusCode, 302, 303, 307, 308}
 
 var (
 	// placeholder is a segment that other servers replace.

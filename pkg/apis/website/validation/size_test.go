@@ -78,3 +78,92 @@ func TestNumbersMayShrink(t *testing.T) {
 		t.Errorf("more than before: %v, want two errors", errs)
 	}
 }
+
+// TestFinalizersCanBeRemoved: whoever removes a finalizer of the largest object is recorded as its manager.
+func TestFinalizersCanBeRemoved(t *testing.T) {
+	entry := func(size int) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", size))}
+	}
+	old := &website.Website{ObjectMeta: metav1.ObjectMeta{
+		Finalizers: []string{"example.com/a"}, ManagedFields: make([]metav1.ManagedFieldsEntry, MaxManagedFields),
+	}}
+	old.ManagedFields[0] = entry(MaxBytes)
+	updated := old.DeepCopy()
+	updated.ManagedFields = append(updated.ManagedFields, entry(1000))
+	if errs := validateObjectSize(updated, old); len(errs) != 2 {
+		t.Errorf("with the finalizer: %v, want one error each for the size and the number of entries", errs)
+	}
+	updated.Finalizers = nil
+	if errs := validateObjectSize(updated, old); len(errs) > 0 {
+		t.Errorf("without the finalizer: %v", errs)
+	}
+	updated.ManagedFields[1] = entry(maxEntryBytes)
+	if errs := validateObjectSize(updated, old); len(errs) != 1 {
+		t.Errorf("without the finalizer, and much larger: %v, want an error", errs)
+	}
+}
+
+// TestLargerStoredWebsites: what was stored under older rules can be changed if it does not grow.
+func TestLargerStoredWebsites(t *testing.T) {
+	stored := newWebsite(func(w *website.Website) {
+		w.Finalizers = []string{"example.com/a"}
+		for i := range 60 {
+			path := fmt.Sprintf("/%04d%s", i, strings.Repeat("a", 1000))
+			w.Spec.Serving.Redirects = append(w.Spec.Serving.Redirects,
+				website.Redirect{From: path, To: "/" + strings.Repeat("b", 2000), StatusCode: 301})
+		}
+		message := strings.Repeat("m", 5<<10)
+		for i := range 60 {
+			condition := metav1.Condition{Type: "Routed", Status: "True", Reason: "R", Message: message,
+				LastTransitionTime: metav1.Unix(1, 0)}
+			w.Status.Hosts = append(w.Status.Hosts,
+				website.WebsiteHostStatus{Name: fmt.Sprint("h", i), Conditions: []metav1.Condition{condition}})
+			condition.Type = fmt.Sprint("C", i)
+			w.Status.Conditions = append(w.Status.Conditions, condition)
+		}
+	})
+	last := len(stored.Spec.Serving.Redirects) - 1
+	tests := map[string]struct {
+		change func(*website.Website)
+		want   string
+	}{
+		"nothing":            {change: func(*website.Website) {}},
+		"no finalizer":       {change: func(w *website.Website) { w.Finalizers = nil }},
+		"a label":            {change: func(w *website.Website) { w.Labels = map[string]string{"a": "b"} }},
+		"replicas":           {change: func(w *website.Website) { w.Spec.Replicas = new(int32(3)) }},
+		"one redirect less":  {change: func(w *website.Website) { w.Spec.Serving.Redirects = w.Spec.Serving.Redirects[:last] }},
+		"a shorter redirect": {change: func(w *website.Website) { w.Spec.Serving.Redirects[last].To = "/b" }},
+		"suspend":            {change: func(w *website.Website) { w.Spec.Suspend = new(true) }},
+		"a header": {change: func(w *website.Website) {
+			w.Spec.Serving.Headers = []website.ResponseHeader{{Path: "/", Name: "X-A", Value: "1"}}
+		}},
+		"a count": {change: func(w *website.Website) { w.Status.UpdatedReplicas = 1 }},
+		"a longer redirect": {change: func(w *website.Website) { w.Spec.Serving.Redirects[last].To += "b" },
+			want: "spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON"},
+		"another status":    {change: func(w *website.Website) { w.Status.Commit = "" }},
+		"one host less":     {change: func(w *website.Website) { w.Status.Hosts = w.Status.Hosts[1:] }},
+		"a shorter message": {change: func(w *website.Website) { w.Status.Conditions[0].Message = "m" }},
+		"another message of the size": {change: func(w *website.Website) {
+			w.Status.Conditions[0].Message = strings.Repeat("n", 5<<10)
+		}},
+		"a request to sync": {change: func(w *website.Website) {
+			w.Status.Sync = &website.WebsiteSyncStatus{LastRequest: website.WebsiteSyncRecord{ID: 1, Time: metav1.Unix(1, 0)}}
+		}},
+		"a longer message": {change: func(w *website.Website) { w.Status.Conditions[3].Message += "m" },
+			want: "status.conditions[3].message: Too long: may not be more than 4096 bytes: the size is 5121"},
+		"one host more": {change: func(w *website.Website) {
+			w.Status.Hosts = append(w.Status.Hosts, website.WebsiteHostStatus{Name: "more"})
+		}, want: "status.hosts: Too long: the status may not be more than 262144 bytes as JSON"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			updated := stored.DeepCopy()
+			test.change(updated)
+			updated.ResourceVersion, stored.ResourceVersion = "1", "1"
+			errs := append(ValidateWebsiteUpdate(updated, stored), ValidateWebsiteStatusUpdate(updated, stored)...)
+			if got := fmt.Sprint(errs.ToAggregate()); test.want == "" && len(errs) > 0 || !strings.Contains(got, test.want) {
+				t.Errorf("errors = %s, want %q", got, test.want)
+			}
+		})
+	}
+}

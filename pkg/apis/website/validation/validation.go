@@ -136,7 +136,7 @@ func validateDeploymentName(name string, path *field.Path) field.ErrorList {
 
 // validateStatus checks what differs from old.
 func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := validateStatusSize(status, old, path)
 	if status.Commit != old.Commit {
 		errs = append(errs, validateOptionalCommit(status.Commit, path.Child("commit"))...)
 	}
@@ -152,12 +152,13 @@ func validateStatus(status, old *website.WebsiteStatus, path *field.Path) field.
 	}
 	if !apiequality.Semantic.DeepEqual(status.Conditions, old.Conditions) {
 		errs = append(errs, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
+		errs = append(errs, validateMessages(status.Conditions, old.Conditions, path.Child("conditions"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.Sync, old.Sync) {
 		errs = append(errs, validateSync(status.Sync, old.Sync, path.Child("sync"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.Hosts, old.Hosts) {
-		errs = append(errs, validateHostStatuses(status.Hosts, path.Child("hosts"))...)
+		errs = append(errs, validateHostStatuses(status.Hosts, old.Hosts, path.Child("hosts"))...)
 	}
 	if !apiequality.Semantic.DeepEqual(status.Previews, old.Previews) {
 		errs = append(errs, validatePreviewStatuses(status.Previews, path.Child("previews"))...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -223,10 +224,19 @@ func idOf(reason string, err error) string {
 const maxLength = 1024
 
 // Shorten cuts a message to the length that events can hold.
-func Shorten(message string) string {
-	if len(message) <= maxLength {
-		return message
+func Shorten(message string) string { return ShortenTo(message, maxLength) }
+
+// ShortenTo cuts a message to a length in bytes, on one line.
+func ShortenTo(message string, length int) string {
+	if len(message) > length {
+		message = message[:length-3] + "..."
 	}
-	// Not within a character, which is stored as another one.
-	return strings.ToValidUTF8(message[:maxLength-3], "") + "..."
+	// What is left of a character is stored as another one, and characters that do not print take six bytes as JSON.
+	message = strings.ToValidUTF8(message, "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, message)
 }

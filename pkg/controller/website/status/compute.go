@@ -131,6 +131,7 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	// Clients that read no observedGeneration of a condition must not take Ready for
 	// that of a newer generation.
 	status.ObservedGeneration = meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteReady).ObservedGeneration
+	fit(&status)
 	return status
 }
 

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
 // declaration declares a condition. The first rule that finds something decides; the
@@ -131,7 +132,8 @@ func (d *declaration) decide(in *Input) *metav1.Condition {
 		if found.unchanged != nil {
 			return found.unchanged
 		}
-		condition.Status, condition.Reason, condition.Message = rule.status, found.reason, found.message
+		condition.Status, condition.Reason = rule.status, found.reason
+		condition.Message = problem.Shorten(found.message)
 		if found.generation != 0 {
 			condition.ObservedGeneration = found.generation
 		}

@@ -16,6 +16,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
+// maxHostMessage is the length of the longest message of a host, of which a Website may have 64.
+const maxHostMessage = 512
+
 // IsRouted reports whether requests for a host reach the site.
 func IsRouted(host v1beta1.WebsiteHostStatus) bool {
 	return meta.IsStatusConditionTrue(host.Conditions, v1beta1.HostRouted)
@@ -63,7 +66,8 @@ func (in *Input) host(name string) v1beta1.WebsiteHostStatus {
 	}
 	set := func(status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&host.Conditions, metav1.Condition{
-			Type: v1beta1.HostRouted, Status: status, Reason: reason, Message: problem.Shorten(message),
+			Type: v1beta1.HostRouted, Status: status, Reason: reason,
+			Message:            problem.ShortenTo(message, maxHostMessage),
 			ObservedGeneration: in.Website.Generation, LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
 		})
 	}

@@ -27,7 +27,8 @@ type WebsiteSpecApplyConfiguration struct {
 	// sync configures polling of the repository.
 	Sync *WebsiteSyncApplyConfiguration `json:"sync,omitempty"`
 	// serving configures the web server. Its redirects and headers are limited
-	// by the size of the spec, at most 512 KiB as JSON.
+	// by the size of the spec, at most 128 KiB as JSON, without default status
+	// codes of redirects.
 	Serving *WebsiteServingApplyConfiguration `json:"serving,omitempty"`
 	// service configures the Service of the pods.
 	Service *WebsiteServiceApplyConfiguration `json:"service,omitempty"`

@@ -1,0 +1,39 @@
+package status
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/validation"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+)
+
+// maxGrowth is more than the size of a status as JSON is times its size as protobuf.
+const maxGrowth = 16
+
+// fit removes from a status what other clients have written into its conditions if the API server would reject it as
+// too large. What this package writes fits without it.
+func fit(status *v1beta1.WebsiteStatus) {
+	// To encode each status as JSON would take longer than to compute it.
+	if maxGrowth*status.Size() <= validation.MaxStatusBytes || validation.StatusSize(status) <= validation.MaxStatusBytes {
+		return
+	}
+	status.Conditions = ownConditions(status.Conditions, func(kind string) bool {
+		return slices.ContainsFunc(conditions, func(declared declaration) bool { return declared.kind == kind })
+	})
+	for i := range status.Hosts {
+		host := &status.Hosts[i]
+		host.Conditions = ownConditions(host.Conditions, func(kind string) bool { return kind == v1beta1.HostRouted })
+	}
+}
+
+// ownConditions returns the conditions of some types. One that stays as it was reported may be of another client.
+func ownConditions(all []metav1.Condition, isOwn func(kind string) bool) []metav1.Condition {
+	own := slices.DeleteFunc(all, func(condition metav1.Condition) bool { return !isOwn(condition.Type) })
+	for i := range own {
+		own[i].Message = problem.ShortenTo(own[i].Message, maxHostMessage)
+	}
+	return own
+}
