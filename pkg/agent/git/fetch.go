@@ -1,0 +1,262 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Tree is what is needed of a commit.
+type Tree struct {
+	// Commit is the hash of the commit.
+	Commit string
+	// ID identifies the content: the published path, what its links lead to, its attributes and submodules. A push that
+	// changes none of them has the same.
+	ID string
+	// Files is the number of files, those of submodules included.
+	Files int64
+
+	// bytes is what is written to the worktree, at most.
+	bytes      int64
+	attributes string
+	modules    []module
+	// leadsOut is true if a link leads out of the repository, which may be into the one that this is a submodule of.
+	leadsOut bool
+}
+
+const (
+	// trackedRef has the last commit that was fetched.
+	trackedRef = "refs/website/head"
+	// maxAttempts is more than the ways in which a server may be asked.
+	maxAttempts = 6
+)
+
+var fullHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// Fetch fetches what is needed of a commit: that of HEAD, or of a reference by its full name, or one by its hash.
+func (r *Repository) Fetch(ctx context.Context, ref string) (*Tree, error) {
+	ctx, end, err := r.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !fullHash.MatchString(ref) {
+		return nil, failure(ReasonRefNotFound, "")
+	}
+	tree, err := r.fetch(ctx, ref)
+	if isReason(err, ReasonRefNotFound) {
+		err = r.diagnose(ctx, ref, err)
+	}
+	return tree, err
+}
+
+// fetch tries in the ways that the server has not refused so far.
+func (r *Repository) fetch(ctx context.Context, ref string) (*Tree, error) {
+	if err := r.checkFiles(); err != nil {
+		return nil, err
+	}
+	if fullHash.MatchString(ref) && len(ref) == 64 {
+		r.format = "sha256"
+	}
+	var tree *Tree
+	var err error
+	for attempt, damaged := 0, false; attempt < maxAttempts; attempt++ {
+		tree, err = r.attempt(ctx, ref)
+		if err == nil {
+			return tree, nil
+		}
+		again, cleanErr := r.adapt(ctx, err, &damaged)
+		if cleanErr != nil {
+			return nil, errors.Join(err, cleanErr)
+		}
+		if !again {
+			break
+		}
+	}
+	return nil, err
+}
+
+// adapt removes what an attempt has left, and reports whether another one differs from it.
+func (r *Repository) adapt(ctx context.Context, err error, damaged *bool) (again bool, cleanErr error) {
+	var typed *Error
+	if !errors.As(err, &typed) || typed.Submodule != "" {
+		return false, onDisk(r.removeLeftovers())
+	}
+	switch typed.Reason {
+	case reasonNoShallow:
+		again, r.full = !r.full, true
+	case reasonNoWant:
+		again, r.unfiltered = !r.unfiltered && r.Path != "", true
+	case reasonFormat:
+		again, r.format = true, r.otherFormat()
+	case reasonDamaged:
+		again, *damaged = !*damaged, true
+	case ReasonTooLarge, ReasonStorageFull:
+		return false, r.shrink(ctx)
+	default:
+		return false, onDisk(r.removeLeftovers())
+	}
+	return again, onDisk(r.remove())
+}
+
+// otherFormat returns the object format that the repository on the disk does not have.
+func (r *Repository) otherFormat() string {
+	if r.format == "sha256" {
+		return "sha1"
+	}
+	return "sha256"
+}
+
+// shrink removes the objects of a commit that does not fit.
+func (r *Repository) shrink(ctx context.Context) error {
+	if err := r.removeLeftovers(); err != nil {
+		return onDisk(err)
+	}
+	if len(r.needed) == 0 {
+		return onDisk(r.remove())
+	}
+	return r.compact(ctx, true)
+}
+
+// attempt fetches a commit and what is needed of it.
+func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	commit, err := r.fetchCommit(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.fetchTree(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	if r.parent == nil {
+		r.needed = nil
+	}
+	r.needed = append(r.needed, commit, tree.ID)
+	return tree, nil
+}
+
+// fetchCommit fetches a commit with its directories, and also its files unless only some of them are needed.
+func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error) {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--update-shallow", "--force"}
+	refspecs := []string{"+" + ref + ":" + trackedRef}
+	isHash := fullHash.MatchString(ref)
+	switch {
+	case !r.full:
+		args = append(args, "--depth=1")
+		if r.isPartial() {
+			args = append(args, "--filter=blob:none")
+		}
+	case isHash:
+		// Such a server has no commit but those of its references.
+		refspecs = []string{"+refs/heads/*:refs/website/heads/*", "+refs/tags/*:refs/website/tags/*"}
+	}
+	if err := r.fetchObjects(ctx, command{args: append(append(args, "origin"), refspecs...)}); err != nil {
+		if isHash && isReason(err, reasonNoWant) {
+			return "", wrap(ReasonCommitRefused, "", err)
+		}
+		return "", err
+	}
+	wanted := trackedRef
+	if isHash {
+		wanted = ref
+	}
+	commit, err := r.run(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", wanted + "^{commit}"}})
+	if isReason(err, reasonDamaged) {
+		// A tag can name a file as well.
+		return "", wrap(ReasonCommitRefused, "", err)
+	}
+	return commit, err
+}
+
+// isPartial reports whether only the files that are needed are fetched.
+func (r *Repository) isPartial() bool { return r.Path != "" && !r.unfiltered && !r.full }
+
+// fetchBlobs fetches files in one request.
+func (r *Repository) fetchBlobs(ctx context.Context, hashes []string) error {
+	return r.fetchObjects(ctx, command{
+		args: []string{
+			"-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
+			"--no-recurse-submodules", "--filter=blob:none", "--stdin", "origin",
+		},
+		stdin: strings.NewReader(strings.Join(hashes, "\n") + "\n"),
+	})
+}
+
+// fetchObjects runs a fetch whose packs have to fit.
+func (r *Repository) fetchObjects(ctx context.Context, c command) error {
+	room, err := r.room()
+	if err != nil {
+		return err
+	}
+	c.protocols, c.room = r.protocols, room
+	if r.full && room > 0 {
+		// Objects come one by one.
+		before, err := usage(r.path(repositoryDir))
+		if err != nil {
+			return onDisk(err)
+		}
+		c.watch = func() error {
+			if used, err := usage(r.path(repositoryDir)); err == nil && used-before > room {
+				return failure(ReasonTooLarge, "")
+			}
+			return nil
+		}
+	}
+	_, err = r.run(ctx, c)
+	return err
+}
+
+// room returns how many bytes may be written, or 0 if there is no limit.
+func (r *Repository) room() (int64, error) {
+	if r.Room == nil {
+		return 0, nil
+	}
+	room, err := r.Room()
+	if err != nil {
+		return 0, onDisk(err)
+	}
+	if room <= 0 {
+		return 0, failure(ReasonTooLarge, "")
+	}
+	return room, nil
+}
+
+// diagnose names why a reference was not found.
+func (r *Repository) diagnose(ctx context.Context, ref string, cause error) error {
+	found, err := r.list(ctx, func(string) bool { return false })
+	switch {
+	case isReason(err, ReasonEmpty, ReasonWebPage):
+		return err
+	case err == nil && ref == "HEAD":
+		return wrap(ReasonHead, found.Head, cause)
+	case fullHash.MatchString(ref):
+		return wrap(ReasonCommitRefused, "", cause)
+	default:
+		return cause
+	}
+}
+
+// Worktree is the directory that Checkout fills.
+func (r *Repository) Worktree() string { return r.path(worktreeDir) }
+
+// Size is how many bytes git's directory has.
+func (r *Repository) Size() (int64, error) {
+	var total int64
+	for _, dir := range []string{repositoryDir, modulesDir} {
+		if _, err := os.Stat(r.path(dir)); err != nil {
+			continue
+		}
+		size, err := usage(filepath.Join(r.Dir, dir))
+		if err != nil {
+			return 0, onDisk(err)
+		}
+		total += size
+	}
+	return total, nil
+}

@@ -1,0 +1,91 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// kinds of entries of a directory.
+const (
+	modeTree, modeLink, modeModule = "40000", "120000", "160000"
+	// modeTreePadded is how git prints modeTree.
+	modeTreePadded = "040000"
+)
+
+// entry is one of a directory of a commit.
+type entry struct{ mode, hash string }
+
+// objects reads objects that are on the disk, by one git.
+type objects struct {
+	in  *io.PipeWriter
+	out *bufio.Reader
+	end func()
+}
+
+func (r *Repository) openObjects(ctx context.Context) *objects {
+	input, in := io.Pipe()
+	out, output := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err := r.run(ctx, command{args: []string{"cat-file", "--batch"}, stdin: input, stdout: output})
+		if err == nil {
+			err = io.ErrUnexpectedEOF
+		}
+		_, _ = output.CloseWithError(err), input.CloseWithError(err)
+	}()
+	return &objects{in: in, out: bufio.NewReader(out), end: func() {
+		_, _ = in.Close(), out.Close()
+		<-ended
+	}}
+}
+
+// errNoObject is an object that is not on the disk.
+var errNoObject = errors.New("the object is not on the disk")
+
+// read returns the hash and content of an object, and no content if there is more than a limit.
+func (o *objects) read(name string, most int64) (hash string, content []byte, err error) {
+	if _, err := fmt.Fprintln(o.in, name); err != nil {
+		return "", nil, err
+	}
+	line, err := o.out.ReadString('\n')
+	if err != nil {
+		return "", nil, err
+	}
+	hash, about, _ := strings.Cut(line, " ")
+	var kind string
+	var size int64
+	if n, err := fmt.Sscanf(about, "%s %d", &kind, &size); n != 2 || err != nil {
+		return "", nil, errNoObject
+	}
+	if size > most {
+		_, err = io.CopyN(io.Discard, o.out, size)
+	} else {
+		content = make([]byte, size)
+		_, err = io.ReadFull(o.out, content)
+	}
+	if err == nil {
+		_, err = o.out.Discard(1)
+	}
+	return hash, content, err
+}
+
+// parseTree returns the entries of a directory by their names.
+func parseTree(content []byte, hashSize int) map[string]entry {
+	entries := map[string]entry{}
+	for len(content) > 0 {
+		head, rest, found := bytes.Cut(content, []byte{0})
+		mode, name, _ := strings.Cut(string(head), " ")
+		if !found || len(rest) < hashSize {
+			break
+		}
+		entries[name] = entry{mode, fmt.Sprintf("%x", rest[:hashSize])}
+		content = rest[hashSize:]
+	}
+	return entries
+}

@@ -1,0 +1,300 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// SubmodulePolicy selects the submodules to fetch.
+type SubmodulePolicy string
+
+// The policies.
+const (
+	SubmodulesNone      SubmodulePolicy = "None"
+	SubmodulesShallow   SubmodulePolicy = "Shallow"
+	SubmodulesRecursive SubmodulePolicy = "Recursive"
+)
+
+// Options say what is fetched, and within which limits.
+type Options struct {
+	// Dir is where everything is kept. Its content may be removed at any time between two operations.
+	Dir string
+	// URL is an http, https or ssh address, or user@host:path.
+	URL string
+	// Path is the directory of the repository that is needed, or empty for all of it. What symbolic links in it lead
+	// to, and the attribute files above it, are fetched as well.
+	Path       string
+	Submodules SubmodulePolicy
+
+	Credentials Credentials
+	// CAFile is a bundle of CA certificates in the place of the public ones, or empty.
+	CAFile string
+	Proxy  Proxy
+
+	// Timeout limits a fetch, and a checkout.
+	Timeout time.Duration
+	// Memory limits the data of each process, in bytes; 0: no limit.
+	Memory int64
+	// MaxFiles limits the files of a commit; 0: no limit.
+	MaxFiles int64
+	// Room returns how many bytes may be written; nil: no limit.
+	Room func() (int64, error)
+}
+
+const (
+	repositoryDir = "repository"
+	worktreeDir   = "worktree"
+	modulesDir    = "modules"
+	homeDir       = "home"
+	indexFile     = "index"
+)
+
+// Repository is a repository on the disk. Its operations wait for each other.
+type Repository struct {
+	Options
+
+	protocols string
+	// parent is the repository whose submodule this is, or nil.
+	parent  *Repository
+	modules map[string]*Repository
+	busy    chan struct{}
+
+	// format is the object format of the remote, if it is not SHA-1. full and unfiltered are true once the server has
+	// answered that it has no shallow fetches, or no partial ones.
+	format           string
+	full, unfiltered bool
+	// checkedOut is the state of the worktree, or nil if that is not complete.
+	checkedOut *Tree
+	// needed are the commits and trees that the last fetch was for.
+	needed []string
+}
+
+// Open returns the repository of a directory, which is made when it is first needed.
+func Open(options Options) (*Repository, error) {
+	protocols, err := protocolsOf(options.URL)
+	if err != nil {
+		return nil, err
+	}
+	options.Path = strings.Trim(filepath.ToSlash(filepath.Clean("/"+options.Path)), "/")
+	return &Repository{Options: options, protocols: protocols, modules: map[string]*Repository{}, busy: make(chan struct{}, 1)}, nil
+}
+
+func (r *Repository) path(elements ...string) string {
+	return filepath.Join(append([]string{r.Dir}, elements...)...)
+}
+
+// root returns the repository that the credentials are for.
+func (r *Repository) root() *Repository {
+	for r.parent != nil {
+		r = r.parent
+	}
+	return r
+}
+
+// begin waits for other operations, and limits the time of this one.
+func (r *Repository) begin(ctx context.Context) (context.Context, func(), error) {
+	select {
+	case r.busy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("waiting for another operation of git: %w", context.Cause(ctx))
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	return ctx, func() { cancel(); <-r.busy }, nil
+}
+
+// prepare makes the repository unless it is there, and removes what a git that was killed has left. No other git works
+// in it: each ends with the operation that has started it.
+func (r *Repository) prepare(ctx context.Context) error {
+	if err := emptyDirectory(r.path(homeDir)); err != nil {
+		return onDisk(err)
+	}
+	if _, err := os.Stat(r.path(repositoryDir, "HEAD")); err == nil {
+		return onDisk(r.removeLeftovers())
+	}
+	const made = "repository.new"
+	if err := errors.Join(r.remove(), os.RemoveAll(r.path(made))); err != nil {
+		return onDisk(err)
+	}
+	args := []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=main"}
+	if r.format != "" {
+		args = append(args, "--object-format="+r.format)
+	}
+	if _, err := r.run(ctx, command{args: args, env: []string{"GIT_DIR=" + r.path(made)}}); err != nil {
+		return err
+	}
+	return onDisk(os.Rename(r.path(made), r.path(repositoryDir)))
+}
+
+// remove removes what was fetched. The next fetch begins without it.
+func (r *Repository) remove() error {
+	r.checkedOut = nil
+	return errors.Join(os.RemoveAll(r.path(repositoryDir)), os.RemoveAll(r.path(worktreeDir)))
+}
+
+// removeLeftovers removes locks, incomplete objects, and packs that have no index yet.
+func (r *Repository) removeLeftovers() error {
+	root := r.path(repositoryDir)
+	var errs []error
+	for _, pattern := range []string{
+		"*.lock", "refs/*/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.temp", "objects/tmp_*", "objects/??/tmp_*",
+	} {
+		found, _ := filepath.Glob(filepath.Join(root, pattern))
+		for _, path := range found {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	packs, err := os.ReadDir(filepath.Join(root, "objects", "pack"))
+	errs = append(errs, err)
+	for _, entry := range packs {
+		path := filepath.Join(root, "objects", "pack", entry.Name())
+		if _, err := os.Stat(strings.TrimSuffix(path, filepath.Ext(path)) + ".idx"); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, os.Remove(path))
+		}
+	}
+	return ignoreMissing(errors.Join(errs...))
+}
+
+// Compact removes the objects that the last fetch did not need, once they take as much space as those that it did.
+// Neither fetches nor "gc" do so: they keep all objects that a server without some of them was asked for.
+func (r *Repository) Compact(ctx context.Context) error {
+	ctx, end, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return r.compact(ctx, false)
+}
+
+func (r *Repository) compact(ctx context.Context, always bool) error {
+	for _, module := range r.modules {
+		if err := module.compact(ctx, always); err != nil {
+			return err
+		}
+	}
+	if len(r.needed) == 0 {
+		return nil
+	}
+	used, err := usage(r.path(repositoryDir, "objects"))
+	if err != nil {
+		return onDisk(err)
+	}
+	roots := strings.Join(r.needed, "\n") + "\n"
+	if r.full {
+		roots += "--all\n"
+	}
+	output, err := r.run(ctx, command{
+		args: []string{"rev-list", "--disk-usage", "--objects", "--missing=allow-any", "--stdin"}, stdin: strings.NewReader(roots),
+	})
+	if err != nil {
+		return r.replace(err)
+	}
+	var live int64
+	if _, err := fmt.Sscan(output, &live); err != nil {
+		return fmt.Errorf("reading the size of the objects: %w", err)
+	}
+	if !always && used <= 2*live+compactSlack {
+		return nil
+	}
+	if err := r.repack(ctx, roots); err != nil {
+		// A repository that does not shrink is replaced.
+		return r.replace(err)
+	}
+	return nil
+}
+
+// compactSlack is how much is not worth to be removed.
+const compactSlack = 64 << 10
+
+// repack puts the objects that are needed into one pack, and removes all others. If it is killed, both are there.
+func (r *Repository) repack(ctx context.Context, roots string) error {
+	objects := r.path(repositoryDir, "objects")
+	// A fetch that has failed may have gone further.
+	if _, err := r.run(ctx, command{args: []string{"update-ref", trackedRef, r.needed[0]}}); err != nil {
+		return err
+	}
+	name, err := r.run(ctx, command{
+		args:  []string{"pack-objects", "--quiet", "--revs", "--missing=allow-any", filepath.Join(objects, "pack", "pack")},
+		stdin: strings.NewReader(roots),
+	})
+	if err != nil {
+		return err
+	}
+	kept := "pack-" + name
+	if err := os.WriteFile(filepath.Join(objects, "pack", kept+".promisor"), nil, 0o600); err != nil {
+		return onDisk(err)
+	}
+	entries, err := filepath.Glob(filepath.Join(objects, "*", "*"))
+	errs := []error{err}
+	for _, path := range entries {
+		if !strings.HasPrefix(filepath.Base(path), kept+".") {
+			errs = append(errs, os.Remove(path))
+		}
+	}
+	if r.full {
+		return onDisk(errors.Join(errs...))
+	}
+	// Each fetch adds its commit to the list of those without parents, which is sent to the server.
+	var shallow strings.Builder
+	for _, root := range r.needed {
+		if strings.Contains(r.shallow(), root) {
+			fmt.Fprintln(&shallow, root)
+		}
+	}
+	return onDisk(errors.Join(append(errs, os.WriteFile(r.path(repositoryDir, "shallow"), []byte(shallow.String()), 0o600))...))
+}
+
+func (r *Repository) shallow() string {
+	data, _ := os.ReadFile(r.path(repositoryDir, "shallow"))
+	return string(data)
+}
+
+// replace removes a repository that git cannot read, and returns the error of that. A full disk is another matter, and
+// so is the end of the time.
+func (r *Repository) replace(err error) error {
+	if isReason(err, reasonDamaged, ReasonTooLarge, ReasonStorageFull) {
+		return errors.Join(err, onDisk(r.remove()))
+	}
+	return err
+}
+
+// onDisk returns the typed error of an operation of this process on the disk.
+func onDisk(err error) error {
+	if err == nil {
+		return nil
+	}
+	reason := classify(err.Error())
+	if !isLocal(reason) {
+		reason = ReasonUnknown
+	}
+	return wrap(reason, err.Error(), err)
+}
+
+func isReason(err error, reasons ...Reason) bool {
+	var typed *Error
+	if !errors.As(err, &typed) {
+		return false
+	}
+	for _, reason := range reasons {
+		if typed.Reason == reason {
+			return true
+		}
+	}
+	return false
+}
+
+func emptyDirectory(dir string) error {
+	return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"path"
+	"strconv"
+	"strings"
+)
+
+const (
+	attributesFile = ".gitattributes"
+	modulesFile    = ".gitmodules"
+	// maxRounds limits the fetches for links that lead to links.
+	maxRounds = 8
+	// blockSize is what a file takes at least.
+	blockSize = 4 << 10
+)
+
+// listing is what a tree has.
+type listing struct {
+	files int64
+	// links and modules are entries by path.
+	links, modules map[string]entry
+	// modulesHash is that of .gitmodules, or empty.
+	modulesHash string
+	attributes  hash.Hash
+}
+
+// fetchTree fetches the files that are needed of a commit, whose directories are there.
+func (r *Repository) fetchTree(ctx context.Context, commit string) (*Tree, error) {
+	objects := r.openObjects(ctx)
+	defer objects.end()
+	p, err := newParts(objects, commit)
+	if err == nil {
+		err = r.publish(p)
+	}
+	for round := 0; err == nil; round++ {
+		if round == maxRounds {
+			p.isWhole = true
+		}
+		var tree *Tree
+		tree, err = r.fetchParts(ctx, p, commit)
+		if err == nil && !p.grown {
+			return tree, nil
+		}
+		err = p.unlessTooMuch(err)
+	}
+	return nil, err
+}
+
+// publish includes the published path.
+func (r *Repository) publish(p *parts) error {
+	if r.Path == "" {
+		p.isWhole = true
+		return nil
+	}
+	if r.Submodules != SubmodulesNone {
+		if _, err := p.follow("", modulesFile); err != nil {
+			return p.unlessTooMuch(err)
+		}
+	}
+	found, err := p.follow("", r.Path)
+	if err != nil {
+		return p.unlessTooMuch(err)
+	}
+	for _, e := range p.entries {
+		if e.mode == modeLink {
+			// Whether the link leads to a directory is known once its text is.
+			return nil
+		}
+	}
+	if found.mode != modeTree && (found.mode != modeModule || r.Submodules == SubmodulesNone) {
+		return failure(ReasonPathNotFound, "")
+	}
+	return nil
+}
+
+// unlessTooMuch has the whole commit fetched after errTooMuch.
+func (p *parts) unlessTooMuch(err error) error {
+	if errors.Is(err, errTooMuch) && !p.isWhole {
+		p.includeAll()
+		return nil
+	}
+	return err
+}
+
+// fetchParts fetches the files and submodules of the parts, and adds to the parts what their links lead to.
+func (r *Repository) fetchParts(ctx context.Context, p *parts, commit string) (*Tree, error) {
+	p.grown = false
+	id, err := p.write(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	tree := &Tree{Commit: commit, ID: id}
+	found, err := r.listFiles(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tree.Files, tree.attributes = found.files, fmt.Sprintf("%x", found.attributes.Sum(nil))
+	if tree.bytes, err = r.fetchMissing(ctx, r.base(tree.attributes, len(found.modules) > 0), id); err != nil {
+		return nil, err
+	}
+	if !p.isWhole || r.parent != nil && r.root().Path != "" {
+		if r.Path != "" {
+			if _, err := p.follow("", r.Path); err != nil {
+				return nil, err
+			}
+		}
+		for name, link := range found.links {
+			if _, followed := p.entries[name]; followed {
+				continue // From where it was included.
+			}
+			_, target, err := p.objects.read(link.hash, maxLinkText)
+			if err == nil && !strings.HasPrefix(string(target), "/") {
+				_, err = p.follow(path.Dir(name), string(target))
+			}
+			if err != nil && !errors.Is(err, errNoObject) {
+				return nil, err
+			}
+		}
+	}
+	if r.Submodules != SubmodulesNone {
+		if err := r.fetchModules(ctx, tree, found); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range tree.modules {
+		if m.tree.leadsOut && r.Path != "" {
+			p.includeAll()
+		}
+	}
+	tree.leadsOut = p.leadsOut
+	return tree, r.checkSize(tree)
+}
+
+// checkSize refuses a commit that does not fit, before it is checked out.
+func (r *Repository) checkSize(tree *Tree) error {
+	room, err := r.room()
+	switch {
+	case err != nil:
+		return err
+	case room > 0 && tree.bytes > room:
+		return failure(ReasonTooLarge, fmt.Sprintf("its files take %d MiB, of which %d MiB are free", tree.bytes>>20, room>>20))
+	case r.MaxFiles > 0 && tree.Files > r.MaxFiles:
+		return failure(ReasonTooLarge, fmt.Sprintf("it has more than %d files", r.MaxFiles))
+	}
+	return nil
+}
+
+// listFiles reads what a tree has, which is no more than a commit may have.
+func (r *Repository) listFiles(ctx context.Context, tree string) (*listing, error) {
+	found := &listing{links: map[string]entry{}, modules: map[string]entry{}, attributes: sha256.New()}
+	lines := &records{each: func(record string) error {
+		about, name, _ := strings.Cut(record, "\t")
+		fields := strings.Fields(about)
+		if len(fields) != 3 {
+			return fmt.Errorf("git lists a file as %q", about)
+		}
+		e := entry{fields[0], fields[2]}
+		switch {
+		case e.mode == modeLink:
+			found.links[name] = e
+		case e.mode == modeModule:
+			found.modules[name] = e
+		case name == modulesFile:
+			found.modulesHash = e.hash
+		case path.Base(name) == attributesFile:
+			fmt.Fprintf(found.attributes, "%s %s\x00", e.hash, name)
+		}
+		if found.files++; r.MaxFiles > 0 && found.files > r.MaxFiles {
+			return failure(ReasonTooLarge, fmt.Sprintf("it has more than %d files", r.MaxFiles))
+		}
+		return nil
+	}}
+	_, err := r.run(ctx, command{args: []string{"ls-tree", "-r", "-z", "--full-tree", tree}, stdout: lines})
+	return found, err
+}
+
+// base returns the tree that the worktree has, if it can become another one with these attributes; else the empty one.
+func (r *Repository) base(attributes string, hasModules bool) string {
+	if c := r.checkedOut; c != nil && c.attributes == attributes && len(c.modules) == 0 && !hasModules {
+		return c.ID
+	}
+	return r.emptyTree()
+}
+
+// emptyTree is the hash of the tree without entries, which git knows.
+func (r *Repository) emptyTree() string {
+	if r.format == "sha256" {
+		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+	}
+	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+}
+
+// fetchMissing fetches the files that one tree has and another does not, in one request, and returns what all of these
+// take on a disk.
+func (r *Repository) fetchMissing(ctx context.Context, base, tree string) (bytes int64, err error) {
+	var changed []string
+	lines := &records{each: func(record string) error {
+		if fields := strings.Fields(record); strings.HasPrefix(record, ":") && len(fields) == 5 {
+			if mode := fields[1]; mode == modeLink || strings.HasPrefix(mode, "100") {
+				changed = append(changed, fields[3])
+			}
+		}
+		return nil
+	}}
+	if _, err := r.run(ctx, command{args: []string{"diff-tree", "-r", "-z", base, tree}, stdout: lines}); err != nil {
+		return 0, err
+	}
+	bytes, missing, err := r.sizes(ctx, changed)
+	if err != nil || len(missing) == 0 {
+		return bytes, err
+	}
+	if !r.isPartial() {
+		return 0, failure(reasonDamaged, "files of the commit are missing")
+	}
+	if err := r.fetchBlobs(ctx, missing); err != nil {
+		return 0, err
+	}
+	more, missing, err := r.sizes(ctx, missing)
+	if err == nil && len(missing) > 0 {
+		err = failure(reasonNoWant, "the server has not sent all files")
+	}
+	return bytes + more, err
+}
+
+// sizes returns what files take on a disk, and those that are not there.
+func (r *Repository) sizes(ctx context.Context, hashes []string) (bytes int64, missing []string, err error) {
+	if len(hashes) == 0 {
+		return 0, nil, nil
+	}
+	asked := map[string]bool{}
+	lines := &records{separator: '\n', each: func(record string) error {
+		hash, text, _ := strings.Cut(record, " ")
+		size, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err == nil:
+			bytes += (size + blockSize - 1) / blockSize * blockSize
+		case !asked[hash]:
+			asked[hash] = true
+			missing = append(missing, hash)
+		}
+		return nil
+	}}
+	_, err = r.run(ctx, command{
+		args:  []string{"cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer"},
+		stdin: strings.NewReader(strings.Join(hashes, "\n") + "\n"), stdout: lines,
+	})
+	return bytes, missing, err
+}
