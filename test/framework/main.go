@@ -131,6 +131,7 @@ func run(m *testing.M, options Options) (code int, err error) {
 	if up.Dir, err = os.MkdirTemp("", "website-test-"); err != nil {
 		return 1, err
 	}
+	defer removeAtInterrupt(up.Dir, up.Dir)()
 	Cluster, err = start(up)
 	if errors.Is(err, devcluster.ErrUnsuitable) {
 		fmt.Fprintf(os.Stderr, "%s tests are skipped: %v\n", options.Name, err)

@@ -41,6 +41,7 @@ func runMakeUp(m *testing.M, options Options) (code int, err error) {
 		return m.Run(), nil
 	}
 	makeArguments = append([]string{"NODE=real", "CLUSTER_DIR=" + makeDir, "BASE_PORT="}, options.MakeUp...)
+	defer removeAtInterrupt(makeDir, temp)()
 	err = MakeUp(ctx)
 	if err == nil && options.Started != nil {
 		err = options.Started()
