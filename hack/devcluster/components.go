@@ -166,13 +166,18 @@ func (p *plan) server(name string, port int) []string {
 }
 
 // kubeControllerManager runs all controllers that are on by default, each under its own
-// ServiceAccount.
+// ServiceAccount; with simulated nodes, all but that of Endpoints, which are deprecated and which no program reads.
 func (p *plan) kubeControllerManager() spec {
 	l, port := p.layout, p.settings.Ports.ControllerManager
+	controllers := "*"
+	if p.options.Node != NodeReal {
+		controllers += ",-endpoints-controller"
+	}
 	return spec{
 		name: kubeControllerManager, path: p.programs[kubeControllerManager],
 		ports: []portUse{{kubeControllerManager, port}},
 		args: append(append(p.client(kubeControllerManager), p.server(kubeControllerManager, port)...),
+			"--controllers="+controllers,
 			"--use-service-account-credentials",
 			"--service-account-private-key-file="+l.key(serviceAccount),
 			"--root-ca-file="+l.cert(clusterCA),

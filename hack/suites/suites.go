@@ -97,7 +97,7 @@ var suites = []suite{
 	},
 	{
 		name: "simulated", about: "API, controller and clients in one simulated cluster", budget: 8 * time.Minute,
-		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=200"},
+		cluster: []string{"--node=simulated", "--external-etcd", "--kubernetes-gogc=400"},
 		steps: []step{
 			{module: "test", packages: []string{"./integration/api/..."}, flags: []string{"-timeout=40m", "-parallel=6"}},
 			{module: "test", packages: []string{"./integration/controller/..."}, flags: []string{"-timeout=40m", "-parallel=4"}},

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 	framework.Main(m, framework.Options{
 		Name:    "e2e",
-		MakeUp:  []string{"GATEWAY=1", fmt.Sprintf("UP_FLAGS=--free-ports --node-disk=%dGi --kubernetes-gogc=200", nodeDisk)},
+		MakeUp:  []string{"GATEWAY=1", fmt.Sprintf("UP_FLAGS=--free-ports --node-disk=%dGi --kubernetes-gogc=400", nodeDisk)},
 		Started: func() error { return hostBefore.cluster(framework.Cluster.Dir()) },
 		// With all the pods that tests had, and had lost, nothing may be left.
 		Stopped: func() error {

@@ -18,7 +18,7 @@ import (
 
 // checkPeriod is the time between two checks of a namespace. A check costs up to nine requests, and 32 namespaces are
 // waited for at once: more often, the checks take more of the processors than what they wait for.
-const checkPeriod = 500 * time.Millisecond
+const checkPeriod = time.Second
 
 // waitUntil waits until check returns nil, and returns its last error otherwise.
 func waitUntil(ctx context.Context, check func(context.Context) error) error {

@@ -23,7 +23,7 @@ const (
 	startTimeout = 30 * time.Minute
 	stopTimeout  = 10 * time.Minute
 	// kubernetesGOGC has the tests take less time and more memory.
-	kubernetesGOGC = 200
+	kubernetesGOGC = 400
 )
 
 var (

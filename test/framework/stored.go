@@ -3,12 +3,12 @@ package framework
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,15 +59,45 @@ func StoreUnchecked(ctx context.Context, w *v1beta1.Website) error {
 	if err != nil {
 		return fmt.Errorf("encoding a Website: %w", err)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.TLS, DialTimeout: 10 * time.Second})
+	client, err := s.open()
 	if err != nil {
-		return fmt.Errorf("connecting to the store: %w", err)
+		return err
 	}
 	defer client.Close() //nolint:errcheck // The write was answered.
 	if _, err := client.Put(ctx, s.Prefix+w.Namespace+"/"+w.Name, string(data)); err != nil {
 		return fmt.Errorf("storing a Website: %w", err)
 	}
 	return nil
+}
+
+// AdvanceStore has the store of the cluster come to a revision, by writes of no Website.
+func AdvanceStore(ctx context.Context, revision int64) error {
+	s, err := clusterStore()
+	if err != nil {
+		return err
+	}
+	client, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // The writes were answered.
+	// At once, as each write waits for the disk.
+	failures := make([]error, 16)
+	var writers sync.WaitGroup
+	for i := range failures {
+		writers.Go(func() {
+			for at := int64(0); at < revision && failures[i] == nil; {
+				put, err := client.Put(ctx, "/advanced", "")
+				if err != nil {
+					failures[i] = fmt.Errorf("advancing the store: %w", err)
+				} else {
+					at = put.Header.Revision
+				}
+			}
+		})
+	}
+	writers.Wait()
+	return errors.Join(failures...)
 }
 
 // StoreReadError returns an error unless err is about a Website that cannot be read, and names it.

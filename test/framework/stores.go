@@ -51,12 +51,20 @@ func clusterStore() (s EtcdStore, err error) {
 // Client returns a client that is closed when the test ends.
 func (s EtcdStore) Client(t *testing.T) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.TLS, DialTimeout: 10 * time.Second})
+	client, err := s.open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+func (s EtcdStore) open() (*clientv3.Client, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: s.TLS, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the store: %w", err)
+	}
+	return client, nil
 }
 
 // Values returns the bytes of all stored Websites, by namespace/name.
