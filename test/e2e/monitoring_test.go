@@ -25,7 +25,7 @@ import (
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	prometheus := monitoring.Program(t, "prometheus")
-	s := newSite(t)
+	s := exampleSite()
 	rules, file := monitoring.Rules(t)
 	dir := t.TempDir()
 	framework.WriteFile(t, filepath.Join(dir, "prometheus.yaml"), scrapeConfig(t, s, file, dir))

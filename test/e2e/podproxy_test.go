@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,7 +22,7 @@ import (
 // may do so with the rule that the documentation names, and not without it.
 func TestPodProxy(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := exampleSite()
 	pod := s.pod(t)
 	config, err := framework.Cluster.UserConfig("system:serviceaccount:website-system:website-controller",
 		"system:serviceaccounts", "system:serviceaccounts:website-system")
@@ -39,6 +40,14 @@ func TestPodProxy(t *testing.T) {
 	const name = "pods-proxy"
 	object := metav1.ObjectMeta{Namespace: s.namespace, Name: name}
 	rbac := framework.Admin(t).Kubernetes.RbacV1()
+	t.Cleanup(func() {
+		if err := errors.Join(
+			rbac.RoleBindings(s.namespace).Delete(context.Background(), name, metav1.DeleteOptions{}),
+			rbac.Roles(s.namespace).Delete(context.Background(), name, metav1.DeleteOptions{}),
+		); err != nil {
+			t.Error(err)
+		}
+	})
 	if _, err := rbac.Roles(s.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: object, Rules: documentedRules(t, "pods/proxy")}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +58,7 @@ func TestPodProxy(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	commit := s.repository.git(t, "rev-parse", "HEAD")
+	commit := s.get(t).Status.Commit
 	// Everything that the controller asks.
 	for path, want := range map[string]string{"/status": fmt.Sprintf("%q", commit), "/commit": commit + "\n"} {
 		framework.WaitFor(t, path+" is answered through the API server", func(ctx context.Context) error {

@@ -79,6 +79,11 @@ func newSite(t *testing.T, tweaks ...func(*v1beta1.Website)) *site {
 	return s
 }
 
+// exampleSite is the site of "make up", for tests that only look at one.
+func exampleSite() *site {
+	return &site{namespace: metav1.NamespaceDefault, name: "example", deployment: "example-website"}
+}
+
 // applySite has kubectl create or change a Website.
 func applySite(t *testing.T, w *v1beta1.Website, r *repository) *site {
 	t.Helper()
