@@ -25,6 +25,11 @@
 {{- if eq $name "website-controller" }}{{ $_ := set $container "args" (append $container.args "--platform-assigns-user-ids") }}{{ end }}
 {{- end }}
 {{- if eq $name "website-apiserver" }}
+{{- $args := list }}
+{{- range $container.args }}
+{{- $args = append $args (ternary (print "--host-authorization=" $v.hostAuthorization) . (hasPrefix "--host-authorization=" .)) }}
+{{- end }}
+{{- $_ := set $container "args" $args }}
 {{- range $component, $enabled := dict "cert-manager" $v.certManager "snapshots" (and $v.snapshots.enabled (not $v.ha)) "static-registration" $v.staticRegistration }}
 {{- if $enabled }}
 {{- range fromYamlArray ($root.Files.Get (printf "files/components/%s/flags.yaml" $component)) }}

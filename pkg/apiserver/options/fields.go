@@ -12,18 +12,24 @@ import (
 )
 
 func (o *Options) addFieldFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.AuthorizeHosts, "authorize-hosts", o.AuthorizeHosts,
-		"Require the verb use on websitehosts.mycontroller.nevermosby.io, with the host as name, from users who add a host to spec.hosts. If false, any user who may write a Website may set any host that no older Website has.")
+	flags.StringVar(&o.HostAuthorization, "host-authorization", o.HostAuthorization,
+		"What happens when a user adds a host to a Website without the verb use on websitehosts.mycontroller.nevermosby.io, with the host as name: Off accepts it, Warn accepts it with a warning, Enforce rejects it. With Off and Warn, any user who may write a Website may take the hosts of all younger ones.")
 	flags.StringSliceVar(&o.AllowedServiceAnnotations, "allowed-service-annotations", o.AllowedServiceAnnotations,
 		`The keys of annotations that are allowed in spec.service.annotations, separated by commas. A key that ends with "*" allows all keys with that prefix. If empty, no annotations are allowed.`)
 	flags.BoolVar(&o.OmitPersonalNames, "omit-personal-names", o.OmitPersonalNames,
 		"Leave the names of users who request a sync out of status.sync.lastRequest.by. The audit log has them.")
 }
 
-// validateFieldRules requires full keys, or prefixes with a domain: what allows all
-// annotations would allow those of other controllers as well.
+// validateFieldRules requires a known value of --host-authorization, and for annotations
+// full keys, or prefixes with a domain: what allows all annotations would allow those of
+// other controllers as well.
 func (o CompletedOptions) validateFieldRules() error {
 	var errs []error
+	switch website.HostAuthorization(o.HostAuthorization) {
+	case website.HostAuthorizationOff, website.HostAuthorizationWarn, website.HostAuthorizationEnforce:
+	default:
+		errs = append(errs, fmt.Errorf("--host-authorization: %q must be Off, Warn or Enforce", o.HostAuthorization))
+	}
 	for _, key := range o.AllowedServiceAnnotations {
 		prefix, isPrefix := strings.CutSuffix(key, "*")
 		domain, _, hasDomain := strings.Cut(prefix, "/")
@@ -38,5 +44,8 @@ func (o CompletedOptions) validateFieldRules() error {
 }
 
 func (o CompletedOptions) fieldRules() website.FieldRules {
-	return website.FieldRules{AuthorizeHosts: o.AuthorizeHosts, ServiceAnnotations: o.AllowedServiceAnnotations, OmitPersonalNames: o.OmitPersonalNames}
+	return website.FieldRules{
+		HostAuthorization:  website.HostAuthorization(o.HostAuthorization),
+		ServiceAnnotations: o.AllowedServiceAnnotations, OmitPersonalNames: o.OmitPersonalNames,
+	}
 }

@@ -1,6 +1,7 @@
 package options
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -8,8 +9,13 @@ import (
 func TestValidateFieldRules(t *testing.T) {
 	tests := map[string]struct {
 		annotations []string
+		hosts       string
 		error       string
 	}{
+		"hosts":       {hosts: "Enforce"},
+		"any host":    {hosts: "Off"},
+		"a boolean":   {hosts: "true", error: `--host-authorization: "true" must be Off, Warn or Enforce`},
+		"lower case":  {hosts: "warn", error: `--host-authorization: "warn" must be Off, Warn or Enforce`},
 		"none":        {},
 		"keys":        {annotations: []string{"service.beta.kubernetes.io/aws-load-balancer-type", "internal"}},
 		"domain":      {annotations: []string{"service.beta.kubernetes.io/*"}},
@@ -24,7 +30,10 @@ func TestValidateFieldRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.AllowedServiceAnnotations = test.annotations
+			if o.HostAuthorization != "Warn" {
+				t.Errorf("--host-authorization is %q by default, want Warn", o.HostAuthorization)
+			}
+			o.AllowedServiceAnnotations, o.HostAuthorization = test.annotations, cmp.Or(test.hosts, o.HostAuthorization)
 			completed, err := o.Complete()
 			if err != nil {
 				t.Fatal(err)

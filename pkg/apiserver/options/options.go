@@ -22,6 +22,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/manifests"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
+	"github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 const (
@@ -76,8 +77,9 @@ type Options struct {
 	// ServingCertificateDuration is the lifetime of generated serving certificates.
 	// Defaults to 90 days.
 	ServingCertificateDuration time.Duration
-	// AuthorizeHosts requires a permission for every host of a Website.
-	AuthorizeHosts bool
+	// HostAuthorization is what happens to a host that its user may not use: Off, Warn or
+	// Enforce. Defaults to Warn.
+	HostAuthorization string
 	// AllowedServiceAnnotations are the keys, or prefixes that end with "*", of the
 	// annotations that Services of Websites may have.
 	AllowedServiceAnnotations []string
@@ -148,6 +150,8 @@ func NewOptions() (*Options, error) {
 
 		CreateAPIServices:          true,
 		ServingCertificateDuration: defaultServingCertificateDuration,
+
+		HostAuthorization: string(website.HostAuthorizationWarn),
 	}, nil
 }
 

@@ -1699,7 +1699,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hosts are the hosts of the site, at most 64. Of two Websites with the same host, in any namespaces, the older one has it. Defaults to none.",
+							Description: "hosts are the hosts of the site, at most 64. Of two Websites with the same host, in any namespaces, the older one has it. Because an older Website could so take the hosts of others, adding one requires use on websitehosts, with the host as name: see --host-authorization of website-apiserver. Defaults to none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

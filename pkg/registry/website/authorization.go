@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/klog/v2"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
@@ -105,17 +107,32 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 	}
 	for _, p := range slices.Concat(required, forPreview) {
 		allowed, err := a.allows(ctx, requester, w.Namespace, p)
-		if err != nil {
+		missing := fmt.Sprintf("requires %s in namespace %q: ask for a role that grants it%s", p, w.Namespace, p.orElse)
+		switch {
+		case allowed:
+		case p.warnOnly:
+			warnOfMissing(ctx, p, missing, err)
+		case err != nil:
 			return err
-		}
-		if !allowed {
-			errs = append(errs, field.Forbidden(p.path, fmt.Sprintf("requires %s in namespace %q: ask for a role that grants it%s", p, w.Namespace, p.orElse)))
+		default:
+			errs = append(errs, field.Forbidden(p.path, missing))
 		}
 	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(website.Kind("Website"), w.Name, errorsForVersion(requestVersion(ctx), errs))
 	}
 	return nil
+}
+
+// warnOfMissing warns the requester about a value that is accepted without the permission. There is no warning if the
+// authorizer has not answered, with the error err.
+func warnOfMissing(ctx context.Context, p permission, missing string, err error) {
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The use of a host was not authorized: the authorizer is unavailable", "host", p.name, "err", err)
+		return
+	}
+	path := fieldInVersion(requestVersion(ctx), p.path.String())
+	warning.AddWarning(ctx, "", fmt.Sprintf("%s: %s. It is accepted because website-apiserver has --host-authorization=Warn", path, missing))
 }
 
 // allows does not read the object, so that the answer does not reveal whether it

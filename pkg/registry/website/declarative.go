@@ -70,21 +70,21 @@ func requestVersion(ctx context.Context) string {
 
 // errorsForVersion translates the field paths of errs to version.
 func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
-	if version != v1alpha1.SchemeGroupVersion.Version {
-		return errs
-	}
 	renamed := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {
 		inVersion := *err
-		inVersion.Field = fieldInV1alpha1(err.Field)
+		inVersion.Field = fieldInVersion(version, err.Field)
 		renamed = append(renamed, &inVersion)
 	}
 	return renamed
 }
 
-// fieldInV1alpha1 returns where v1alpha1 has a field of the hub. Fields that it
-// lacks can only have come in the annotation that carries them.
-func fieldInV1alpha1(path string) string {
+// fieldInVersion returns where a version has a field of the hub. Fields that
+// v1alpha1 lacks can only have come in the annotation that carries them.
+func fieldInVersion(version, path string) string {
+	if version != v1alpha1.SchemeGroupVersion.Version {
+		return path
+	}
 	switch path {
 	case "spec.source.git.repository":
 		return "spec.gitRepo"

@@ -10,10 +10,22 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 )
 
+// HostAuthorization is what happens to a write that adds a host which its user may not use.
+type HostAuthorization string
+
+const (
+	// HostAuthorizationOff accepts it, without looking for the permission.
+	HostAuthorizationOff HostAuthorization = "Off"
+	// HostAuthorizationWarn accepts it with a warning.
+	HostAuthorizationWarn HostAuthorization = "Warn"
+	// HostAuthorizationEnforce rejects it.
+	HostAuthorizationEnforce HostAuthorization = "Enforce"
+)
+
 // FieldRules is what the flags of the server say about fields of Websites.
 type FieldRules struct {
-	// AuthorizeHosts requires the verb use on websitehosts for every host.
-	AuthorizeHosts bool
+	// HostAuthorization applies to the hosts of Websites and of their previews. Empty: Off.
+	HostAuthorization HostAuthorization
 	// ServiceAnnotations are the keys of annotations that spec.service.annotations may
 	// have. One that ends with "*" is a prefix. None: there may be no annotations.
 	ServiceAnnotations []string

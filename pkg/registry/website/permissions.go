@@ -50,6 +50,8 @@ type permission struct {
 	name     string
 	// orElse is what users without the permission can do, in a message; it may be empty.
 	orElse string
+	// warnOnly accepts the value without the permission, with a warning.
+	warnOnly bool
 }
 
 // String is how messages name it.
@@ -81,12 +83,17 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 	if changesExposure(&service, &before.Service) {
 		onWebsite(verbExpose, "service", "annotations")
 	}
-	if rules.AuthorizeHosts {
-		known := sets.New(before.HostNames()...)
-		for i, host := range w.Spec.HostNames() {
-			if !known.Has(host) {
-				required = append(required, permission{path: field.NewPath("spec", "hosts").Index(i).Child("name"), verb: verbUse, resource: websiteHosts, name: host})
-			}
+	onHost := func(name string, path *field.Path) {
+		if rules.HostAuthorization == HostAuthorizationWarn || rules.HostAuthorization == HostAuthorizationEnforce {
+			required = append(required, permission{
+				path: path, verb: verbUse, resource: websiteHosts, name: name, warnOnly: rules.HostAuthorization == HostAuthorizationWarn,
+			})
+		}
+	}
+	known := sets.New(before.HostNames()...)
+	for i, host := range w.Spec.HostNames() {
+		if !known.Has(host) {
+			onHost(host, field.NewPath("spec", "hosts").Index(i).Child("name"))
 		}
 	}
 	if previews := w.Spec.Previews; previews != nil && !samePreviews(previews, before.Previews) {
@@ -94,10 +101,8 @@ func requiredPermissions(w *website.Website, before *website.WebsiteSpec, rules 
 		if previews.Domain == "" && service.Type == website.ServiceTypeNodePort {
 			onWebsite(verbExpose, "previews") // Each preview gets a node port.
 		}
-		if rules.AuthorizeHosts && previews.Domain != "" && (before.Previews == nil || before.Previews.Domain != previews.Domain) {
-			required = append(required, permission{
-				path: field.NewPath("spec", "previews", "domain"), verb: verbUse, resource: websiteHosts, name: branches.AllHosts(w.Name, previews.Domain),
-			})
+		if previews.Domain != "" && (before.Previews == nil || before.Previews.Domain != previews.Domain) {
+			onHost(branches.AllHosts(w.Name, previews.Domain), field.NewPath("spec", "previews", "domain"))
 		}
 	}
 	if !tolerationsOf(before.Scheduling.Tolerations).IsSuperset(tolerationsOf(scheduling.Tolerations)) {

@@ -164,7 +164,11 @@ func TestRequiredPermissions(t *testing.T) {
 				old = &newWebsite(clusterIP, test.old).Spec
 			}
 			var got []string
-			for _, p := range requiredPermissions(newWebsite(clusterIP, test.updated), old, FieldRules{AuthorizeHosts: !test.anyHost}) {
+			rules := FieldRules{HostAuthorization: HostAuthorizationEnforce}
+			if test.anyHost {
+				rules.HostAuthorization = HostAuthorizationOff
+			}
+			for _, p := range requiredPermissions(newWebsite(clusterIP, test.updated), old, rules) {
 				got = append(got, p.verb+" "+p.resource.Resource+" "+p.name+" for "+p.path.String())
 			}
 			if !slices.Equal(got, test.want) {

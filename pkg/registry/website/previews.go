@@ -96,7 +96,8 @@ func remainingPermissions(parent, w *website.Website, required, beyond []permiss
 			remaining = append(remaining, p)
 		case p.resource == websiteHosts && parent.Spec.Previews.Domain == "":
 			domain, _ := previewDomain(parent, w)
-			remaining = append(remaining, permission{path: p.path, verb: verbUse, resource: websiteHosts, name: "*." + domain})
+			p.name = "*." + domain
+			remaining = append(remaining, p)
 		}
 	}
 	return remaining

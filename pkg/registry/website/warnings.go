@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 )
 
 // WarningsOnCreate returns warnings of valid but unwise values.
@@ -47,10 +46,7 @@ func finalizerWarnings(finalizers, former []string) []string {
 }
 
 func warnings(version string, spec *website.WebsiteSpec) []string {
-	repository := "spec.source.git.repository"
-	if version == v1alpha1.SchemeGroupVersion.Version {
-		repository = fieldInV1alpha1(repository)
-	}
+	repository := fieldInVersion(version, "spec.source.git.repository")
 	var warnings []string
 	if strings.HasPrefix(gitOf(spec).Repository, "http://") {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))

@@ -30,9 +30,9 @@ func withHosts(hosts ...string) func(*v1beta1.Website) {
 	return func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(hosts...) }
 }
 
-// TestAuthorizeHosts: with the flags of website-apiserver, the roles of the cluster decide who
+// TestHostAuthorization: with the flags of website-apiserver, the roles of the cluster decide who
 // may set which host, and only allowed annotations are set on Services.
-func TestAuthorizeHosts(t *testing.T) {
+func TestHostAuthorization(t *testing.T) {
 	t.Parallel()
 	namespace := framework.NewNamespace(t)
 	user := namespace + "-editor"
@@ -40,7 +40,7 @@ func TestAuthorizeHosts(t *testing.T) {
 	framework.Allow(t, namespace, user, rbacv1.PolicyRule{
 		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websitehosts"}, ResourceNames: []string{"shop.example.test", "*.example.test"}, Verbs: []string{"use"},
 	})
-	s := framework.NewServer(t, "--authorize-hosts", "--allowed-service-annotations=example.test/*")
+	s := framework.NewServer(t, "--host-authorization=Enforce", "--allowed-service-annotations=example.test/*")
 	config := rest.CopyConfig(s.Config(t))
 	config.Impersonate.UserName = user
 	websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace)
@@ -88,6 +88,68 @@ func TestAuthorizeHosts(t *testing.T) {
 			t.Errorf("changing something else: %v", err)
 		}
 	})
+	t.Run("the example of a role", func(t *testing.T) {
+		framework.Kubectl(t, "apply", "-n", namespace, "-f", framework.Path("artifacts", "examples", "policies", "hosts-role.yaml"))
+		config := rest.CopyConfig(config)
+		for _, example := range []string{"hosts.yaml", "previews.yaml"} {
+			data, err := os.ReadFile(framework.Path("artifacts", "examples", example))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &v1beta1.Website{}
+			if err := yaml.UnmarshalStrict(data, w); err != nil {
+				t.Fatal(err)
+			}
+			create := func(groups ...string) error {
+				config.Impersonate.Groups = groups
+				_, err := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace).Create(t.Context(), w, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return err
+			}
+			if err := create(); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "requires use on websitehosts") {
+				t.Errorf("creating %s: %v, want a rejection", example, err)
+			}
+			framework.WaitFor(t, "members of site-team create "+example, func(context.Context) error { return create("site-team") })
+		}
+	})
+}
+
+// TestHostsWithoutPermission: by default, the server accepts a host that its user may not use with a warning, and with Off
+// without one.
+func TestHostsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	user, host := namespace+"-editor", namespace+".example.test"
+	framework.Bind(t, namespace, user, "ClusterRole", "edit")
+	byDefault, err := framework.Cluster.AdminConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	warning := fmt.Sprintf("spec.hosts[0].name: requires use on websitehosts %q in namespace %q: ask for a role that grants it. "+
+		"It is accepted because website-apiserver has --host-authorization=Warn", host, namespace)
+	for name, test := range map[string]struct {
+		config *rest.Config
+		want   []string
+	}{
+		"default": {config: byDefault, want: []string{warning}},
+		"Off":     {config: framework.NewServer(t, "--host-authorization=Off").Config(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, recorder := rest.CopyConfig(test.config), &warned{}
+			config.Impersonate.UserName, config.WarningHandler = user, recorder
+			websites := framework.NewClients(t, config).Websites.WebsiteV1beta1().Websites(namespace)
+			w, err := websites.Create(t.Context(), framework.NewWebsite(namespace, strings.ToLower(name), withHosts(host)), metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Spec.Replicas = new(int32(2))
+			if _, err := websites.Update(t.Context(), w, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(recorder.texts, test.want) {
+				t.Errorf("warnings %q, want %q", recorder.texts, test.want)
+			}
+		})
+	}
 }
 
 // TestHostWarning: a host that an older Website has draws a warning, which names that Website
@@ -99,6 +161,7 @@ func TestHostWarning(t *testing.T) {
 	framework.MustCreate(t, framework.NewWebsite(first, "older", withHosts(host)))
 	user := second + "-editor"
 	framework.Bind(t, second, user, "ClusterRole", "edit")
+	framework.Allow(t, second, user, rbacv1.PolicyRule{APIGroups: []string{v1beta1.GroupName}, Resources: []string{"websitehosts"}, Verbs: []string{"use"}})
 	asUser, err := framework.Cluster.UserConfig(user)
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,9 @@ type WebsiteSpec struct {
 	Pin *WebsitePin `json:"pin,omitempty" protobuf:"bytes,10,opt,name=pin"`
 
 	// hosts are the hosts of the site, at most 64. Of two Websites with the same host, in
-	// any namespaces, the older one has it. Defaults to none.
+	// any namespaces, the older one has it. Because an older Website could so take the
+	// hosts of others, adding one requires use on websitehosts, with the host as name: see
+	// --host-authorization of website-apiserver. Defaults to none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -1,8 +1,11 @@
 package storage
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
@@ -96,7 +100,7 @@ func TestHostsAddedLater(t *testing.T) {
 
 // TestFieldRules: hosts and annotations that the flags restrict, in both versions.
 func TestFieldRules(t *testing.T) {
-	rules := registry.FieldRules{AuthorizeHosts: true, ServiceAnnotations: []string{"example.com/a-*", "b"}}
+	rules := registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce, ServiceAnnotations: []string{"example.com/a-*", "b"}}
 	annotation := func(key string) func(*website.Website) {
 		return func(w *website.Website) { w.Spec.Service.Annotations = map[string]string{key: "x"} }
 	}
@@ -121,6 +125,69 @@ func TestFieldRules(t *testing.T) {
 				}
 				_, err := s.Website.Create(as(requestContext(version, ""), rich), newWebsite(test.tweak), nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				checkRefused(t, err, want)
+			}
+		})
+	}
+}
+
+// TestHostAuthorization: whether a write that adds hosts, or a domain of previews, without the permission is accepted,
+// and the warning about it. Hosts that are set already require nothing.
+func TestHostAuthorization(t *testing.T) {
+	const (
+		missingHost   = `spec.hosts[1].name: requires use on websitehosts "b.example.com" in namespace "default": ask for a role that grants it`
+		missingDomain = `spec.previews.domain: requires use on websitehosts "*.kubia.example.com" in namespace "default": ask for a role that grants it`
+		accepted      = ". It is accepted because website-apiserver has --host-authorization=Warn"
+	)
+	previews := func(w *website.Website) {
+		w.Spec.Previews = &website.WebsitePreviews{Branches: []string{"*"}, MaxCount: 1, Domain: "example.com"}
+	}
+	annotation := "metadata.annotations[" + website.AnnotationCarriedFields + "]."
+	unavailable := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		mode    registry.HostAuthorization
+		version string
+		tweak   func(*website.Website)
+		err     error
+		// checked is the number of permissions that are looked for.
+		checked  int
+		refused  bool
+		warnings []string
+	}{
+		"Off":                         {mode: registry.HostAuthorizationOff, tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com")},
+		"Warn":                        {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, warnings: []string{missingHost + accepted}},
+		"Warn, with permission":       {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia", "rich.example.com"), checked: 1},
+		"Warn, in v1alpha1":           {mode: registry.HostAuthorizationWarn, version: "v1alpha1", tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, warnings: []string{annotation + missingHost + accepted}},
+		"Warn, previews":              {mode: registry.HostAuthorizationWarn, tweak: previews, checked: 2, warnings: []string{missingDomain + accepted}},
+		"Warn, without an authorizer": {mode: registry.HostAuthorizationWarn, tweak: withHosts("default", "kubia", "b.example.com"), err: unavailable, checked: 1},
+		"Enforce":                     {mode: registry.HostAuthorizationEnforce, tweak: withHosts("default", "kubia", "rich.example.com", "b.example.com"), checked: 2, refused: true},
+		"Enforce, with permission":    {mode: registry.HostAuthorizationEnforce, tweak: withHosts("default", "kubia", "rich.example.com"), checked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &policy{allowed: []string{"rich/", "rich/rich.example.com"}, err: test.err}
+			s := newStorageWithRules(t, p, registry.FieldRules{HostAuthorization: test.mode}, generic.UndecoratedStorage)
+			version := cmp.Or(test.version, "v1beta1")
+			ctx, recorder := recording(as(requestContext(version, ""), rich))
+			_, err := s.Website.Create(ctx, newWebsite(test.tweak), nil, &metav1.CreateOptions{})
+			want := ""
+			if test.refused {
+				want = strings.Replace(missingHost, "requires", "Forbidden: requires", 1)
+			}
+			checkRefused(t, err, want)
+			if !slices.Equal(recorder.texts, test.warnings) {
+				t.Errorf("warnings %q, want %q", recorder.texts, test.warnings)
+			}
+			if len(p.checked) != test.checked {
+				t.Errorf("%d permissions were looked for, want %d: %+v", len(p.checked), test.checked, p.checked)
+			}
+			if test.refused {
+				return
+			}
+			ctx, recorder = recording(as(requestContext(version, ""), poor))
+			if _, _, err := s.Website.Update(ctx, "kubia", changed(func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](5) }), nil, nil, false, &metav1.UpdateOptions{}); err != nil {
+				t.Errorf("changing something else: %v", err)
+			}
+			if len(recorder.texts) > 0 || len(p.checked) != test.checked {
+				t.Errorf("changing something else: warnings %q, %d permissions were looked for", recorder.texts, len(p.checked)-test.checked)
 			}
 		})
 	}

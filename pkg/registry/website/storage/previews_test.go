@@ -103,7 +103,7 @@ func TestPermissionsOfPreviews(t *testing.T) {
 				"owner use websitehosts/*.kubia.previews.example.com": true, "owner use websitehosts/*.kubia.other.example.com": true,
 				"previewer preview websites/kubia": true, "granted preview websites/kubia": true, "granted use websitehosts/*.previews.example.com": true,
 			}
-			storage := newStorageWithRules(t, policy, registry.FieldRules{AuthorizeHosts: true}, generic.UndecoratedStorage)
+			storage := newStorageWithRules(t, policy, registry.FieldRules{HostAuthorization: registry.HostAuthorizationEnforce}, generic.UndecoratedStorage)
 			ctx := requestContext("v1beta1", "")
 			parent := newWebsite(withPreviews, test.parent)
 			created, err := storage.Website.Create(as(ctx, "owner"), parent, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})

@@ -235,6 +235,8 @@ func TestValues(t *testing.T) {
 	for name, test := range map[string]struct{ values, object, want string }{
 		"volume":                 {"storage: {size: 20Gi, storageClassName: fast}", server, "storage: 20Gi storageClassName: fast"},
 		"flags":                  {"controller: {extraArgs: [--max-concurrent-rollouts=3]}", controller, "- --nginx-image=$(NGINX_IMAGE) - --max-concurrent-rollouts=3 env:"},
+		"hosts":                  {"hostAuthorization: Warn", server, "- --host-authorization=Warn - --data-dir="},
+		"hosts, ha":              {"{ha: true, hostAuthorization: \"Off\"}", "Deployment website-system/website-apiserver", "- --host-authorization=Off - --etcd-servers="},
 		"resources":              {"apiserver: {resources: {limits: {memory: 3Gi, cpu: 2}}}", server, "resources: limits: cpu: 2 memory: 3Gi securityContext:"},
 		"resources of etcd":      {"{ha: true, etcd: {resources: {limits: {memory: 4Gi}}, goMemoryLimit: 3200MiB}}", etcd, "resources: limits: memory: 4Gi securityContext:"},
 		"GOMEMLIMIT":             {"controller: {goMemoryLimit: 3200MiB}", controller, "name: GOMEMLIMIT value: 3200MiB"},
@@ -301,6 +303,7 @@ func TestRejectedValues(t *testing.T) {
 		"another namespace":        {"default", "", "the namespace must be website-system"},
 		"unknown value":            {"website-system", "replicas: 3", "additional properties 'replicas' not allowed"},
 		"wrong type":               {"website-system", "ha: \"yes\"", "got string, want boolean"},
+		"hosts, a boolean":         {"website-system", "hostAuthorization: Off", "value must be one of 'Off', 'Warn', 'Enforce'"},
 		"external etcd without ha": {"website-system", "etcd: {external: true}", "need ha"},
 		"servers without ha":       {"website-system", "etcd: {servers: [\"https://a:2379\"]}", "need ha"},
 		"etcd without TLS":         {"website-system", "etcd: {servers: [\"http://a:2379\"]}", "does not match pattern"},

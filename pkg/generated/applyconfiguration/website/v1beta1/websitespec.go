@@ -43,7 +43,9 @@ type WebsiteSpecApplyConfiguration struct {
 	// subresource rollback sets it. Defaults to none.
 	Pin *WebsitePinApplyConfiguration `json:"pin,omitempty"`
 	// hosts are the hosts of the site, at most 64. Of two Websites with the same host, in
-	// any namespaces, the older one has it. Defaults to none.
+	// any namespaces, the older one has it. Because an older Website could so take the
+	// hosts of others, adding one requires use on websitehosts, with the host as name: see
+	// --host-authorization of website-apiserver. Defaults to none.
 	Hosts []WebsiteHostApplyConfiguration `json:"hosts,omitempty"`
 	// routing selects what routes requests for the hosts to the site. It may only
 	// be set with hosts.
