@@ -59,7 +59,7 @@ func TestMoveToHost(t *testing.T) {
 
 	other := applySite(t, newWebsite(newNamespace(t), s.repository, func(w *v1beta1.Website) { w.Spec.Hosts = framework.Hosts(host) }), s.repository)
 	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteRouted, metav1.ConditionFalse, v1beta1.WebsiteReasonHostTaken)
-	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
+	framework.WaitCondition(t, other.namespace, other.name, v1beta1.WebsiteAvailable, metav1.ConditionTrue, v1beta1.WebsiteReasonMinimumReplicasAvailable)
 
 	atNodePort.finish(t)
 	s.patch(t, `{"spec":{"service":{"type":"ClusterIP"}}}`)

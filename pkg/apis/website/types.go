@@ -75,7 +75,7 @@ type WebsiteStatus struct {
 	// URLs are the addresses of the site, preferred first.
 	URLs []string
 	// Conditions are Ready, Available, Progressing, Synced, with hosts Routed, and with
-	// previews Previewed.
+	// previews PreviewsReady.
 	Conditions []metav1.Condition
 	// Sync is the state of the requests to fetch the repository at once; nil without one.
 	Sync *WebsiteSyncStatus

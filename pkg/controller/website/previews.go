@@ -21,7 +21,7 @@ import (
 )
 
 // reconcilePreviews has the branches that match spec.previews have a Website each, and sets
-// what was found of them. Its problems are in the condition Previewed: the site does not
+// what was found of them. Its problems are in the condition PreviewsReady: the site does not
 // depend on it.
 func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input) (p *problem.Problem) {
 	if found == nil {

@@ -58,7 +58,7 @@ func (f *fixture) previewAt(now time.Time, branches []string) (*metav1.Condition
 		f.Fatal(err)
 	}
 	f.refreshWebsites()
-	return meta.FindStatusCondition(computed.Conditions, v1beta1.WebsitePreviewed), p
+	return meta.FindStatusCondition(computed.Conditions, v1beta1.WebsitePreviewsReady), p
 }
 
 // websiteNames returns the names of the other Websites, after what was deleted is uncached.

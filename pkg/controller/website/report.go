@@ -73,10 +73,11 @@ func (r *statusReporter) report(ctx context.Context, found *status.Input, proble
 	}
 	in := *found
 	in.Problem = reported
-	if wait := status.Recheck(&in); wait > 0 {
+	computed := status.Compute(&in)
+	if wait := status.Recheck(&in, &computed); wait > 0 {
 		r.queue.AddAfter(key, wait)
 	}
-	return r.write(ctx, in.Website, status.Compute(&in), in.Now)
+	return r.write(ctx, in.Website, computed, in.Now)
 }
 
 // reportable returns the problem to report, if any. The problems are in the order

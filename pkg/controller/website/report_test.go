@@ -9,11 +9,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
 )
 
 func readyStatus(ready bool, available int32) *v1beta1.WebsiteStatus {
@@ -198,6 +201,53 @@ func TestCommitsAreWrittenAtARate(t *testing.T) {
 	write(testName, last)
 	if got := f.website(testName).Status.Commit; got != last {
 		t.Errorf("the commit is %q, want the last one", got)
+	}
+}
+
+// TestHostsDeadlineIsReported: a Website is reconciled, also by a later controller, when the deadline has passed that
+// a user has to have its hosts routed.
+func TestHostsDeadlineIsReported(t *testing.T) {
+	clock := testingclock.NewFakeClock(testNow)
+	website := newWebsite(func(w *v1beta1.Website) { w.Generation, w.Spec.Hosts = 1, hostsOf("shop.example.com") })
+	var alarmed *alarm
+	start := func() *fixture {
+		f := newFixtureAt(t, clock, website)
+		alarmed = &alarm{TypedRateLimitingInterface: f.controller.queue.TypedRateLimitingInterface, clock: clock}
+		f.controller.queue.TypedRateLimitingInterface = alarmed
+		return f
+	}
+	report := func(f *fixture) string {
+		t.Helper()
+		found := &status.Input{Website: f.website(testName), Now: clock.Now(), Deployment: &appsv1.Deployment{
+			Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
+		}, Routing: &status.Routing{Obstacle: &status.Obstacle{Reason: v1beta1.WebsiteReasonGatewayNotFound, Message: "x"}}}
+		if p := f.controller.reconciler.statuses.report(t.Context(), found, nil); p != nil {
+			t.Fatal(p)
+		}
+		for _, kind := range []string{v1beta1.WebsiteReconciling, v1beta1.WebsiteStalled} {
+			if c := meta.FindStatusCondition(f.website(testName).Status.Conditions, kind); c != nil {
+				return kind + "/" + c.Reason
+			}
+		}
+		return ""
+	}
+	if f := start(); report(f) != "Reconciling/GatewayNotFound" {
+		t.Errorf("in the beginning the conditions are %+v", f.website(testName).Status.Conditions)
+	} else {
+		website = f.website(testName)
+	}
+	deadline := alarmed.at
+	if want := testNow.Add(resources.ProgressDeadlineSeconds * time.Second); !deadline.Equal(want) {
+		t.Errorf("it is reconciled at %v, want %v", deadline, want)
+	}
+	clock.Step(time.Minute)
+	f := start()
+	if got := report(f); got != "Reconciling/GatewayNotFound" || !alarmed.at.Equal(deadline) {
+		t.Errorf("after a restart: %s, and it is reconciled at %v, want %v", got, alarmed.at, deadline)
+	}
+	clock.SetTime(deadline)
+	if got := report(f); got != "Stalled/GatewayNotFound" {
+		t.Errorf("at the deadline: %s", got)
 	}
 }
 

@@ -1839,7 +1839,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, which summarizes the pods and the Service, Available, Progressing, Synced, with hosts Routed, and with previews Previewed.",
+							Description: "conditions are Ready, which summarizes the pods, the Service and the hosts, Available, Progressing, Synced, with hosts Routed, and with previews PreviewsReady, on which Ready does not depend; while they are True, Reconciling and Stalled. A host that another Website has makes Stalled True at once, other reasons of Routed that a user has to resolve after 10 minutes, so that clients do not give up while a Gateway or a certificate is being created.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -90,7 +90,7 @@ func TestPreviews(t *testing.T) {
 		})
 	}
 	wait("as many as there may be", "shop-feature-a", "shop-feature-b")
-	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewed, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewLimitReached)
+	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewsReady, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewLimitReached)
 	framework.WaitCondition(t, namespace, "shop-feature-a", v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
 	preview := framework.MustGet(t, framework.NewWebsite(namespace, "shop-feature-a"))
 	headers, _ := json.Marshal(preview.Spec.Serving.Headers)
@@ -125,7 +125,7 @@ func TestPreviews(t *testing.T) {
 		return nil
 	})
 	remote.set("feature-a", "feature-b")
-	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewed, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewsCurrent)
+	framework.WaitCondition(t, namespace, "shop", v1beta1.WebsitePreviewsReady, metav1.ConditionTrue, v1beta1.WebsiteReasonPreviewsCurrent)
 	if err := reconciles.Await(t.Context(), namespace+"/shop", before+3); err != nil {
 		t.Error(err)
 	}
@@ -138,7 +138,7 @@ func TestPreviews(t *testing.T) {
 	remote.set("feature-b")
 	wait("one whose branch is gone is removed", "shop-feature-b")
 	reported := framework.MustGet(t, shop).Status
-	if meta.FindStatusCondition(reported.Conditions, v1beta1.WebsitePreviewed) == nil {
+	if meta.FindStatusCondition(reported.Conditions, v1beta1.WebsitePreviewsReady) == nil {
 		t.Errorf("the status is %+v", reported)
 	}
 	if err := admin.Websites.WebsiteV1beta1().Websites(namespace).Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {

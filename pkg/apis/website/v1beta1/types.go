@@ -201,8 +201,11 @@ type WebsiteStatus struct {
 	// +k8s:maxItems=80
 	URLs []string `json:"urls,omitempty" protobuf:"bytes,9,rep,name=urls"`
 
-	// conditions are Ready, which summarizes the pods and the Service, Available,
-	// Progressing, Synced, with hosts Routed, and with previews Previewed.
+	// conditions are Ready, which summarizes the pods, the Service and the hosts, Available,
+	// Progressing, Synced, with hosts Routed, and with previews PreviewsReady, on which Ready does
+	// not depend; while they are True, Reconciling and Stalled. A host that another Website has makes
+	// Stalled True at once, other reasons of Routed that a user has to resolve after 10 minutes, so
+	// that clients do not give up while a Gateway or a certificate is being created.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -251,7 +254,8 @@ type WebsiteStatus struct {
 const (
 	// WebsiteReady is true when the site is served according to the spec and
 	// all pods are up to date. It stays true while the repository is
-	// unreachable.
+	// unreachable, and while hosts are not routed until WebsiteStalled is true
+	// because of them.
 	WebsiteReady = "Ready"
 	// WebsiteAvailable is true when enough pods serve the site: all replicas
 	// but one, and at least one.
@@ -264,10 +268,10 @@ const (
 	// WebsiteRouted is true when requests for the hosts reach the site. It is absent
 	// without hosts.
 	WebsiteRouted = "Routed"
-	// WebsitePreviewed is true when the branches that match spec.previews have their
+	// WebsitePreviewsReady is true when the branches that match spec.previews have their
 	// previews, as far as spec.previews.maxCount allows. It is absent without
-	// spec.previews.
-	WebsitePreviewed = "Previewed"
+	// spec.previews. WebsiteReady does not depend on it.
+	WebsitePreviewsReady = "PreviewsReady"
 	// WebsiteReconciling is true while the controller or Kubernetes works on the
 	// site, and absent otherwise. kstatus reports InProgress then.
 	WebsiteReconciling = "Reconciling"

@@ -62,6 +62,8 @@ type Input struct {
 
 	// hosts is what Compute reports of the hosts of the spec.
 	hosts []v1beta1.WebsiteHostStatus
+	// routed is the condition Routed that Compute reports, or nil.
+	routed *metav1.Condition
 }
 
 // Pod is a pod and what was observed of it.
@@ -90,6 +92,7 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	computed := *input
 	in := &computed
 	in.hosts = in.hostStatuses()
+	in.routed = routedDeclaration.decide(in)
 	status := *in.Website.Status.DeepCopy()
 	// The scale subresource hands it to autoscalers, which select pods by it.
 	if in.PodSelector != nil {
@@ -123,6 +126,10 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	status.Sync = in.sync(status.History)
 	for _, condition := range conditions {
 		if decided := condition.decide(in); decided != nil {
+			if condition.kind == v1beta1.WebsiteReconciling && !in.isReported(condition.kind, decided.Reason) {
+				// It is another one, which lasts since now.
+				meta.RemoveStatusCondition(&status.Conditions, condition.kind)
+			}
 			meta.SetStatusCondition(&status.Conditions, *decided)
 		} else {
 			meta.RemoveStatusCondition(&status.Conditions, condition.kind)
@@ -135,8 +142,8 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 	return status
 }
 
-// Recheck returns when something changes by the clock alone, or 0.
-func Recheck(in *Input) time.Duration {
+// Recheck returns when something of a computed status changes by the clock alone, or 0.
+func Recheck(in *Input, computed *v1beta1.WebsiteStatus) time.Duration {
 	var next time.Duration
 	due := func(in time.Duration) {
 		if in > 0 && (next == 0 || in < next) {
@@ -144,6 +151,7 @@ func Recheck(in *Input) time.Duration {
 		}
 	}
 	due(in.ServiceWaits)
+	due(in.untilStalled(computed))
 	if in.Previews != nil {
 		due(in.Previews.Next)
 	}
@@ -163,6 +171,12 @@ func Recheck(in *Input) time.Duration {
 // reported returns a condition as it was reported before, or nil.
 func (in *Input) reported(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(in.Website.Status.Conditions, kind)
+}
+
+// isReported reports whether a condition was reported with a reason, of the current generation.
+func (in *Input) isReported(kind, reason string) bool {
+	before := in.reported(kind)
+	return before != nil && before.Reason == reason && before.ObservedGeneration == in.Website.Generation
 }
 
 // withDigits finds the words of a message that change with every try: ports of connections, what is left of a quota.

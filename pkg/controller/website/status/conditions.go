@@ -33,14 +33,27 @@ type finding struct {
 	unchanged *metav1.Condition
 }
 
+// routedDeclaration is decided first: Ready and Stalled depend on it.
+var routedDeclaration = declaration{v1beta1.WebsiteRouted, []rule{
+	{metav1.ConditionUnknown, routingUnknown},
+	{metav1.ConditionFalse, hostTaken},
+	{metav1.ConditionFalse, notRouted},
+	{metav1.ConditionUnknown, routePending},
+	{metav1.ConditionFalse, hostFailing},
+	{metav1.ConditionUnknown, hostNotRequested},
+	{metav1.ConditionTrue, certificateNotUsed},
+	{metav1.ConditionTrue, dnsElsewhere},
+	{metav1.ConditionTrue, hostsRouted},
+}}
+
 // conditions are those of a Website, in the order in which they are shown.
 //
 // Ready sums up: the children match the spec, and all requested pods are up to date
 // and available. It stays True while spec.replicas alone changes and no pod is lost.
 // A site that rejects every request for want of a Secret does not match the spec.
-// An unreachable repository does not matter: what was fetched is served. Neither do hosts,
-// which DNS and other controllers decide about: that is Routed, absent without hosts. Nor do
-// previews: that is Previewed, absent without spec.previews.
+// An unreachable repository does not matter: what was fetched is served. Neither do previews, which
+// are Websites of their own: that is PreviewsReady, absent without spec.previews. Hosts matter once
+// the Website is Stalled because of them, until they are routed.
 //
 // Stalled and Reconciling are abnormal-true, as kstatus expects them: absent unless
 // True, and never both True.
@@ -56,6 +69,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
 		{metav1.ConditionFalse, unlessServing(withLeftBehind(rolloutInProgress))},
+		{metav1.ConditionFalse, withLeftBehind(hostsUnready)},
 		{metav1.ConditionTrue, withLeftBehind(serving)},
 	}},
 	{v1beta1.WebsiteAvailable, []rule{
@@ -92,18 +106,8 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, lfsPointers},
 		{metav1.ConditionTrue, commitPublished},
 	}},
-	{v1beta1.WebsiteRouted, []rule{
-		{metav1.ConditionUnknown, routingUnknown},
-		{metav1.ConditionFalse, hostTaken},
-		{metav1.ConditionFalse, notRouted},
-		{metav1.ConditionUnknown, routePending},
-		{metav1.ConditionFalse, hostFailing},
-		{metav1.ConditionUnknown, hostNotRequested},
-		{metav1.ConditionTrue, certificateNotUsed},
-		{metav1.ConditionTrue, dnsElsewhere},
-		{metav1.ConditionTrue, hostsRouted},
-	}},
-	{v1beta1.WebsitePreviewed, []rule{
+	routedDeclaration,
+	{v1beta1.WebsitePreviewsReady, []rule{
 		{metav1.ConditionUnknown, previewsSuspended},
 		{metav1.ConditionFalse, previewProblem},
 		{metav1.ConditionUnknown, branchesUnlisted},

@@ -42,11 +42,12 @@ func (in *Input) available() bool {
 		(in.Deployment.Status.AvailableReplicas >= max(1, in.wantedReplicas()-1) || in.onlyScaling() || in.keepsServing() && !in.current())
 }
 
-// keepsServing reports whether the Website was Ready when its status was last
+// keepsServing reports whether the Website was Ready, but for its hosts, when its status was last
 // written, and no pod that was available then is missing: fewer of them are enough
 // when fewer are requested.
 func (in *Input) keepsServing() bool {
-	if in.Deployment == nil || !meta.IsStatusConditionTrue(in.Website.Status.Conditions, v1beta1.WebsiteReady) {
+	wasReady := meta.IsStatusConditionTrue(in.Website.Status.Conditions, v1beta1.WebsiteReady) || in.wasUnreadyForHosts()
+	if in.Deployment == nil || !wasReady {
 		return false
 	}
 	before := min(in.wantedReplicas(), in.Website.Status.AvailableReplicas)

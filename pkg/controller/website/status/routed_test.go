@@ -92,8 +92,8 @@ func TestRouted(t *testing.T) {
 			if !slices.Equal(urls, test.urls) || len(status.URLs) <= len(test.urls) {
 				t.Errorf("urls %v, want %v before those of the Service", status.URLs, test.urls)
 			}
-			if !meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady) {
-				t.Errorf("Ready depends on it: %+v", status.Conditions)
+			if ready := meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady); ready == (test.reason == v1beta1.WebsiteReasonHostTaken) {
+				t.Errorf("Ready is %t: %+v", ready, status.Conditions)
 			}
 		})
 	}

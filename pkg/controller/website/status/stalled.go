@@ -30,10 +30,13 @@ var stalledReasons = sets.New(
 )
 
 // stalled finds what keeps a Website from becoming what its spec says until a user
-// acts.
+// acts. Pods come before hosts: a host without pods behind it is unreachable.
 func stalled(in *Input) *finding {
 	found := obstacle(in)
-	if found == nil || found.transient || !stalledReasons.Has(found.reason) {
+	if found == nil {
+		return hostsStalled(in)
+	}
+	if found.transient || !stalledReasons.Has(found.reason) {
 		return nil
 	}
 	return found
@@ -48,13 +51,14 @@ func reconciling(in *Input) *finding {
 	if found := obstacle(in); found != nil {
 		return found
 	}
-	if in.rolledOut() {
-		return nil
+	if !in.rolledOut() {
+		return rolloutInProgress(in)
 	}
-	return rolloutInProgress(in)
+	found, _ := in.hostObstacle()
+	return found
 }
 
-// obstacle finds why a Website is not what its spec says, or nothing. A Website
+// obstacle finds why the children of a Website are not what its spec says, or nothing. A Website
 // that is Ready can have one: pods that are added to those that serve do not start.
 func obstacle(in *Input) *finding {
 	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(overdue), nobodyAdmitted} {

@@ -179,10 +179,10 @@ func TestSync(t *testing.T) {
 
 // TestSyncIsRechecked: that a request is late shows without an event.
 func TestSyncIsRechecked(t *testing.T) {
-	if got := Recheck(newInput(requested(isStarted), begun(220*time.Second))); got != 50*time.Second {
+	if got := recheck(newInput(requested(isStarted), begun(220*time.Second))); got != 50*time.Second {
 		t.Errorf("after %v, want 50s", got)
 	}
-	if got := Recheck(newInput(requested(isCompleted), begun(100*time.Second))); got != 0 {
+	if got := recheck(newInput(requested(isCompleted), begun(100*time.Second))); got != 0 {
 		t.Errorf("after %v though nothing is running", got)
 	}
 }

@@ -36,8 +36,11 @@ type WebsiteStatusApplyConfiguration struct {
 	// that of the canonical host before the others, and then those of the Service. The
 	// address of a host is listed once a request for it returned a published commit.
 	URLs []string `json:"urls,omitempty"`
-	// conditions are Ready, which summarizes the pods and the Service, Available,
-	// Progressing, Synced, with hosts Routed, and with previews Previewed.
+	// conditions are Ready, which summarizes the pods, the Service and the hosts, Available,
+	// Progressing, Synced, with hosts Routed, and with previews PreviewsReady, on which Ready does
+	// not depend; while they are True, Reconciling and Stalled. A host that another Website has makes
+	// Stalled True at once, other reasons of Routed that a user has to resolve after 10 minutes, so
+	// that clients do not give up while a Gateway or a certificate is being created.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// sync is the state of the requests to the subresource sync.
 	Sync *WebsiteSyncStatusApplyConfiguration `json:"sync,omitempty"`

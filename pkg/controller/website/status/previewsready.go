@@ -52,7 +52,7 @@ func previewProblem(in *Input) *finding {
 	if p.Reason != "" {
 		return &finding{reason: p.Reason, message: p.Message}
 	}
-	if before := in.reported(v1beta1.WebsitePreviewed); before != nil {
+	if before := in.reported(v1beta1.WebsitePreviewsReady); before != nil {
 		return &finding{unchanged: before}
 	}
 	return nil
@@ -84,7 +84,7 @@ func branchesUnknown(in *Input) *finding {
 	if in.Previews == nil || in.Previews.Listed {
 		return nil
 	}
-	before := in.reported(v1beta1.WebsitePreviewed)
+	before := in.reported(v1beta1.WebsitePreviewsReady)
 	unprobed := slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && !pod.Observed })
 	if before != nil && before.ObservedGeneration == in.Website.Generation && unprobed {
 		return &finding{unchanged: before}
