@@ -1,14 +1,19 @@
 package store
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
@@ -55,6 +60,24 @@ func TestWithClosedStore(t *testing.T) {
 				t.Errorf("the answer has names of another namespace: %s", w.Body)
 			}
 		})
+	}
+}
+
+// TestClosedMetric: each reason has a value, so that one that is absent is none that was scraped.
+func TestClosedMetric(t *testing.T) {
+	for _, closed := range []*Closed{{ReasonEmpty, "x"}, nil, {ReasonOutdated, "x"}, {ReasonEmpty, "x"}} {
+		recordState(closed)
+		want := "# HELP website_apiserver_store_closed " + closedMetric.Help + "\n# TYPE website_apiserver_store_closed gauge\n"
+		for _, reason := range slices.Sorted(maps.Keys(findings)) {
+			value := 0
+			if closed != nil && closed.Reason == reason {
+				value = 1
+			}
+			want += fmt.Sprintf("website_apiserver_store_closed{reason=%q} %d\n", reason, value)
+		}
+		if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), "website_apiserver_store_closed"); err != nil {
+			t.Errorf("while the store is %+v: %v", closed, err)
+		}
 	}
 }
 

@@ -5,12 +5,11 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// closedMetric has one series, by the reason, while the server is closed, and none
-// while it is open.
+// closedMetric has a series for each reason, so that one that is absent is not taken for a server that is open.
 var closedMetric = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Namespace:      "website_apiserver",
 	Name:           "store_closed",
-	Help:           "1 while requests for Websites are answered with 503 because the store is not known to be the one that the cluster was served from, by reason.",
+	Help:           "1 while requests for Websites are answered with 503 because the store is not known to be the one that the cluster was served from, by reason; 0 otherwise.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"reason"})
 
@@ -34,8 +33,11 @@ func recordReachable(reachable bool) {
 }
 
 func recordState(closed *Closed) {
-	closedMetric.Reset()
-	if closed != nil {
-		closedMetric.WithLabelValues(closed.Reason).Set(1)
+	for reason := range findings {
+		value := 0.0
+		if closed != nil && closed.Reason == reason {
+			value = 1
+		}
+		closedMetric.WithLabelValues(reason).Set(value)
 	}
 }

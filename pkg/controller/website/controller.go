@@ -197,7 +197,7 @@ func New(config Config) (*Controller, error) {
 // RegisterWebsitesMetric adds the number of the Websites of a controller to the metrics. A
 // process counts those of one controller only: a second call returns an error.
 func (c *Controller) RegisterWebsitesMetric() error {
-	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts)
+	return metrics.RegisterWebsites(c.websites, c.reconciler.rollouts, c.reconciler.clock)
 }
 
 // HasSynced reports whether the informers have delivered everything that there

@@ -46,6 +46,13 @@ func TestHealth(t *testing.T) {
 			kstatus.FailedStatus, "Degraded"},
 		"quota exceeded": {computed(newWebsite(), failed(v1beta1.WebsiteReasonQuotaExceeded)), "Progressing",
 			kstatus.InProgressStatus, "Progressing"},
+		"host taken":                   {routed(v1beta1.WebsiteReasonHostTaken, 0), "Healthy", kstatus.FailedStatus, "Degraded"},
+		"no Gateway yet":               {routed(v1beta1.WebsiteReasonGatewayNotFound, 0), "Healthy", kstatus.InProgressStatus, "Progressing"},
+		"no Gateway for a long time":   {routed(v1beta1.WebsiteReasonGatewayNotFound, time.Hour), "Healthy", kstatus.FailedStatus, "Degraded"},
+		"unreachable for a long time":  {routed(v1beta1.WebsiteReasonHostUnreachable, time.Hour), "Healthy", kstatus.InProgressStatus, "Progressing"},
+		"DNS elsewhere":                {routed(v1beta1.WebsiteReasonDNSElsewhere, time.Hour), "Healthy", kstatus.CurrentStatus, "Healthy"},
+		"hosts routed":                 {routed(v1beta1.WebsiteReasonHostsRouted, 0), "Healthy", kstatus.CurrentStatus, "Healthy"},
+		"previews that cannot be made": {withoutPreviews(), "Healthy", kstatus.CurrentStatus, "Healthy"},
 		"deadline exceeded": {computed(newWebsite(), deployment(1, 0), overdue), "Progressing",
 			kstatus.FailedStatus, "Degraded"},
 	}
@@ -105,6 +112,25 @@ func computed(website *v1beta1.Website, tweaks ...func(*status.Input)) *v1beta1.
 }
 
 func serving() *v1beta1.Website { return computed(newWebsite(), deployment(1, 1)) }
+
+// routed returns a Website whose condition Routed has had a reason for some time.
+func routed(reason string, since time.Duration) *v1beta1.Website {
+	website := newWebsite()
+	website.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "shop.example.com", Role: v1beta1.HostRoleAlias}}
+	website.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteRouted, Status: metav1.ConditionFalse, Reason: reason, Message: "x", ObservedGeneration: 1}}
+	found := func(ago time.Duration) func(*status.Input) {
+		return func(in *status.Input) {
+			in.Routing, in.Now = &status.Routing{Unknown: "it is as before"}, in.Now.Add(-ago)
+		}
+	}
+	return computed(computed(website, deployment(1, 1), found(since)), deployment(1, 1), found(0))
+}
+
+func withoutPreviews() *v1beta1.Website {
+	return computed(newWebsite(), deployment(1, 1), func(in *status.Input) {
+		in.Previews = &status.Previews{Listed: true, Problem: &problem.Problem{Reason: v1beta1.WebsiteReasonQuotaExceeded, Message: "x"}}
+	})
+}
 
 func changed(website *v1beta1.Website) *v1beta1.Website {
 	website.Generation++

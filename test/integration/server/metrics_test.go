@@ -21,7 +21,8 @@ func TestMetricsNeedAuthorization(t *testing.T) {
 	}{
 		"website-apiserver": {
 			url:  framework.Cluster.WebsiteAPIServerURL(),
-			want: []string{`(?m)^apiserver_request_total\{.*resource="websites"`, `(?m)^etcd_request_duration_seconds_count`},
+			want: []string{`(?m)^apiserver_request_total\{.*resource="websites"`, `(?m)^etcd_request_duration_seconds_count`,
+				`(?m)^website_apiserver_store_closed\{reason="StoreEmpty"\} 0`},
 		},
 		"website-controller": {
 			url: framework.ControllerURL(),
@@ -35,7 +36,7 @@ func TestMetricsNeedAuthorization(t *testing.T) {
 				`(?m)^website_controller_reconcile_step_duration_seconds_count\{result="success",step="status"\} [1-9]`,
 				`(?m)^website_controller_child_writes_total\{kind="Deployment",operation="created"\} [1-9]`,
 				`(?m)^website_controller_status_writes_total [1-9]`,
-				`(?m)^website_controller_websites\{condition="Ready",status="True"\} [1-9]`,
+				`(?m)^website_controller_websites\{condition="Ready",reason="Serving",status="True"\} [1-9]`,
 			},
 		},
 	}

@@ -7,15 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/rollout"
-	websitelisters "github.com/kubesites/website-apiserver/pkg/generated/listers/website/v1beta1"
 )
 
 const subsystem = "website_controller"
@@ -137,57 +134,4 @@ func RecordSync(completed *v1beta1.WebsiteSyncCompletion, requested time.Time) {
 	if !requested.IsZero() {
 		syncSeconds.WithLabelValues(string(completed.Result)).Observe(max(0, completed.Time.Sub(requested).Seconds()))
 	}
-}
-
-var websitesDesc = metrics.NewDesc(subsystem+"_websites",
-	"Number of Websites, by condition and its status (True, False or Unknown).",
-	[]string{"condition", "status"}, nil, metrics.ALPHA, "")
-
-var rolloutsDesc = metrics.NewDesc(subsystem+"_limited_rollouts",
-	"Number of rollouts that --max-concurrent-rollouts limits, by state (pending or in_progress).",
-	[]string{"state"}, nil, metrics.ALPHA, "")
-
-// RegisterWebsites adds the number of Websites, by condition and by the state of limited
-// rollouts, to the registry that component-base serves. A process counts those of one
-// controller only: a second call returns an error.
-func RegisterWebsites(websites websitelisters.WebsiteLister, rollouts *rollout.Limit) error {
-	if err := legacyregistry.CustomRegister(&websitesCollector{websites: websites, rollouts: rollouts}); err != nil {
-		return fmt.Errorf("registering the metric of Websites by condition: %w", err)
-	}
-	return nil
-}
-
-// websitesCollector counts the Websites in the cache when metrics are scraped, so
-// that the count cannot drift.
-type websitesCollector struct {
-	metrics.BaseStableCollector
-	websites websitelisters.WebsiteLister
-	rollouts *rollout.Limit
-}
-
-// DescribeWithStability describes the metrics.
-func (*websitesCollector) DescribeWithStability(out chan<- *metrics.Desc) {
-	out <- websitesDesc
-	out <- rolloutsDesc
-}
-
-// CollectWithStability counts.
-func (c *websitesCollector) CollectWithStability(out chan<- metrics.Metric) {
-	websites, err := c.websites.List(labels.Everything())
-	if err != nil {
-		return // The cache never fails.
-	}
-	type series struct{ condition, status string }
-	counts := map[series]int{}
-	for _, website := range websites {
-		for _, condition := range website.Status.Conditions {
-			counts[series{condition.Type, string(condition.Status)}]++
-		}
-	}
-	for s, count := range counts {
-		out <- metrics.NewLazyConstMetric(websitesDesc, metrics.GaugeValue, float64(count), s.condition, s.status)
-	}
-	pending, inProgress := c.rollouts.Counts()
-	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(pending), "pending")
-	out <- metrics.NewLazyConstMetric(rolloutsDesc, metrics.GaugeValue, float64(inProgress), "in_progress")
 }
