@@ -45,7 +45,7 @@ var scenarios = map[string]struct {
 	},
 	"WebsiteStoreClosed": {
 		fires:   series{`website_apiserver_store_closed{` + apiserver + `,reason="StoreEmpty"}`: "1x90"},
-		silent:  series{`website_apiserver_store_reachable{` + apiserver + `}`: "1x90"},
+		silent:  series{`website_apiserver_store_closed{` + apiserver + `,reason="StoreEmpty"}`: "0x90"},
 		labels:  map[string]string{"pod": "website-apiserver-0", "reason": "StoreEmpty"},
 		summary: "website-apiserver does not serve its store: StoreEmpty",
 	},
@@ -169,19 +169,53 @@ var scenarios = map[string]struct {
 		summary: "40 rollouts wait, and none has started within an hour",
 	},
 	"WebsitesUnavailable": {
-		fires:   series{websites("Available", "False"): "2x90"},
-		silent:  series{websites("Available", "True"): "2x90", websites("Available", "False"): "0x90"},
-		summary: "2 Websites have too few ready pods",
+		fires: series{websites("Available", "False", "ImageUnavailable"): "1x90", websites("Available", "True", "MinimumReplicasAvailable"): "99x90"},
+		// What one user has asked for.
+		silent:  series{websites("Available", "True", "MinimumReplicasAvailable"): "2x90", websites("Available", "False", "Unschedulable"): "4x90"},
+		labels:  map[string]string{"reason": "ImageUnavailable"},
+		summary: "1 Websites have too few ready pods: ImageUnavailable",
 	},
 	"WebsitesNotReady": {
-		fires:   series{websites("Ready", "False"): "3x90"},
-		silent:  series{websites("Ready", "Unknown"): "3x90"},
-		summary: "3 Websites are not ready",
+		// A tenth of them.
+		fires: series{websites("Ready", "False", "RepositoryUnreachable"): "6x90", websites("Ready", "False", "NameTaken"): "5x90", websites("Ready", "True", "Serving"): "48x90"},
+		silent: series{
+			websites("Ready", "False", "RefNotFound"): "4x90", websites("Ready", "False", "NameTaken"): "4x90", websites("Ready", "False", "HostTaken"): "4x90",
+			websites("Ready", "Unknown", "Pending"): "3x90",
+		},
+		labels:  map[string]string{"reason": "RepositoryUnreachable"},
+		summary: "6 Websites are not ready: RepositoryUnreachable",
 	},
 	"WebsitesNotSynced": {
-		fires:   series{websites("Synced", "False"): "4x90"},
-		silent:  series{websites("Synced", "Unknown"): "4x90"},
-		summary: "4 Websites do not serve the current commit of their repository",
+		fires:   series{websites("Synced", "False", "RepositoryTimedOut"): "11x90", websites("Synced", "True", "CommitPublished"): "90x90"},
+		silent:  series{websites("Synced", "False", "RefNotFound"): "4x90", websites("Synced", "Unknown", "NoReadyPods"): "90x90"},
+		labels:  map[string]string{"reason": "RepositoryTimedOut"},
+		summary: "11 Websites do not serve the current commit of their repository: RepositoryTimedOut",
+	},
+	"WebsitesNotRouted": {
+		fires: series{websites("Routed", "Unknown", "RoutePending"): "5x90", websites("Routed", "True", "HostsRouted"): "40x90"},
+		silent: series{
+			websites("Routed", "False", "HostTaken"): "1x90", websites("Routed", "False", "GatewayNotFound"): "1x90", websites("Routed", "True", "DNSElsewhere"): "9x90",
+		},
+		labels:  map[string]string{"reason": "RoutePending"},
+		summary: "requests for the hosts of 5 Websites do not reach them: RoutePending",
+	},
+	"WebsitesPreviewsFailing": {
+		fires:   series{websites("PreviewsReady", "False", "AccessDenied"): "1x90", websites("PreviewsReady", "True", "PreviewsCurrent"): "9x90"},
+		silent:  series{websites("PreviewsReady", "False", "QuotaExceeded"): "1x90", websites("PreviewsReady", "Unknown", "Suspended"): "9x90"},
+		labels:  map[string]string{"reason": "AccessDenied"},
+		summary: "previews of 1 Websites are missing: AccessDenied",
+	},
+	"WebsitesFailing": {
+		fires:   series{websites("Routed", "False", "HostTaken"): "1x90"},
+		silent:  series{websites("Routed", "Unknown", "RoutePending"): "1x90", websites("Progressing", "False", "RolloutComplete"): "9x90"},
+		labels:  map[string]string{"condition": "Routed", "reason": "HostTaken"},
+		summary: "1 Websites have Routed=False: HostTaken",
+	},
+	"WebsiteCertificatesExpiring": {
+		fires:   series{certificates("Issuer", "Expiring"): "2x90", certificates("Issuer", "Valid"): "7x90"},
+		silent:  series{certificates("Secret", "Expired"): "2x90", certificates("Issuer", "Expired"): "0x90", certificates("Issuer", "Valid"): "7x90"},
+		labels:  map[string]string{"tls_mode": "Issuer", "state": "Expiring"},
+		summary: "the certificates of 2 hosts with tls.mode Issuer are Expiring",
 	},
 	"WebsiteGitSyncRestarts": {
 		fires:   series{`website_agent_git_sync_restarts_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+1x90"},
@@ -214,8 +248,12 @@ func leader(pod string) string {
 	return `leader_election_master_status{` + controller + `,name="website-controller",pod="` + pod + `"}`
 }
 
-func websites(condition, status string) string {
-	return `website_controller_websites{` + controller + `,condition="` + condition + `",status="` + status + `"}`
+func websites(condition, status, reason string) string {
+	return `website_controller_websites{` + controller + `,condition="` + condition + `",status="` + status + `",reason="` + reason + `"}`
+}
+
+func certificates(mode, state string) string {
+	return `website_controller_host_certificates{` + controller + `,tls_mode="` + mode + `",state="` + state + `"}`
 }
 
 // TestAlerts has promtool check the rules, and evaluate them for an hour and a half while
@@ -300,6 +338,29 @@ func TestRunbooks(t *testing.T) {
 	}
 	if len(entries) > 0 {
 		t.Errorf("entries without an alert: %v", slices.Sorted(maps.Keys(entries)))
+	}
+}
+
+// TestReasons: the rules name reasons that there are.
+func TestReasons(t *testing.T) {
+	data, err := os.ReadFile(framework.Path("pkg", "apis", "website", "v1beta1", "reasons.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, _ := Rules(t)
+	named := 0
+	for _, rule := range rules {
+		for _, match := range regexp.MustCompile(`reason[=!]~"([^"]*)"`).FindAllStringSubmatch(rule.Expr, -1) {
+			for reason := range strings.SplitSeq(match[1], "|") {
+				named++
+				if !strings.Contains(string(data), `= "`+reason+`"`) {
+					t.Errorf("%s: there is no reason %s", rule.Alert, reason)
+				}
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no rule names a reason")
 	}
 }
 
