@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,18 +16,19 @@ func (r *Repository) Checkout(ctx context.Context, tree *Tree) error {
 		return err
 	}
 	defer end()
-	isFresh := r.base(tree.attributes, len(tree.modules) > 0) == r.emptyTree()
+	canUpdate := r.base(tree.attributes, len(tree.modules) > 0) != r.emptyTree()
 	r.checkedOut = nil
 	worktree := r.path(worktreeDir)
-	if isFresh {
-		if err := emptyDirectory(worktree); err != nil {
-			return onDisk(err)
-		}
-		if err := ignoreMissing(os.Remove(r.path(indexFile))); err != nil {
-			return onDisk(err)
-		}
+	if canUpdate {
+		err = r.write(ctx, tree, worktree)
 	}
-	if err := r.write(ctx, tree, worktree); err != nil {
+	if !canUpdate || isReason(err, reasonDamaged) {
+		if err := errors.Join(emptyDirectory(worktree), ignoreMissing(os.Remove(r.path(indexFile)))); err != nil {
+			return onDisk(err)
+		}
+		err = r.write(ctx, tree, worktree)
+	}
+	if err != nil {
 		return r.replace(err)
 	}
 	if !isInside(worktree, r.Path) {

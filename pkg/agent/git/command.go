@@ -107,6 +107,9 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 		answers.end()
 		return "", fmt.Errorf("starting git: %w", err)
 	}
+	if r.onStart != nil {
+		go r.onStart(cmd.Process.Pid)
+	}
 	if c.watch != nil {
 		defer watch(ctx, c.watch, cancel)()
 	}

@@ -21,3 +21,5 @@ func inodeOf(t *testing.T, path string) uint64 {
 	}
 	return info.Sys().(*syscall.Stat_t).Ino
 }
+
+func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }

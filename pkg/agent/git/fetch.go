@@ -96,6 +96,11 @@ func (r *Repository) adapt(ctx context.Context, err error, damaged *bool) (again
 		again, *damaged = !*damaged, true
 	case ReasonTooLarge, ReasonStorageFull:
 		return false, r.shrink(ctx)
+	case ReasonUnknown:
+		// What is on the disk may be why.
+		if r.unknown++; r.unknown < 2 {
+			return false, onDisk(r.removeLeftovers())
+		}
 	default:
 		return false, onDisk(r.removeLeftovers())
 	}
@@ -115,7 +120,7 @@ func (r *Repository) shrink(ctx context.Context) error {
 	if err := r.removeLeftovers(); err != nil {
 		return onDisk(err)
 	}
-	if len(r.needed) == 0 {
+	if len(r.needed) == 0 || r.full {
 		return onDisk(r.remove())
 	}
 	return r.compact(ctx, true)
@@ -126,22 +131,24 @@ func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	commit, err := r.fetchCommit(ctx, ref)
+	fetched, err := r.fetchCommit(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := r.fetchTree(ctx, commit)
+	tree, err := r.fetchTree(ctx, fetched)
 	if err != nil {
 		return nil, err
 	}
+	r.unknown = 0
 	if r.parent == nil {
 		r.needed = nil
 	}
-	r.needed = append(r.needed, commit, tree.ID)
+	r.needed = append(r.needed, tree.Commit, tree.ID)
 	return tree, nil
 }
 
-// fetchCommit fetches a commit with its directories, and also its files unless only some of them are needed.
+// fetchCommit fetches a commit with its directories, and also its files unless only some of them are needed. It returns a
+// name of the commit.
 func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error) {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--update-shallow", "--force"}
 	refspecs := []string{"+" + ref + ":" + trackedRef}
@@ -162,16 +169,10 @@ func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error
 		}
 		return "", err
 	}
-	wanted := trackedRef
 	if isHash {
-		wanted = ref
+		return ref, nil
 	}
-	commit, err := r.run(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", wanted + "^{commit}"}})
-	if isReason(err, reasonDamaged) {
-		// A tag can name a file as well.
-		return "", wrap(ReasonCommitRefused, "", err)
-	}
-	return commit, err
+	return trackedRef, nil
 }
 
 // isPartial reports whether only the files that are needed are fetched.

@@ -42,12 +42,18 @@ type parts struct {
 // errTooMuch has the whole commit fetched.
 var errTooMuch = errors.New("finding the parts of the commit takes too much")
 
-func newParts(objects *objects, commit string) (*parts, error) {
-	root, _, err := objects.read(commit+"^{tree}", 0)
-	if errors.Is(err, errNoObject) {
-		err = wrap(reasonDamaged, "", err)
+// newParts has no parts yet of a commit, whose hash it returns as well.
+func newParts(objects *objects, name string) (p *parts, commit string, err error) {
+	commit, _, err = objects.read(name+"^{commit}", 0)
+	p = &parts{objects: objects, entries: map[string]entry{}, trees: map[string]map[string]entry{}}
+	if err == nil {
+		p.root, _, err = objects.read(commit+"^{tree}", 0)
 	}
-	return &parts{objects: objects, root: root, entries: map[string]entry{}, trees: map[string]map[string]entry{}}, err
+	if errors.Is(err, errNoObject) {
+		// A tag can name a file as well.
+		err = wrap(ReasonCommitRefused, "", err)
+	}
+	return p, commit, err
 }
 
 // tree returns the entries of a directory.

@@ -121,14 +121,17 @@ var localPhrases = []phrase{
 	{"no space left on device", ReasonStorageFull},
 	{"disk quota exceeded", ReasonStorageFull},
 	{"file too large", ReasonTooLarge},
+	{"failure writing output to destination", ReasonTooLarge},
+	{"unable to write file", ReasonStorageFull},
 	{"out of memory", ReasonMemory},
 	{"cannot allocate memory", ReasonMemory},
 	{"died of signal 9", ReasonMemory},
 	{"invalid path '", ReasonCommitInvalid},
 	{"not a git repository: '", reasonDamaged},
+	{"bad config line", reasonDamaged},
+	{"too short to be a packfile", reasonDamaged},
+	{"reference broken", reasonDamaged},
 	{"bad object", reasonDamaged},
-	{"is corrupt", reasonDamaged},
-	{"missing blob", reasonDamaged},
 }
 
 // phrases are about anything else. The first one that was printed decides: what is more specific comes first, because

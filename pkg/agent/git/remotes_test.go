@@ -22,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // seen are the phrases that remotes of these tests have produced.
@@ -29,6 +31,10 @@ var seen sync.Map
 
 func TestMain(m *testing.M) {
 	matched = func(p phrase) { seen.Store(p, true) }
+	// As the agent, so that no process of a test stays in the process table.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if code == 0 && os.Getenv("GIT_PHRASES") != "" {
 		for _, known := range slices.Concat(localPhrases, phrases) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -64,11 +65,15 @@ type Repository struct {
 	parent  *Repository
 	modules map[string]*Repository
 	busy    chan struct{}
+	// onStart is called by tests with the process group of each command.
+	onStart func(group int)
 
 	// format is the object format of the remote, if it is not SHA-1. full and unfiltered are true once the server has
 	// answered that it has no shallow fetches, or no partial ones.
 	format           string
 	full, unfiltered bool
+	// unknown is how many fetches in a row have failed for an unknown reason.
+	unknown int
 	// checkedOut is the state of the worktree, or nil if that is not complete.
 	checkedOut *Tree
 	// needed are the commits and trees that the last fetch was for.
@@ -180,48 +185,43 @@ func (r *Repository) compact(ctx context.Context, always bool) error {
 	if len(r.needed) == 0 {
 		return nil
 	}
-	used, err := usage(r.path(repositoryDir, "objects"))
-	if err != nil {
-		return onDisk(err)
+	if !always {
+		used, err := usage(r.path(repositoryDir, "objects"))
+		if err != nil {
+			return onDisk(err)
+		}
+		output, err := r.run(ctx, r.ofNeeded("rev-list", "--disk-usage", "--objects", "--missing=allow-any", "--stdin"))
+		if err != nil {
+			return r.replace(err)
+		}
+		live, err := strconv.ParseInt(output, 10, 64)
+		if err != nil || used <= 2*live+compactSlack {
+			return err
+		}
 	}
-	roots := strings.Join(r.needed, "\n") + "\n"
+	// A repository that does not shrink is replaced.
+	return r.replace(r.repack(ctx))
+}
+
+// ofNeeded is a command for all objects that are needed.
+func (r *Repository) ofNeeded(args ...string) command {
 	if r.full {
-		roots += "--all\n"
+		args = append(args, "--all")
 	}
-	output, err := r.run(ctx, command{
-		args: []string{"rev-list", "--disk-usage", "--objects", "--missing=allow-any", "--stdin"}, stdin: strings.NewReader(roots),
-	})
-	if err != nil {
-		return r.replace(err)
-	}
-	var live int64
-	if _, err := fmt.Sscan(output, &live); err != nil {
-		return fmt.Errorf("reading the size of the objects: %w", err)
-	}
-	if !always && used <= 2*live+compactSlack {
-		return nil
-	}
-	if err := r.repack(ctx, roots); err != nil {
-		// A repository that does not shrink is replaced.
-		return r.replace(err)
-	}
-	return nil
+	return command{args: args, stdin: strings.NewReader(strings.Join(r.needed, "\n") + "\n")}
 }
 
 // compactSlack is how much is not worth to be removed.
 const compactSlack = 64 << 10
 
 // repack puts the objects that are needed into one pack, and removes all others. If it is killed, both are there.
-func (r *Repository) repack(ctx context.Context, roots string) error {
+func (r *Repository) repack(ctx context.Context) error {
 	objects := r.path(repositoryDir, "objects")
 	// A fetch that has failed may have gone further.
 	if _, err := r.run(ctx, command{args: []string{"update-ref", trackedRef, r.needed[0]}}); err != nil {
 		return err
 	}
-	name, err := r.run(ctx, command{
-		args:  []string{"pack-objects", "--quiet", "--revs", "--missing=allow-any", filepath.Join(objects, "pack", "pack")},
-		stdin: strings.NewReader(roots),
-	})
+	name, err := r.run(ctx, r.ofNeeded("pack-objects", "--quiet", "--revs", "--missing=allow-any", filepath.Join(objects, "pack", "pack")))
 	if err != nil {
 		return err
 	}

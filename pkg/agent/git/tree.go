@@ -31,10 +31,10 @@ type listing struct {
 }
 
 // fetchTree fetches the files that are needed of a commit, whose directories are there.
-func (r *Repository) fetchTree(ctx context.Context, commit string) (*Tree, error) {
+func (r *Repository) fetchTree(ctx context.Context, name string) (*Tree, error) {
 	objects := r.openObjects(ctx)
 	defer objects.end()
-	p, err := newParts(objects, commit)
+	p, commit, err := newParts(objects, name)
 	if err == nil {
 		err = r.publish(p)
 	}

@@ -1,0 +1,129 @@
+package git
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestKill kills git with all that it has started, at each of its commands and some time later. The next sync is whole.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := func(i int) files {
+		return files{"p/a": fmt.Sprint(i) + random(200_000), "p/l": "-> ../q", "q": fmt.Sprint(i), "p/b": "same"}
+	}
+	r := newRepository(t, o.serve().url(o), ofPath("p"))
+	o.commit(content(0))
+	r.sync(t, "HEAD")
+	for step, ended := 1, false; !ended; step++ {
+		for _, delay := range []time.Duration{0, 10 * time.Millisecond} {
+			want := content(step)
+			o.commit(want)
+			var count atomic.Int64
+			r.onStart = func(group int) {
+				if count.Add(1) == int64(step) {
+					time.Sleep(delay)
+					killGroup(group)
+				}
+			}
+			tree, err := r.Fetch(t.Context(), "HEAD")
+			if err == nil {
+				err = r.Checkout(t.Context(), tree)
+			}
+			if err == nil {
+				err = r.compact(t.Context(), true)
+			}
+			r.onStart = nil
+			ended = count.Load() < int64(step)
+			if _, got := r.sync(t, "HEAD"); !maps.Equal(got, want) {
+				t.Errorf("killed command %d after %s (%v): then it is not whole", step, delay, err)
+			}
+		}
+	}
+}
+
+// TestDamage: whatever is on the disk, the next sync is whole.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	remove := func(pattern string) func(t *testing.T, root string) {
+		return func(t *testing.T, root string) {
+			found, _ := filepath.Glob(filepath.Join(root, pattern))
+			for _, path := range found {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	write := func(pattern, content string) func(t *testing.T, root string) {
+		return func(t *testing.T, root string) {
+			found, _ := filepath.Glob(filepath.Join(root, pattern))
+			if len(found) == 0 {
+				found = []string{filepath.Join(root, pattern)}
+			}
+			for _, path := range found {
+				_ = os.Chmod(path, 0o600)
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for name, damage := range map[string]func(t *testing.T, root string){
+		"all":            remove("*"),
+		"repository":     remove("repository"),
+		"HEAD":           remove("repository/HEAD"),
+		"empty HEAD":     write("repository/HEAD", ""),
+		"config":         write("repository/config", "[core\n"),
+		"shallow":        remove("repository/shallow"),
+		"objects":        remove("repository/objects"),
+		"packs":          remove("repository/objects/pack/*"),
+		"indexes":        remove("repository/objects/pack/*.idx"),
+		"only packs":     remove("repository/objects/pack/*.pack"),
+		"empty packs":    write("repository/objects/pack/*.pack", ""),
+		"empty indexes":  write("repository/objects/pack/*.idx", ""),
+		"refs":           remove("repository/refs"),
+		"empty ref":      write("repository/refs/website/head", ""),
+		"another ref":    write("repository/refs/website/head", strings.Repeat("01234567", 5)+"\n"),
+		"worktree":       remove("worktree"),
+		"a file":         write("worktree/p/a", "another"),
+		"index":          write("index", "DIRC"),
+		"no index":       remove("index"),
+		"shallow.lock":   write("repository/shallow.lock", ""),
+		"index.lock":     write("index.lock", ""),
+		"ref lock":       write("repository/refs/website/head.lock", ""),
+		"packed-refs":    write("repository/packed-refs.lock", ""),
+		"temporary pack": write("repository/objects/pack/tmp_pack_x", "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrigin(t)
+			o.commit(files{"p/a": "1", "p/b": "same", "q": "q"})
+			r := newRepository(t, o.serve().url(o), ofPath("p"))
+			r.sync(t, "HEAD")
+			damage(t, r.Dir)
+			content := files{"p/a": "2", "p/b": "same"}
+			o.commit(content)
+			tree, err := r.Fetch(t.Context(), "HEAD")
+			if err == nil {
+				err = r.Checkout(t.Context(), tree)
+			}
+			if err != nil {
+				// A checkout has no server to ask.
+				t.Logf("at first: %v", errText(err))
+			}
+			if _, got := r.sync(t, "HEAD"); !maps.Equal(got, content) {
+				t.Errorf("then checked out %q", got)
+			}
+			if left, _ := filepath.Glob(r.path(repositoryDir, "objects/pack/tmp_*")); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}

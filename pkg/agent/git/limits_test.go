@@ -1,0 +1,170 @@
+package git
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestTooLarge is refused before it is checked out, and its remains are removed. What was checked out stays.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	small := files{"p/index.html": "one"}
+	many := maps.Clone(small)
+	for i := range 300 {
+		many[fmt.Sprintf("p/%d", i)] = ""
+	}
+	for name, content := range map[string]files{
+		"pack":       {"p/index.html": "two", "p/random": random(3 << 20)},
+		"compressed": {"p/index.html": "two", "p/zero": strings.Repeat("0", 30<<20)},
+		"in parts":   {"p/1": random(600 << 10), "p/2": random(600 << 10), "p/3": random(600 << 10), "p/4": random(600 << 10)},
+		"many files": many,
+	} {
+		for how, serve := range map[string]func(*server){"": func(*server) {}, "dumb": dumb} {
+			for _, path := range []string{"", "p"} {
+				t.Run(name+" "+how+path, func(t *testing.T) {
+					t.Parallel()
+					o := newOrigin(t, "pack.packSizeLimit=1m")
+					o.commit(small)
+					o.git(nil, "update-server-info")
+					r := newRepository(t, o.serve(serve).url(o), withRoom(2<<20), ofPath(path), func(options *Options) { options.MaxFiles = 100 })
+					r.sync(t, "HEAD")
+					o.commit(content)
+					o.git(nil, "update-server-info")
+					for range 2 {
+						if _, err := r.Fetch(t.Context(), "HEAD"); !isReason(err, ReasonTooLarge) {
+							t.Errorf("%v: %s", err, errText(err))
+						}
+						if size, err := usage(r.Dir); err != nil || size > 100<<10 {
+							t.Errorf("%d bytes are left, %v", size, err)
+						}
+					}
+					if how == "" {
+						if got := readFiles(t, r.Worktree()); !maps.Equal(got, small) {
+							t.Errorf("the worktree has %d files", len(got))
+						}
+					}
+					want := files{"p/index.html": "three"}
+					o.commit(want)
+					o.git(nil, "update-server-info")
+					if how == "" {
+						if _, got := r.sync(t, "HEAD"); !maps.Equal(got, want) {
+							t.Errorf("then checked out %q", got)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestRoomIsForChanges: a push to a site that takes most of the disk is no second site.
+func TestRoomIsForChanges(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := files{"a": random(1 << 20), "b": random(1 << 20)}
+	o.commit(content)
+	r := newRepository(t, o.serve().url(o))
+	r.sync(t, "HEAD")
+	r.Room = func() (int64, error) { return 500 << 10, nil }
+	content["c"] = random(100 << 10)
+	o.commit(content)
+	if _, got := r.sync(t, "HEAD"); !maps.Equal(got, content) {
+		t.Error("another content")
+	}
+	r.Room = func() (int64, error) { return 0, nil }
+	if _, err := r.Fetch(t.Context(), "HEAD"); !isReason(err, ReasonTooLarge) {
+		t.Errorf("without room: %v", err)
+	}
+}
+
+// TestFullDisk leaves nothing, and the next fetch succeeds once there is space.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if output, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("mounting a small file system: %v: %s", err, output)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+	for _, content := range []files{{"random": random(2 << 20)}, {"zero": strings.Repeat("0", 20<<20)}} {
+		o := newOrigin(t)
+		o.commit(content)
+		r := newRepository(t, o.serve().url(o), func(options *Options) { options.Dir = filepath.Join(dir, "git") })
+		tree, err := r.Fetch(t.Context(), "HEAD")
+		if err == nil {
+			err = r.Checkout(t.Context(), tree)
+		}
+		if !isReason(err, ReasonStorageFull) {
+			t.Errorf("%v: %s", err, errText(err))
+		}
+		want := files{"x": "x"}
+		o.commit(want)
+		if _, got := r.sync(t, "HEAD"); !maps.Equal(got, want) {
+			t.Errorf("then checked out %q", got)
+		}
+		if err := os.RemoveAll(r.Dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMonths of pushes keep git's directory small.
+func TestMonths(t *testing.T) {
+	t.Parallel()
+	pushes, err := strconv.Atoi(cmp.Or(os.Getenv("GIT_PUSHES"), "60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 20 << 10
+	for _, path := range []string{"", "p"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			o := newOrigin(t, "gc.auto=0")
+			var stream strings.Builder
+			for i := range pushes {
+				o.writeCommit(&stream, "main", false, files{"p/changes": random(size), "p/stays": "x", fmt.Sprintf("p/%d", i%10): random(size)})
+				fmt.Fprintf(&stream, "reset refs/heads/n%d\nfrom refs/heads/main^0\n\n", i)
+			}
+			o.git(strings.NewReader(stream.String()), "fast-import", "--quiet")
+			s := o.serve()
+			r := newRepository(t, s.url(o), ofPath(path))
+			var most, total int64
+			for i := range pushes {
+				tree, err := r.Fetch(t.Context(), fmt.Sprintf("refs/heads/n%d", i))
+				if err == nil {
+					err = r.Checkout(t.Context(), tree)
+				}
+				if err == nil {
+					err = r.Compact(t.Context())
+				}
+				used, sizeErr := r.Size()
+				if err != nil || sizeErr != nil {
+					t.Fatal(err, sizeErr)
+				}
+				if most = max(most, used); i == 10 {
+					most = 0
+				}
+				total += 2 * size
+			}
+			fresh := newRepository(t, s.url(o), ofPath(path))
+			fresh.sync(t, fmt.Sprintf("refs/heads/n%d", pushes-1))
+			small, err := fresh.Size()
+			t.Logf("%d pushes of %d bytes in all: %d bytes at most, a fresh clone has %d; the server sent %d", pushes, total, most, small, s.bytes())
+			if err != nil || most > 3*small {
+				t.Errorf("more than three times a fresh clone: %v", err)
+			}
+			if list := r.shallow(); strings.Count(list, "\n") > 20 {
+				t.Errorf("%d commits without parents are listed", strings.Count(list, "\n"))
+			}
+			if got, want := readFiles(t, r.Worktree()), readFiles(t, fresh.Worktree()); !maps.Equal(got, want) {
+				t.Error("the content differs from a fresh clone")
+			}
+		})
+	}
+}
