@@ -103,6 +103,9 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 		err = cmd.Start()
 	}
 	answers.started()
+	if file, ok := c.stdin.(*os.File); ok {
+		_ = file.Close()
+	}
 	if err != nil {
 		answers.end()
 		return "", fmt.Errorf("starting git: %w", err)

@@ -3,10 +3,12 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -22,27 +24,29 @@ type entry struct{ mode, hash string }
 
 // objects reads objects that are on the disk, by one git.
 type objects struct {
-	in  *io.PipeWriter
+	in  *os.File
 	out *bufio.Reader
 	end func()
 }
 
-func (r *Repository) openObjects(ctx context.Context) *objects {
-	input, in := io.Pipe()
+func (r *Repository) openObjects(ctx context.Context) (*objects, error) {
+	// A pipe of the system: nothing of this process waits for its other end when git is killed.
+	input, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("reading objects: %w", err)
+	}
 	out, output := io.Pipe()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_, err := r.run(ctx, command{args: []string{"cat-file", "--batch"}, stdin: input, stdout: output})
-		if err == nil {
-			err = io.ErrUnexpectedEOF
-		}
-		_, _ = output.CloseWithError(err), input.CloseWithError(err)
+		_ = input.Close()
+		_ = output.CloseWithError(cmp.Or(err, io.ErrUnexpectedEOF))
 	}()
 	return &objects{in: in, out: bufio.NewReader(out), end: func() {
 		_, _ = in.Close(), out.Close()
 		<-ended
-	}}
+	}}, nil
 }
 
 // errNoObject is an object that is not on the disk.
@@ -50,9 +54,8 @@ var errNoObject = errors.New("the object is not on the disk")
 
 // read returns the hash and content of an object, and no content if there is more than a limit.
 func (o *objects) read(name string, most int64) (hash string, content []byte, err error) {
-	if _, err := fmt.Fprintln(o.in, name); err != nil {
-		return "", nil, err
-	}
+	// If git has ended, reading says why.
+	_, _ = fmt.Fprintln(o.in, name)
 	line, err := o.out.ReadString('\n')
 	if err != nil {
 		return "", nil, err

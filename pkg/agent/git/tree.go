@@ -32,7 +32,10 @@ type listing struct {
 
 // fetchTree fetches the files that are needed of a commit, whose directories are there.
 func (r *Repository) fetchTree(ctx context.Context, name string) (*Tree, error) {
-	objects := r.openObjects(ctx)
+	objects, err := r.openObjects(ctx)
+	if err != nil {
+		return nil, err
+	}
 	defer objects.end()
 	p, commit, err := newParts(objects, name)
 	if err == nil {
