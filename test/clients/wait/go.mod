@@ -11,6 +11,7 @@ replace (
 )
 
 require (
+	github.com/fluxcd/pkg/ssa v0.77.0
 	github.com/kubesites/website-apiserver v0.0.0
 	github.com/kubesites/website-apiserver/hack/devcluster v0.0.0
 	github.com/kubesites/website-apiserver/test v0.0.0-00010101000000-000000000000
@@ -29,6 +30,11 @@ require (
 	github.com/Masterminds/vcs v1.13.3 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.5 // indirect
+	github.com/tidwall/gjson v1.18.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+	github.com/wI2L/jsondiff v0.6.1 // indirect
 	sigs.k8s.io/gateway-api v1.6.3 // indirect
 )
 
@@ -209,7 +215,7 @@ require (
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	oras.land/oras-go/v2 v2.6.2 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
-	sigs.k8s.io/controller-runtime v0.25.2 // indirect
+	sigs.k8s.io/controller-runtime v0.25.2
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.2

@@ -1,6 +1,7 @@
-// Package wait tests when kubectl, kstatus and Helm take a Website for ready, by their
-// own programs and libraries. It is a module of its own, because Helm requires later
-// versions of modules that the product links.
+// Package wait tests when kubectl, kstatus and Helm take a Website for ready, and that
+// kubectl, Flux and Argo CD find no difference in what they have applied, by their own
+// programs and libraries. It is a module of its own, because Helm requires later versions
+// of modules that the product links.
 package wait
 
 import (
