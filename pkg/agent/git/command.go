@@ -18,8 +18,8 @@ import (
 const (
 	// endGrace is how long git may take to remove its temporary files once it is asked to end.
 	endGrace = 2 * time.Second
-	// maxPrinted limits the memory for the error lines of a command, and maxOutput for its output.
-	maxPrinted, maxOutput = 16 << 10, 1 << 20
+	// maxPrinted limits the memory for what a command prints.
+	maxPrinted = 16 << 10
 	// watchInterval is the time between two measurements of a directory that a command fills.
 	watchInterval = 100 * time.Millisecond
 )
@@ -34,7 +34,7 @@ type command struct {
 	settings []setting
 	env      []string
 	stdin    io.Reader
-	// stdout receives the output. Without it, the output is returned.
+	// stdout receives the output. Without it, the end of the output is returned.
 	stdout io.Writer
 	// protocols are the transports that may be used, separated by colons. Without any, git reaches no server, and so
 	// cannot fetch a missing object on its own.
@@ -91,9 +91,8 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	// A remote helper that survives git holds its output open.
 	cmd.WaitDelay = endGrace
-	var printed tail
-	output := &limited{most: maxOutput}
-	stdout := &consumer{Writer: output}
+	var printed, output tail
+	stdout := &consumer{Writer: &output}
 	if c.stdout != nil {
 		stdout.Writer = c.stdout
 	}
@@ -244,19 +243,6 @@ func (t *tail) Write(data []byte) (int, error) {
 	n, err := t.Buffer.Write(data)
 	t.Next(max(0, t.Len()-maxPrinted))
 	return n, err
-}
-
-// limited fails when more is written to it than it may hold.
-type limited struct {
-	bytes.Buffer
-	most int
-}
-
-func (l *limited) Write(data []byte) (int, error) {
-	if l.Len()+len(data) > l.most {
-		return 0, errors.New("git printed more than expected")
-	}
-	return l.Buffer.Write(data)
 }
 
 // records calls a function for each part of what is written to it that ends with a separator.

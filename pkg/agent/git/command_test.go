@@ -147,13 +147,15 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]command{
-		"output": {args: []string{"-c", "alias.x=!yes", "x"}},
 		"record": {args: []string{"-c", "alias.x=!yes | tr -d '\\n'", "x"}, stdout: &records{separator: '\n', each: func(string) error { return nil }}},
 		"each":   {args: []string{"-c", "alias.x=!yes", "x"}, stdout: &records{separator: '\n', each: func(string) error { return fmt.Errorf("printed more than expected") }}},
 	} {
 		if _, err := r.run(t.Context(), c); !strings.Contains(fmt.Sprint(errors.Unwrap(asError(err))), "printed") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if output, err := r.run(t.Context(), command{args: []string{"-c", "alias.x=!yes | head -c 1000000", "x"}}); err != nil || len(output) > maxPrinted {
+		t.Errorf("%d bytes of output, %v", len(output), err)
 	}
 	if _, err := r.run(t.Context(), command{args: []string{"-c", "alias.x=!yes | head -c 1000000 >&2; exit 1", "x"}}); len(err.Error()) > 1000 {
 		t.Errorf("an error of %d bytes", len(err.Error()))

@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // Credentials are the files of a Secret. git and ssh read them for each command, so a changed Secret needs no restart.
@@ -119,13 +118,11 @@ func (r *Repository) credentialSettings() []setting {
 	return settings
 }
 
-// remoteSettings are those of commands that reach the server.
+// remoteSettings are those of commands that reach the server. There is no limit of the speed: a server may prepare a large
+// pack in silence for as long as a fetch may take.
 func (r *Repository) remoteSettings() []setting {
 	settings := append(r.credentialSettings(),
-		setting{"remote.origin.url", r.URL},
-		setting{"http.lowSpeedLimit", "1"},
-		// A server may prepare a large pack in silence for as long as a fetch may take.
-		setting{"http.lowSpeedTime", fmt.Sprint(int64((r.Timeout + time.Second - 1) / time.Second))})
+		setting{"remote.origin.url", r.URL})
 	if r.isPartial() {
 		// Known by these settings only, so that no other command takes a missing object for one that can be fetched.
 		settings = append(settings, setting{"remote.origin.promisor", "true"}, setting{"remote.origin.partialCloneFilter", "blob:none"})

@@ -252,9 +252,10 @@ func startSSH(t *testing.T, forced string) *sshd {
 func TestSSH(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	o.commit(files{"p/x": "one", "y": "y"})
+	o.commit(files{"p/x": "one" + random(5000), "y": "y"})
 	good, other := startSSH(t, ""), startSSH(t, "echo ERROR: Repository not found. >&2; exit 1")
 	hanging := startSSH(t, "sleep 30")
+	cutting := startSSH(t, "printf 0100abc")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -284,6 +285,7 @@ func TestSSH(t *testing.T) {
 		"no known_hosts":       {good.address, o.dir, good.key, "", ReasonKnownHosts},
 		"no repository":        {good.address, "/none.git", good.key, good.knownHosts, ReasonNotFound},
 		"no repository, words": {other.address, "/none.git", other.key, other.knownHosts, ReasonNotFound},
+		"cut off":              {cutting.address, o.dir, cutting.key, cutting.knownHosts, ReasonUnreachable},
 		"refused":              {unusedAddress(t), o.dir, good.key, good.knownHosts, ReasonUnreachable},
 		"closes":               {listener.Addr().String(), o.dir, good.key, good.knownHosts, ReasonUnreachable},
 		"silent":               {hanging.address, o.dir, hanging.key, hanging.knownHosts, ReasonTimedOut},

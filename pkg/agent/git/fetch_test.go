@@ -1,10 +1,10 @@
 package git
 
 import (
+	"crypto/rand"
 	"encoding/pem"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"testing"
 )
 
@@ -24,9 +24,7 @@ func errText(err error) string {
 // random cannot be compressed.
 func random(size int) string {
 	data := make([]byte, size)
-	for i := range data {
-		data[i] = byte(rand.Uint32())
-	}
+	_, _ = rand.Read(data)
 	data[0] = 'r' // No mark of a link.
 	return string(data)
 }

@@ -22,12 +22,15 @@ func TestTooLarge(t *testing.T) {
 	}
 	for name, content := range map[string]files{
 		"pack":       {"p/index.html": "two", "p/random": random(3 << 20)},
-		"compressed": {"p/index.html": "two", "p/zero": strings.Repeat("0", 30<<20)},
+		"compressed": {"p/index.html": "two", "p/zero": strings.Repeat("0", 8<<20)},
 		"in parts":   {"p/1": random(600 << 10), "p/2": random(600 << 10), "p/3": random(600 << 10), "p/4": random(600 << 10)},
 		"many files": many,
 	} {
 		for how, serve := range map[string]func(*server){"": func(*server) {}, "dumb": dumb} {
 			for _, path := range []string{"", "p"} {
+				if how != "" && (path != "" || name == "compressed") {
+					continue
+				}
 				t.Run(name+" "+how+path, func(t *testing.T) {
 					t.Parallel()
 					o := newOrigin(t, "pack.packSizeLimit=1m")

@@ -131,7 +131,6 @@ var localPhrases = []phrase{
 	{"bad config line", reasonDamaged},
 	{"too short to be a packfile", reasonDamaged},
 	{"reference broken", reasonDamaged},
-	{"bad object", reasonDamaged},
 }
 
 // phrases are about anything else. The first one that was printed decides: what is more specific comes first, because
@@ -147,10 +146,8 @@ var phrases = []phrase{
 	{"not our ref", ReasonCommitRefused},
 	{"couldn't find remote ref", ReasonRefNotFound},
 	{"could not read username", ReasonAuthentication},
-	{"could not read password", ReasonAuthentication},
 	{"authentication failed", ReasonAuthentication},
 	{"permission denied (", ReasonAuthentication},
-	{"load key", ReasonAuthentication},
 	{"requested url returned error: 403", ReasonAuthentication},
 	{"repository not found", ReasonNotFound},
 	{"does not appear to be a git repository", ReasonNotFound},
@@ -160,15 +157,11 @@ var phrases = []phrase{
 	{"not valid: is this a git repository?", ReasonWebPage},
 	{"error setting certificate", ReasonCAInvalid},
 	{"problem with the ssl ca cert", ReasonCAInvalid},
-	{"error reading ca cert file", ReasonCAInvalid},
 	{"server certificate verification failed", ReasonCertificate},
 	{"certificate problem", ReasonCertificate},
 	{"target host name", ReasonCertificate},
 	{"\" not supported or disabled in libcurl", ReasonDowngrade},
-	{"\" disabled in libcurl", ReasonDowngrade},
 	{"\" disabled", ReasonDowngrade},
-	{"transport '", ReasonDowngrade},
-	{"operation too slow", ReasonTimedOut},
 	{"timeout, server", ReasonTimedOut},
 	{"rpc failed", ReasonUnreachable},
 	{"could not resolve ", ReasonUnreachable},
@@ -179,6 +172,7 @@ var phrases = []phrase{
 	{"hung up unexpectedly", ReasonUnreachable},
 	{"connection closed by", ReasonUnreachable},
 	{"connection reset by", ReasonUnreachable},
+	{"could not read from remote repository", ReasonUnreachable},
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -208,7 +209,11 @@ func (r *Repository) ofNeeded(args ...string) command {
 	if r.full {
 		args = append(args, "--all")
 	}
-	return command{args: args, stdin: strings.NewReader(strings.Join(r.needed, "\n") + "\n")}
+	needed := r.needed
+	if r.checkedOut != nil {
+		needed = append(slices.Clone(needed), r.checkedOut.ID)
+	}
+	return command{args: args, stdin: strings.NewReader(strings.Join(needed, "\n") + "\n")}
 }
 
 // compactSlack is how much is not worth to be removed.
@@ -277,15 +282,7 @@ func onDisk(err error) error {
 
 func isReason(err error, reasons ...Reason) bool {
 	var typed *Error
-	if !errors.As(err, &typed) {
-		return false
-	}
-	for _, reason := range reasons {
-		if typed.Reason == reason {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &typed) && slices.Contains(reasons, typed.Reason)
 }
 
 func emptyDirectory(dir string) error {
