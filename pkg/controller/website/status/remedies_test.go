@@ -156,9 +156,9 @@ func TestHostsDeadline(t *testing.T) {
 			later(in, hostsDeadline)
 			later(in, time.Second, rolling)
 		}, "Stalled/GatewayNotFound", false},
-		"a pod is added later": {func(in *Input) {
+		"pods are added later": {func(in *Input) {
 			later(in, hostsDeadline)
-			later(in, time.Second, replicas(3))
+			later(in, time.Second, replicas(5))
 		}, "Stalled/GatewayNotFound", false},
 		"pods do not start": {func(in *Input) {
 			later(in, hostsDeadline)
@@ -199,6 +199,10 @@ func TestHostsDeadline(t *testing.T) {
 			ready := meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteReady)
 			if abnormal(&status) != test.want || ready != test.ready {
 				t.Errorf("got %q, Ready is %t; want %q, %t", abnormal(&status), ready, test.want, test.ready)
+			}
+			serves := test.want != "Reconciling/"+v1beta1.WebsiteReasonImageUnavailable
+			if meta.IsStatusConditionTrue(status.Conditions, v1beta1.WebsiteAvailable) != serves {
+				t.Errorf("Available depends on hosts: %+v", status.Conditions)
 			}
 			checkAbnormal(t, in, &status)
 		})
