@@ -86,7 +86,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.link, "link", "current", "the --link of git-sync")
 	flags.StringVar(&o.config, "config", "", "the directory with the files of website-controller: the public keys of requests, and the commit to serve")
 	flags.StringVar(&o.supervisor.ErrorFile, "error-file", "", "the --error-file of git-sync, an absolute path")
-	flags.DurationVar(&o.supervisor.Period, "period", time.Minute, "the --period of git-sync")
+	flags.DurationVar(&o.supervisor.Period, "period", time.Minute, "the --period of git-sync; 0: git-sync does not poll, and its --period is so long that it never ends")
 	flags.DurationVar(&o.supervisor.Timeout, "sync-timeout", 2*time.Minute, "the --sync-timeout of git-sync")
 	flags.StringVar(&o.supervisor.UsernameFile, "username-file", "", "a file with the --username of git-sync, which is restarted when that changes")
 	flags.StringVar(&o.store.Dir, "releases", "", "the directory to serve, in the same mount as --root")

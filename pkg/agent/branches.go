@@ -44,7 +44,7 @@ type listing struct {
 	failures int
 }
 
-// due reports whether branches are to be listed: after a fetch, or in its place.
+// due reports whether branches are to be listed: after a fetch, or in its place. Without polling, period is 0.
 func (l *listing) due(id string, contact, now time.Time, period time.Duration) bool {
 	waited := now.Sub(l.at)
 	switch {
@@ -58,7 +58,7 @@ func (l *listing) due(id string, contact, now time.Time, period time.Duration) b
 		return waited >= min(minListRetry<<min(l.failures-1, 10), maxListRetry)
 	default:
 		// Longer than the time to the next fetch, which is followed by the next listing.
-		return waited >= period*3/2
+		return period > 0 && waited >= period*3/2
 	}
 }
 

@@ -126,6 +126,13 @@ func TestBranchesAreListed(t *testing.T) {
 	if got := f.list(time.Second); len(got) != 3 {
 		t.Errorf("without a fetch %q are listed", got)
 	}
+	f.push("feature/never")
+	f.GitSync.Period = 0
+	if got := f.list(24 * time.Hour); len(got) != 3 {
+		t.Errorf("without polling %q are listed", got)
+	}
+	f.git("-C", f.remote, "update-ref", "-d", "refs/heads/feature/never")
+	f.GitSync.Period = time.Minute
 	third := f.Status()
 	f.list(90 * time.Second)
 	if again := f.Status(); again.Revision != third.Revision || !again.Branches.Since.Equal(*third.Branches.Since) {

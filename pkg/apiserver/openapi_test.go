@@ -75,7 +75,7 @@ func TestOpenAPIMarkers(t *testing.T) {
 	if !strings.Contains(serviceType.Description, want) {
 		t.Errorf("the service's type is %q, want it to contain %q", serviceType.Description, want)
 	}
-	if got := properties("v1beta1.WebsiteSync")["periodSeconds"].Default; got != 60 {
+	if got := properties("v1beta1.WebsitePolling")["periodSeconds"].Default; got != 60 {
 		t.Errorf("default period = %v (%T), want 60", got, got)
 	}
 	for model, want := range map[string][]string{

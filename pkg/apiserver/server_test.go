@@ -144,7 +144,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("the annotation is %s, want the status alone", carried)
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/kubia"), jsonType, "")
-		if len(read.warnings) != 0 || read.field("spec", "source", "git", "repository") != "https://example.com/site.git" || read.field("spec", "sync", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
+		if len(read.warnings) != 0 || read.field("spec", "source", "git", "repository") != "https://example.com/site.git" || read.field("spec", "polling", "periodSeconds") != 60. || read.field("spec", "service", "type") != "NodePort" {
 			t.Errorf("read as v1beta1: %v, warnings %q; want the defaults and no warning", read.object, read.warnings)
 		}
 	})
@@ -194,7 +194,7 @@ func TestServer(t *testing.T) {
 
 	t.Run("an annotation written by hand", func(t *testing.T) {
 		const byHand = `{"apiVersion":"mycontroller.nevermosby.io/v1alpha1","kind":"Website","metadata":{"name":"by-hand","annotations":{"` + website.AnnotationCarriedFields +
-			`":"{\"spec\":{\"sync\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
+			`":"{\"spec\":{\"polling\":{\"periodSeconds\":300},\"serving\":{\"redirects\":[{\"from\":\"/a\",\"to\":\"/b\"}]}}}"}},"spec":{"deploymentName":"by-hand","gitRepo":"https://example.com/site.git"}}`
 		for range 2 {
 			applied := send(t, http.MethodPatch, path(server, "v1alpha1", "/by-hand?fieldManager=team"), applyType, byHand)
 			if applied.code >= 300 || applied.field("metadata", "generation") != 1. {
@@ -203,7 +203,7 @@ func TestServer(t *testing.T) {
 		}
 		read := send(t, http.MethodGet, path(server, "v1beta1", "/by-hand"), jsonType, "")
 		redirects, _ := read.field("spec", "serving", "redirects").([]any)
-		if read.field("spec", "sync", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["to"] != "/b" || redirects[0].(map[string]any)["statusCode"] != 301. {
+		if read.field("spec", "polling", "timeoutSeconds") != 120. || len(redirects) != 1 || redirects[0].(map[string]any)["to"] != "/b" || redirects[0].(map[string]any)["statusCode"] != 301. {
 			t.Errorf("read as v1beta1: %v, want the defaults in what the annotation leaves open", read.object)
 		}
 	})

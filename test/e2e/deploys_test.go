@@ -23,7 +23,7 @@ import (
 
 // withoutPolling makes a Website one whose pods fetch once a day: what else they fetch within
 // a test was requested.
-func withoutPolling(w *v1beta1.Website) { w.Spec.Sync.PeriodSeconds = 86400 }
+func withoutPolling(w *v1beta1.Website) { w.Spec.Polling.Mode = v1beta1.PollingModeNever }
 
 // post posts a body to a subresource of the Website.
 func (s *site) post(ctx context.Context, t *testing.T, subresource, body string, parameters map[string]string) error {

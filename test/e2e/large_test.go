@@ -65,7 +65,7 @@ func TestTooLarge(t *testing.T) {
 func TestLargeFile(t *testing.T) {
 	t.Parallel()
 	requireDisk(t, 4<<30)
-	s := newSite(t, func(w *v1beta1.Website) { w.Spec.Sync.TimeoutSeconds = 600 })
+	s := newSite(t, func(w *v1beta1.Website) { w.Spec.Polling.TimeoutSeconds = 600 })
 	r, before := s.repository, s.pod(t)
 
 	// Random once and then repeated it takes as much memory as any other, and less

@@ -51,7 +51,7 @@ func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website
 	return framework.NewWebsite(namespace, siteName, append([]func(*v1beta1.Website){func(w *v1beta1.Website) {
 		w.Spec.Source.Git.Repository = r.url
 		w.Spec.Service.Type = v1beta1.ServiceTypeNodePort
-		w.Spec.Sync.PeriodSeconds = int32(syncPeriod / time.Second)
+		w.Spec.Polling.PeriodSeconds = int32(syncPeriod / time.Second)
 	}}, tweaks...)...)
 }
 

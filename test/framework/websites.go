@@ -29,7 +29,7 @@ func NewWebsite(namespace, name string, tweaks ...func(*v1beta1.Website)) *v1bet
 // Detailed is a tweak of NewWebsite that sets fields which v1alpha1 cannot express.
 func Detailed(w *v1beta1.Website) {
 	w.Spec.Source.Git.Ref, w.Spec.Source.Path = &v1beta1.GitReference{Branch: "live"}, "public"
-	w.Spec.Sync.PeriodSeconds = 10
+	w.Spec.Polling.PeriodSeconds = 10
 	w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/old", To: "/new"}}
 	w.Spec.Service.Type = v1beta1.ServiceTypeClusterIP
 }

@@ -189,7 +189,7 @@ func (r *rollout) setNewField(t *testing.T) {
 func (r *rollout) requireNewFieldKept(t *testing.T, periodSeconds int, controller string) {
 	t.Helper()
 	websites := r.clients.Websites.WebsiteV1beta1().Websites(namespace)
-	patch := fmt.Appendf(nil, `{"spec":{"sync":{"periodSeconds":%d}}}`, periodSeconds)
+	patch := fmt.Appendf(nil, `{"spec":{"polling":{"periodSeconds":%d}}}`, periodSeconds)
 	if _, err := websites.Patch(t.Context(), siteName(0), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

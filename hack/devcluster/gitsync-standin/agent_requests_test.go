@@ -162,6 +162,40 @@ func TestSyncNow(t *testing.T) {
 	}
 }
 
+// TestWithoutPolling: the first fetch is repeated until it succeeds, and then the repository is fetched only at requests,
+// also after one that has failed.
+func TestWithoutPolling(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	p := startPod(t, r, "--period=0s", "--", "--period=2147483647s")
+	p.countFetches()
+	eventually(t, "the first fetch is repeated", func() bool { return p.fetches() > 1 })
+	p.push("one")
+	p.shows("one")
+	before := p.fetches()
+	p.push("two")
+	if status, err := p.status(); err != nil || status.NextSyncMilliseconds == nil || *status.NextSyncMilliseconds < (24*time.Hour).Milliseconds() {
+		t.Errorf("the next sync is %+v, %v", status, err)
+	}
+	if err := os.Rename(r.dir, r.dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.sync("fails"); status.Failure == nil {
+		t.Errorf("after a fetch that has failed the status is %+v", status)
+	}
+	if err := os.Rename(r.dir+".away", r.dir); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	if page, err := p.page(); page != "one" || err != nil || p.fetches() != before+1 {
+		t.Errorf("%d fetches more, %q is served, %v", p.fetches()-before, page, err)
+	}
+	if status := p.sync("succeeds"); status.Failure != nil {
+		t.Errorf("after a fetch that has succeeded the status is %+v", status)
+	}
+	p.shows("two")
+}
+
 // TestSyncFlood: more requests than a few cost a fetch every five seconds.
 func TestSyncFlood(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ func TestTakesWhatTheControllerPasses(t *testing.T) {
 			site := &v1beta1.Website{
 				ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default"},
 				Spec: v1beta1.WebsiteSpec{
-					Source: v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}},
-					Sync:   v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+					Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}},
+					Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 				},
 			}
 			tweak(site)

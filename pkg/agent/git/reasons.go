@@ -65,7 +65,7 @@ var messages = map[Reason]string{
 	ReasonRefNotFound:        "the repository has no such branch or tag: correct spec.source.git.ref",
 	ReasonStorageFull:        "the volume is full: raise spec.resources.disk",
 	ReasonSubmodule:          "a submodule cannot be fetched: correct .gitmodules, or set spec.source.git.submodules to None",
-	ReasonTimedOut:           "the fetch takes too long: raise spec.sync.timeoutSeconds, or make the repository smaller",
+	ReasonTimedOut:           "the fetch takes too long: raise spec.polling.timeoutSeconds, or make the repository smaller",
 	ReasonTooLarge:           "the commit does not fit on the volume: raise spec.resources.disk, or make the commit smaller",
 	ReasonUnknown:            "git failed",
 	ReasonUnreachable:        "the repository is unreachable: check spec.source.git.repository, and that the pod's network reaches it",

@@ -102,7 +102,7 @@ func (s *Supervisor) end(logger klog.Logger, p process, now time.Time, seen map[
 // checkProgress restarts a git-sync that has not begun or ended a sync for longer than one
 // takes, such as one that is stopped.
 func (s *Supervisor) checkProgress(logger klog.Logger, now time.Time) {
-	if s.command == nil || s.asleep() || !s.pausedUntil.IsZero() {
+	if s.command == nil || s.rests() || !s.pausedUntil.IsZero() {
 		return
 	}
 	if s.lastSign.After(now) {
@@ -127,10 +127,13 @@ func (s *Supervisor) checkProgress(logger klog.Logger, now time.Time) {
 func (s *Supervisor) Overdue() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.begun.IsZero() || s.asleep() || !s.pausedUntil.IsZero() {
+	if s.begun.IsZero() || s.rests() || !s.pausedUntil.IsZero() {
 		return time.Time{}
 	}
 	last := s.begun
+	if s.requested.After(last) {
+		last = s.requested
+	}
 	for _, sign := range s.signs() {
 		if sign.Size() > 0 && sign.ModTime().After(last) {
 			last = sign.ModTime()
@@ -147,6 +150,17 @@ func (s *Supervisor) Overdue() time.Time {
 func (s *Supervisor) asleep() bool {
 	ref := s.argument("--ref")
 	return ref != "" && s.published() == ref
+}
+
+// rests reports whether git-sync does nothing until it is requested to: it sleeps, or it does not poll, and its last
+// sync has succeeded, or failed after one that has. The caller holds the lock.
+func (s *Supervisor) rests() bool {
+	if s.asleep() || s.polls() {
+		return s.asleep()
+	}
+	last := s.lastSigned()
+	return s.published() != "" && s.lastSuccess.After(s.started) && last != nil && last.Size() > 0 &&
+		last.ModTime().After(s.requested)
 }
 
 // published is the commit of the worktree that git-sync has published, or empty before the first one.

@@ -71,6 +71,16 @@ func (s *Supervisor) signs() []os.FileInfo {
 	return signs
 }
 
+// lastSigned is the sign that was written last, or nil.
+func (s *Supervisor) lastSigned() (last os.FileInfo) {
+	for _, sign := range s.signs() {
+		if last == nil || sign.ModTime().After(last.ModTime()) {
+			last = sign
+		}
+	}
+	return last
+}
+
 // Asleep reports whether git-sync has published the commit that it is to publish, and never
 // fetches again.
 func (s *Supervisor) Asleep() bool {
@@ -129,8 +139,9 @@ func (s *Supervisor) Fetched() (hash string, at time.Time) {
 	return hash, at
 }
 
-// NextSync is the earliest time of the next contact to the repository: in the past while
-// there is one, and zero if there will be none.
+// NextSync is the earliest time of the next contact to the repository that is not requested:
+// in the past while there is one, far in the future without polling, and zero if there will
+// be none, requested or not.
 func (s *Supervisor) NextSync() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,16 +151,13 @@ func (s *Supervisor) NextSync() time.Time {
 	if !s.pausedUntil.IsZero() {
 		return s.pausedUntil
 	}
-	var last os.FileInfo
-	for _, sign := range s.signs() {
-		if last == nil || sign.ModTime().After(last.ModTime()) {
-			last = sign
-		}
-	}
+	last := s.lastSigned()
 	switch {
 	case last == nil:
 		return s.begun
-	case last.Size() == 0:
+	case s.rests():
+		return last.ModTime().Add(never)
+	case last.Size() == 0 || !s.polls():
 		return last.ModTime()
 	default:
 		return last.ModTime().Add(s.Period)

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
 // newSupervisor returns one whose repository exists, at a period of a minute.
@@ -51,6 +52,59 @@ func TestNextSync(t *testing.T) {
 		writeAt(t, step.path, step.content, begin.Add(step.at))
 		if got := s.NextSync(); !got.Equal(begin.Add(step.want)) {
 			t.Errorf("%s: the next sync is after %v, want after %v", step.what, got.Sub(begin), step.want)
+		}
+	}
+}
+
+// TestNeverPolls: what git-sync is requested to do is overdue as a poll would be, and nothing else is.
+func TestNeverPolls(t *testing.T) {
+	begin := time.Unix(1e9, 0)
+	fake := testingclock.NewFakeClock(begin)
+	s := newSupervisor(t, "/git-sync", "--link=current", "--init-period=5s")
+	s.Clock, s.Period, s.Timeout, s.begun, s.started = fake, 0, time.Minute, begin, begin
+	publish := func() {
+		if err := os.Symlink(filepath.Join(worktrees, "0123"), filepath.Join(s.Root, "current")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request := func() {
+		s.start(t)
+		s.started = begin
+		s.syncs = true
+		if now, err := s.SyncNow(); !now || err != nil {
+			t.Fatalf("requested to sync: %t, %v", now, err)
+		}
+	}
+	for _, step := range []struct {
+		what          string
+		do            func()
+		path, content string
+		// overdue is that a sync is awaited.
+		overdue bool
+	}{
+		{what: "the first fetch has failed", path: s.ErrorFile, content: "error", overdue: true},
+		{what: "it has fetched, and makes the worktree", path: s.fetchHead(), content: "commit", overdue: true},
+		{what: "it has published", do: publish},
+		{what: "it is requested to sync", do: request, overdue: true},
+		{what: "it has failed", path: s.ErrorFile, content: "error"},
+		{what: "it is requested to sync again", do: request, overdue: true},
+		{what: "it fetches", path: s.fetchHead(), overdue: true},
+		{what: "it has fetched", path: s.fetchHead(), content: "commit"},
+	} {
+		fake.Step(time.Second)
+		if step.path != "" {
+			writeAt(t, step.path, step.content, fake.Now())
+		}
+		if step.do != nil {
+			step.do()
+		}
+		s.LastSuccess()
+		if got := !s.NextSync().After(fake.Now()); got != step.overdue {
+			t.Errorf("%s: a sync is due: %t, want %t", step.what, got, step.overdue)
+		}
+		fake.Step(s.Timeout + overdueGrace + time.Second)
+		if got := !s.Overdue().IsZero(); got != step.overdue {
+			t.Errorf("%s: overdue: %t, want %t", step.what, got, step.overdue)
 		}
 	}
 }

@@ -17,15 +17,23 @@ const (
 	spread = 0.1
 	// maxPause is how long a host that refuses requests is not polled at most.
 	maxPause = 15 * time.Minute
+	// never is longer than any pod runs.
+	never = 100 * 365 * 24 * time.Hour
 )
 
 // throttled is what git prints when a host answers that there are too many requests, or that
 // it is unavailable for now. git does not print for how long.
 var throttled = regexp.MustCompile(`requested url returned error: (?:429|503)`)
 
+// polls reports whether git-sync fetches without being requested to, once it has published something.
+func (s *Supervisor) polls() bool { return s.Period > 0 }
+
 // Spread changes the polling interval by a random amount. It is to be called before Run, with
 // a number from 0 to 1.
 func (s *Supervisor) Spread(random float64) {
+	if !s.polls() {
+		return
+	}
 	factor := 1 - spread + 2*spread*random
 	s.Period = time.Duration(float64(s.Period) * factor).Round(time.Millisecond)
 	s.Command = slices.Clone(s.Command)
@@ -81,10 +89,15 @@ func (s *Supervisor) checkPace(logger klog.Logger, busy bool, now time.Time) {
 }
 
 // pause returns how long a host that has refused requests is not polled. Before the first commit git-sync tries more often
-// than once in a period, which can be a day: the site is down.
+// than once in a period, which can be a day: the site is down. Without polling it only tries until it has succeeded once.
 func (s *Supervisor) pause() time.Duration {
 	period, longest := s.Period, max(maxPause, s.Period)
-	if initial, err := time.ParseDuration(s.argument("--init-period")); err == nil && s.published() == "" {
+	initial, err := time.ParseDuration(s.argument("--init-period"))
+	switch {
+	case err != nil:
+	case !s.polls():
+		period = initial
+	case s.published() == "":
 		period, longest = min(initial, period), maxPause
 	}
 	return min(period<<s.refusals, longest)

@@ -37,6 +37,9 @@ func TestPause(t *testing.T) {
 		"once":                               {time.Minute, 1, true, 2 * time.Minute},
 		"for long":                           {time.Minute, 10, true, maxPause},
 		"a long period":                      {24 * time.Hour, 1, true, 24 * time.Hour},
+		"never":                              {0, 1, true, 10 * time.Second},
+		"never, for long":                    {0, 10, true, maxPause},
+		"never, before the first commit":     {0, 3, false, 40 * time.Second},
 	} {
 		s := &Supervisor{Root: t.TempDir(), Period: test.period, refusals: test.refusals, Command: []string{"/git-sync", "--link=current", "--init-period=5s"}}
 		if test.published {

@@ -37,8 +37,11 @@ type Supervisor struct {
 	Root, ErrorFile string
 	// UsernameFile has the user name of git-sync, if it is to have one.
 	UsernameFile string
-	// Period and Timeout are those of a sync.
-	Period, Timeout time.Duration
+	// Period is the polling interval; 0: the repository is only fetched at the start of git-sync, which tries until it
+	// has published something, and at requests. Command has a --period that never ends then.
+	Period time.Duration
+	// Timeout is that of a sync.
+	Timeout time.Duration
 	// MemoryLimit is how much memory each process may have, in bytes; 0: what the container may. See
 	// the function of that name.
 	MemoryLimit uint64
@@ -81,6 +84,8 @@ type Supervisor struct {
 	refusedAt   time.Time
 	// begun is when git-sync was started for the first time, and started when for the last time.
 	begun, started time.Time
+	// requested is when git-sync, which does not poll and has done nothing since, was signalled to sync.
+	requested time.Time
 	// syncs is true once git-sync has begun a sync since it was started for the last time.
 	syncs bool
 	// lastSuccess is the time of the last fetch that has succeeded.
@@ -168,6 +173,7 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	}
 	now := s.Clock.Now()
 	s.command, s.started, s.syncs, s.lastSign, s.pausedUntil = command, now, false, now, time.Time{}
+	s.requested = time.Time{}
 	s.seen, s.terminated = map[string]time.Time{}, map[string]time.Time{}
 	s.mu.Unlock()
 
@@ -226,7 +232,11 @@ func (s *Supervisor) SyncNow() (bool, error) {
 	if !s.hasBegunToSync() {
 		return true, nil
 	}
-	s.resume(s.Clock.Now())
+	now := s.Clock.Now()
+	s.resume(now)
+	if !s.polls() && s.rests() {
+		s.requested, s.lastSign = now, now
+	}
 	if err := syscall.Kill(s.command.Process.Pid, syscall.SIGHUP); err != nil {
 		return false, fmt.Errorf("signalling git-sync: %w", err)
 	}

@@ -31,8 +31,8 @@ type WebsiteSpec struct {
 	Source WebsiteSource
 	// Pin is the commit that is served instead of the newest one; nil for none.
 	Pin *WebsitePin
-	// Sync configures polling of the repository.
-	Sync WebsiteSync
+	// Polling configures when the repository is fetched.
+	Polling WebsitePolling
 	// Serving configures the web server.
 	Serving WebsiteServing
 	// Service configures the Service of the pods.

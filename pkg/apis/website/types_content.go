@@ -77,13 +77,25 @@ type SecretReference struct {
 	Name string
 }
 
-// WebsiteSync configures polling of the repository.
-type WebsiteSync struct {
-	// PeriodSeconds is the polling interval.
+// WebsitePolling configures when the repository is fetched.
+type WebsitePolling struct {
+	// Mode is when the repository is polled.
+	Mode PollingMode
+	// PeriodSeconds is the polling interval of the mode Periodic.
 	PeriodSeconds int32
 	// TimeoutSeconds is the timeout of a fetch.
 	TimeoutSeconds int32
 }
+
+// PollingMode is when the repository is polled.
+type PollingMode string
+
+const (
+	// PollingModePeriodic fetches the repository at the polling interval.
+	PollingModePeriodic PollingMode = "Periodic"
+	// PollingModeNever fetches the repository when a pod starts, and at requests.
+	PollingModeNever PollingMode = "Never"
+)
 
 // WebsiteServing configures the web server.
 type WebsiteServing struct {

@@ -46,7 +46,7 @@ func newServed(i int) website.Website {
 		Spec: website.WebsiteSpec{
 			DeploymentName: "site-website", Replicas: ptr.To[int32](2),
 			Source:  website.WebsiteSource{Git: &website.GitSource{Repository: "https://git.example.com/site.git", Ref: &website.GitReference{Branch: "main"}, Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
-			Sync:    website.WebsiteSync{PeriodSeconds: 30, TimeoutSeconds: 60},
+			Polling: website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 30, TimeoutSeconds: 60},
 			Serving: website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone, Redirects: []website.Redirect{{From: "/home", To: "/", StatusCode: 302}}, Headers: []website.ResponseHeader{{Path: "/", Name: "X-Content-Type-Options", Value: "nosniff"}}},
 			Service: website.WebsiteService{Type: website.ServiceTypeNodePort},
 			Resources: website.WebsiteResources{

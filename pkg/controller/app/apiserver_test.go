@@ -49,7 +49,7 @@ func newWebsite(name string) v1beta1.Website {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-of-" + name), Generation: 1, ResourceVersion: "1"},
 		Spec: v1beta1.WebsiteSpec{
 			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}},
-			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: name,
 			Replicas:       ptr.To[int32](1),

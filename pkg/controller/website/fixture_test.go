@@ -62,7 +62,7 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 				Repository: "https://github.com/nevermosby/kubia-website-example.git",
 				Submodules: v1beta1.SubmodulesNone,
 			}},
-			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 			DeploymentName: testDeployment,
 			Replicas:       ptr.To[int32](1),

@@ -54,6 +54,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteHostStatusApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsitePin"):
 		return &websitev1beta1.WebsitePinApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsitePolling"):
+		return &websitev1beta1.WebsitePollingApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsitePreviews"):
 		return &websitev1beta1.WebsitePreviewsApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsitePreviewStatus"):
@@ -76,8 +78,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteSpecApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteStatus"):
 		return &websitev1beta1.WebsiteStatusApplyConfiguration{}
-	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSync"):
-		return &websitev1beta1.WebsiteSyncApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncCompletion"):
 		return &websitev1beta1.WebsiteSyncCompletionApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncRecord"):

@@ -39,6 +39,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteHostStatus{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteHostStatus(ref),
 		v1beta1.WebsiteList{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteList(ref),
 		v1beta1.WebsitePin{}.OpenAPIModelName():                        schema_pkg_apis_website_v1beta1_WebsitePin(ref),
+		v1beta1.WebsitePolling{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsitePolling(ref),
 		v1beta1.WebsitePreviewStatus{}.OpenAPIModelName():              schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref),
 		v1beta1.WebsitePreviews{}.OpenAPIModelName():                   schema_pkg_apis_website_v1beta1_WebsitePreviews(ref),
 		v1beta1.WebsiteRelease{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteRelease(ref),
@@ -51,7 +52,6 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteSource{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteSource(ref),
 		v1beta1.WebsiteSpec{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteSpec(ref),
 		v1beta1.WebsiteStatus{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteStatus(ref),
-		v1beta1.WebsiteSync{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteSync(ref),
 		v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName():             schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref),
 		v1beta1.WebsiteSyncOptions{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref),
 		v1beta1.WebsiteSyncRecord{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteSyncRecord(ref),
@@ -1101,6 +1101,44 @@ func schema_pkg_apis_website_v1beta1_WebsitePin(ref common.ReferenceCallback) co
 	}
 }
 
+func schema_pkg_apis_website_v1beta1_WebsitePolling(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsitePolling configures when the repository is fetched, in addition to requests to the subresource sync.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is Periodic (every pod fetches the repository every periodSeconds) or Never (only when it starts, and to serve what the other pods serve). Never is for a repository whose pushes request a sync; it does not hold a commit, as pin and suspend do. Defaults to Periodic.\n\nPossible enum values:\n - `\"Never\"` fetches the repository when a pod starts, and at requests.\n - `\"Periodic\"` fetches the repository at the polling interval.",
+							Default:     "Periodic",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Never", "Periodic"},
+						},
+					},
+					"periodSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "periodSeconds is the polling interval in seconds, from 10 to 86400. It has no effect with the mode Never, and may be set, so that mode can be changed alone. Defaults to 60.",
+							Default:     60,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"timeoutSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeoutSeconds is the timeout of a fetch in seconds, requested or not, from 10 to 3600. Defaults to 120.",
+							Default:     120,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_website_v1beta1_WebsitePreviewStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1646,11 +1684,11 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 							Ref:         ref(v1beta1.WebsiteSource{}.OpenAPIModelName()),
 						},
 					},
-					"sync": {
+					"polling": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync configures polling of the repository.",
+							Description: "polling configures when the repository is fetched.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1beta1.WebsiteSync{}.OpenAPIModelName()),
+							Ref:         ref(v1beta1.WebsitePolling{}.OpenAPIModelName()),
 						},
 					},
 					"serving": {
@@ -1741,7 +1779,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsiteHost{}.OpenAPIModelName(), v1beta1.WebsitePin{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteSync{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
+			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsiteHost{}.OpenAPIModelName(), v1beta1.WebsitePin{}.OpenAPIModelName(), v1beta1.WebsitePolling{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
 	}
 }
 
@@ -1921,35 +1959,6 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 		},
 		Dependencies: []string{
 			v1beta1.WebsiteHostStatus{}.OpenAPIModelName(), v1beta1.WebsitePreviewStatus{}.OpenAPIModelName(), v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
-	}
-}
-
-func schema_pkg_apis_website_v1beta1_WebsiteSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteSync configures polling of the repository.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"periodSeconds": {
-						SchemaProps: spec.SchemaProps{
-							Description: "periodSeconds is the polling interval in seconds, from 10 to 86400. Defaults to 60.",
-							Default:     60,
-							Type:        []string{"integer"},
-							Format:      "int32",
-						},
-					},
-					"timeoutSeconds": {
-						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is the timeout of a fetch in seconds, from 10 to 3600. Defaults to 120.",
-							Default:     120,
-							Type:        []string{"integer"},
-							Format:      "int32",
-						},
-					},
-				},
-			},
-		},
 	}
 }
 

@@ -87,11 +87,16 @@ var sourceCases = map[string]specCase{
 		want: []string{"spec.source.git.caRef: Forbidden: may only be set for an https:// repository"}},
 
 	"slowest sync": {tweak: func(w *website.Website) {
-		w.Spec.Sync = website.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}
+		w.Spec.Polling = website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 86400, TimeoutSeconds: 3600}
 	}},
-	"fastest sync":  {tweak: func(w *website.Website) { w.Spec.Sync = website.WebsiteSync{PeriodSeconds: 10, TimeoutSeconds: 10} }},
-	"period short":  {tweak: func(w *website.Website) { w.Spec.Sync.PeriodSeconds = 9 }, want: []string{"spec.sync.periodSeconds: Invalid value: 9: must be greater than or equal to 10"}},
-	"period long":   {tweak: func(w *website.Website) { w.Spec.Sync.PeriodSeconds = 86401 }, want: []string{"spec.sync.periodSeconds: Invalid value: 86401: must be less than or equal to 86400"}},
-	"timeout short": {tweak: func(w *website.Website) { w.Spec.Sync.TimeoutSeconds = 9 }, want: []string{"spec.sync.timeoutSeconds: Invalid value: 9: must be greater than or equal to 10"}},
-	"timeout long":  {tweak: func(w *website.Website) { w.Spec.Sync.TimeoutSeconds = 3601 }, want: []string{"spec.sync.timeoutSeconds: Invalid value: 3601: must be less than or equal to 3600"}},
+	"fastest sync": {tweak: func(w *website.Website) {
+		w.Spec.Polling = website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 10, TimeoutSeconds: 10}
+	}},
+	"never polled": {tweak: func(w *website.Website) { w.Spec.Polling.Mode = website.PollingModeNever }},
+	"polled at will": {tweak: func(w *website.Website) { w.Spec.Polling.Mode = "Sometimes" },
+		want: []string{`spec.polling.mode: Unsupported value: "Sometimes": supported values: "Never", "Periodic"`}},
+	"period short":  {tweak: func(w *website.Website) { w.Spec.Polling.PeriodSeconds = 9 }, want: []string{"spec.polling.periodSeconds: Invalid value: 9: must be greater than or equal to 10"}},
+	"period long":   {tweak: func(w *website.Website) { w.Spec.Polling.PeriodSeconds = 86401 }, want: []string{"spec.polling.periodSeconds: Invalid value: 86401: must be less than or equal to 86400"}},
+	"timeout short": {tweak: func(w *website.Website) { w.Spec.Polling.TimeoutSeconds = 9 }, want: []string{"spec.polling.timeoutSeconds: Invalid value: 9: must be greater than or equal to 10"}},
+	"timeout long":  {tweak: func(w *website.Website) { w.Spec.Polling.TimeoutSeconds = 3601 }, want: []string{"spec.polling.timeoutSeconds: Invalid value: 3601: must be less than or equal to 3600"}},
 }

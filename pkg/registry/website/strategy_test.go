@@ -36,7 +36,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
-			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
 			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},

@@ -124,7 +124,7 @@ var carriedFields = []struct {
 	{"spec.source.git.credentialScope", func(s *website.WebsiteSpec) any { return gitOf(s).CredentialScope }},
 	{"spec.source.git.caRef", func(s *website.WebsiteSpec) any { return gitOf(s).CARef }},
 	{"spec.pin", func(s *website.WebsiteSpec) any { return s.Pin }},
-	{"spec.sync", func(s *website.WebsiteSpec) any { return s.Sync }},
+	{"spec.polling", func(s *website.WebsiteSpec) any { return s.Polling }},
 	{"spec.serving", func(s *website.WebsiteSpec) any { return s.Serving }},
 	{"spec.service", func(s *website.WebsiteSpec) any { return s.Service }},
 	{"spec.resources", func(s *website.WebsiteSpec) any { return s.Resources }},

@@ -27,8 +27,8 @@ func TestErrorsSpeakTheVersionOfTheClient(t *testing.T) {
 		"name": {tweak: func(w *website.Website) { w.Name = "a.b" }, v1alpha1: "metadata.name", v1beta1: "metadata.name",
 			message: `Invalid value: "a.b": must not contain dots`},
 		"declared rule for a field that v1alpha1 lacks": {
-			tweak:    func(w *website.Website) { w.Spec.Sync.PeriodSeconds = 1 },
-			v1alpha1: carried + "spec.sync.periodSeconds", v1beta1: "spec.sync.periodSeconds",
+			tweak:    func(w *website.Website) { w.Spec.Polling.PeriodSeconds = 1 },
+			v1alpha1: carried + "spec.polling.periodSeconds", v1beta1: "spec.polling.periodSeconds",
 			message: "Invalid value: 1: must be greater than or equal to 10",
 		},
 		"written rule for a field that v1alpha1 lacks": {

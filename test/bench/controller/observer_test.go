@@ -65,7 +65,7 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	v1beta1.SetObjectDefaults_Website(&have)
-	if want.Spec.Sync.PeriodSeconds == 0 || !equality.Semantic.DeepEqual(have.Spec, want.Spec) {
+	if want.Spec.Polling.PeriodSeconds == 0 || !equality.Semantic.DeepEqual(have.Spec, want.Spec) {
 		t.Errorf("the manifest makes %+v, the floor has %+v", have.Spec, want.Spec)
 	}
 }

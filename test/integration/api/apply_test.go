@@ -124,7 +124,7 @@ func TestOwnersAcrossVersions(t *testing.T) {
 
 	// What only v1beta1 has belongs to the manager that set it; the old client neither
 	// loses it nor comes to own it.
-	extra := v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithSync(v1beta1.WebsiteSync().WithPeriodSeconds(30)))
+	extra := v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithPolling(v1beta1.WebsitePolling().WithPeriodSeconds(30)))
 	if _, err := beta.Apply(ctx, extra, metav1.ApplyOptions{FieldManager: "operator"}); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestOwnersAcrossVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Spec.Sync.PeriodSeconds != 30 || *w.Spec.Replicas != 2 {
+	if w.Spec.Polling.PeriodSeconds != 30 || *w.Spec.Replicas != 2 {
 		t.Errorf("spec = %+v, want the operator's period and the team's replicas", w.Spec)
 	}
 	for _, entry := range w.ManagedFields {
@@ -152,7 +152,7 @@ func TestOwnersAcrossVersions(t *testing.T) {
 	if _, err := beta.Apply(ctx, v1beta1.Website("kubia", namespace), metav1.ApplyOptions{FieldManager: "operator"}); err != nil {
 		t.Fatal(err)
 	}
-	if w, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || w.Spec.Sync.PeriodSeconds != 60 || w.Spec.Source.Path != "public" {
+	if w, err := beta.Get(ctx, "kubia", metav1.GetOptions{}); err != nil || w.Spec.Polling.PeriodSeconds != 60 || w.Spec.Source.Path != "public" {
 		t.Errorf("spec = %+v (%v), want the default period and the partner's path", w.Spec, err)
 	}
 }

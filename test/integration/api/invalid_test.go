@@ -96,8 +96,8 @@ func TestBadInput(t *testing.T) {
 			want:     "cannot unmarshal bool into Go struct field GitSource.spec.source.git.submodules of type v1beta1.SubmodulePolicy",
 		},
 		"v1beta1 with a hasty period": {
-			manifest: betaManifest("kubia", validSource, "sync: {periodSeconds: 1}"),
-			want:     `The Website "kubia" is invalid: spec.sync.periodSeconds: Invalid value: 1: must be greater than or equal to 10`,
+			manifest: betaManifest("kubia", validSource, "polling: {periodSeconds: 1}"),
+			want:     `The Website "kubia" is invalid: spec.polling.periodSeconds: Invalid value: 1: must be greater than or equal to 10`,
 		},
 		"3 MiB": {
 			manifest: manifest("kubia", "gitRepo: https://example.com/"+strings.Repeat("a", 3<<20), validDeployment),

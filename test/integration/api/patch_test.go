@@ -40,8 +40,10 @@ func TestPatches(t *testing.T) {
 		},
 		{
 			name: "merge: null removes, and the default is back", kind: types.MergePatchType,
-			patch: `{"spec":{"source":{"git":{"ref":null}},"sync":null}}`,
-			check: func(w *v1beta1.Website) bool { return w.Spec.Source.Git.Ref == nil && w.Spec.Sync.PeriodSeconds == 60 },
+			patch: `{"spec":{"source":{"git":{"ref":null}},"polling":null}}`,
+			check: func(w *v1beta1.Website) bool {
+				return w.Spec.Source.Git.Ref == nil && w.Spec.Polling.PeriodSeconds == 60
+			},
 		},
 		{
 			name: "merge: a list is replaced", kind: types.MergePatchType,

@@ -59,7 +59,7 @@ func TestWebsiteIsPendingUntilReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	framework.Kubectl(t, kubeconfig, "wait", "--for=condition=Ready", "website/kubia", "--timeout=90s")
-	w.Spec.Sync.PeriodSeconds = 30
+	w.Spec.Polling.PeriodSeconds = 30
 	if w, err = websites.Update(ctx, w, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func TestSecretReferences(t *testing.T) {
 		"headers":                        {kind: types.MergePatchType, patch: `{"spec":{"serving":{"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`},
 		"replicas, in v1alpha1":          {kind: types.MergePatchType, patch: `{"spec":{"replicas":2}}`, alpha: true},
 		"a finalizer":                    {kind: types.MergePatchType, patch: `{"metadata":{"finalizers":["example.com/held"]}}`},
-		"what the user does not mention": {kind: types.ApplyPatchType, patch: betaManifest("kubia", "sync: {periodSeconds: 30}"), options: force},
+		"what the user does not mention": {kind: types.ApplyPatchType, patch: betaManifest("kubia", "polling: {periodSeconds: 30}"), options: force},
 	}
 	for name, test := range changes {
 		var err error

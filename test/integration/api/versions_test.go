@@ -140,7 +140,7 @@ func TestV1alpha1WithoutTheAnnotation(t *testing.T) {
 	framework.Kubectl(t, "annotate", alphaWebsites, "kubia", "-n", namespace, "--overwrite", website.AnnotationCarriedFields+"={}")
 	reset := created.Spec.DeepCopy()
 	reset.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: created.Spec.Source.Git.Repository, Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}}
-	reset.Sync.PeriodSeconds, reset.Serving.Redirects, reset.Service.Type = 60, nil, v1beta1.ServiceTypeNodePort
+	reset.Polling.PeriodSeconds, reset.Serving.Redirects, reset.Service.Type = 60, nil, v1beta1.ServiceTypeNodePort
 	mustHave("empty annotation", 1, *reset)
 }
 

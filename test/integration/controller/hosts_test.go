@@ -171,7 +171,7 @@ func checkDiscovery(t *testing.T, from int64, elapsed time.Duration) {
 func reprobe(t *testing.T, w *v1beta1.Website) {
 	t.Helper()
 	framework.Kubectl(t, "patch", "website", w.Name, "-n", w.Namespace, "--type=merge", "-p",
-		fmt.Sprintf(`{"spec":{"sync":{"timeoutSeconds":%d}}}`, 60+framework.MustGet(t, w).Generation))
+		fmt.Sprintf(`{"spec":{"polling":{"timeoutSeconds":%d}}}`, 60+framework.MustGet(t, w).Generation))
 }
 
 // checkQuiet has a Website reconciled without a change of its routes, and checks that none

@@ -117,9 +117,9 @@ func TestPreviews(t *testing.T) {
 	})
 	generation := framework.MustGet(t, preview).Generation
 	before, _ := reconciles.Of(namespace + "/shop")
-	patch("shop", `{"spec":{"sync":{"periodSeconds":61}}}`)
+	patch("shop", `{"spec":{"polling":{"periodSeconds":61}}}`)
 	framework.WaitFor(t, "the change reaches the preview", func(context.Context) error {
-		if got := framework.MustGet(t, preview).Spec.Sync.PeriodSeconds; got != 61 {
+		if got := framework.MustGet(t, preview).Spec.Polling.PeriodSeconds; got != 61 {
 			return fmt.Errorf("periodSeconds is %d", got)
 		}
 		return nil

@@ -170,7 +170,7 @@ func TestLegacySelector(t *testing.T) {
 		w.Spec.DeploymentName, w.Spec.Replicas = "kubia", ptr.To[int32](2)
 		w.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 		w.Spec.Source.Git.Submodules = v1beta1.SubmodulesNone
-		w.Spec.Sync.TimeoutSeconds = 120
+		w.Spec.Polling.TimeoutSeconds = 120
 	})
 	config, err := resources.NginxConfig(w)
 	if err != nil {

@@ -153,7 +153,7 @@ func TestOpenAPI(t *testing.T) {
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSource",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSpec",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteStatus",
-		"io.nevermosby.mycontroller.v1beta1.WebsiteSync",
+		"io.nevermosby.mycontroller.v1beta1.WebsitePolling",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncRecord",
 		"io.nevermosby.mycontroller.v1beta1.WebsiteSyncRequest",

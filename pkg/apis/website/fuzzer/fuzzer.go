@@ -64,7 +64,10 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 		git.CARef = &website.CAReference{SecretName: word(c), Key: word(c)}
 	}
 	spec.Source = website.WebsiteSource{Git: git, Path: pick(c, "", word(c), word(c)+"/"+word(c))}
-	spec.Sync = website.WebsiteSync{PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591)}
+	spec.Polling = website.WebsitePolling{
+		Mode:          pick(c, website.PollingModePeriodic, website.PollingModeNever),
+		PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591),
+	}
 	spec.Service = website.WebsiteService{Type: pick(c, website.ServiceTypeNodePort, website.ServiceTypeClusterIP, website.ServiceTypeLoadBalancer)}
 	if spec.Service.Type != website.ServiceTypeClusterIP && c.Bool() {
 		spec.Service.NodePort = 1 + c.Int31n(65535)

@@ -41,7 +41,7 @@ type carried struct {
 type carriedSpec struct {
 	Suspend    *bool                      `json:"suspend,omitempty"`
 	Source     *carriedSource             `json:"source,omitempty"`
-	Sync       *v1beta1.WebsiteSync       `json:"sync,omitempty"`
+	Polling    *v1beta1.WebsitePolling    `json:"polling,omitempty"`
 	Serving    *v1beta1.WebsiteServing    `json:"serving,omitempty"`
 	Service    *v1beta1.WebsiteService    `json:"service,omitempty"`
 	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
@@ -124,9 +124,10 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 	leaveOut(&git.Submodules, byDefault.Source.Git.Submodules)
 	leaveOut(&git.CredentialScope, byDefault.Source.Git.CredentialScope)
 	source := carriedSource{Git: unlessZero(&git), Path: spec.Source.Path}
-	polling, serving, service := spec.Sync, spec.Serving, spec.Service
-	leaveOut(&polling.PeriodSeconds, byDefault.Sync.PeriodSeconds)
-	leaveOut(&polling.TimeoutSeconds, byDefault.Sync.TimeoutSeconds)
+	polling, serving, service := spec.Polling, spec.Serving, spec.Service
+	leaveOut(&polling.Mode, byDefault.Polling.Mode)
+	leaveOut(&polling.PeriodSeconds, byDefault.Polling.PeriodSeconds)
+	leaveOut(&polling.TimeoutSeconds, byDefault.Polling.TimeoutSeconds)
 	leaveOut(&serving.Index, byDefault.Serving.Index)
 	leaveOut(&serving.NotFoundPath, byDefault.Serving.NotFoundPath)
 	leaveOut(&serving.Fallback, byDefault.Serving.Fallback)
@@ -134,7 +135,7 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 	beyondSpec := &carriedSpec{
 		Suspend:    spec.Suspend,
 		Source:     unlessZero(&source),
-		Sync:       unlessZero(&polling),
+		Polling:    unlessZero(&polling),
 		Serving:    unlessEmpty(&serving),
 		Service:    unlessEmpty(&service),
 		Resources:  unlessEmpty(&spec.Resources),
@@ -252,7 +253,7 @@ func decodeAnnotation(
 			},
 			Path: source.Path,
 		},
-		Sync:       ptr.Deref(beyond.Sync, v1beta1.WebsiteSync{}),
+		Polling:    ptr.Deref(beyond.Polling, v1beta1.WebsitePolling{}),
 		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),
 		Service:    ptr.Deref(beyond.Service, v1beta1.WebsiteService{}),
 		Resources:  ptr.Deref(beyond.Resources, v1beta1.WebsiteResources{}),

@@ -31,7 +31,7 @@ func newServedWebsite(b *testing.B, i int) *website.Website {
 		Spec: v1beta1.WebsiteSpec{
 			DeploymentName: fmt.Sprint("site-", i), Replicas: ptr.To[int32](2),
 			Source:  v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://git.example.com/site.git", Ref: &v1beta1.GitReference{Branch: "main"}}},
-			Sync:    v1beta1.WebsiteSync{PeriodSeconds: 30},
+			Polling: v1beta1.WebsitePolling{PeriodSeconds: 30},
 			Serving: v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/home", To: "/", StatusCode: 302}}},
 		},
 		Status: v1beta1.WebsiteStatus{

@@ -59,7 +59,7 @@ func newBeta(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone, CredentialScope: v1beta1.CredentialScopeRepository}},
-			Sync:           v1beta1.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        v1beta1.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: v1beta1.FallbackNone},
 			Service:        v1beta1.WebsiteService{Type: v1beta1.ServiceTypeNodePort},
 		},
@@ -100,11 +100,11 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			want: newBeta(func(w *v1beta1.Website) { w.Annotations = map[string]string{"note": "x"} }),
 		},
 		"fields are unpacked, the annotation goes": {
-			in: newWebsite(carrying(`{"spec":{"suspend":true,"sync":{"periodSeconds":300,"timeoutSeconds":30}},"status":{"commit":"abc"}}`),
+			in: newWebsite(carrying(`{"spec":{"suspend":true,"polling":{"periodSeconds":300,"timeoutSeconds":30}},"status":{"commit":"abc"}}`),
 				func(w *v1alpha1.Website) { w.Status.AvailableReplicas = 2 }),
 			want: newBeta(func(w *v1beta1.Website) {
 				w.Spec.Suspend = new(true)
-				w.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 300, TimeoutSeconds: 30}
+				w.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 300, TimeoutSeconds: 30}
 				w.Status = v1beta1.WebsiteStatus{Commit: "abc", AvailableReplicas: 2}
 			}),
 		},
@@ -117,8 +117,8 @@ func TestV1alpha1ReadAsV1beta1(t *testing.T) {
 			want: newBeta(func(w *v1beta1.Website) { w.Spec.Source.Path = "public" }),
 		},
 		"defaults within sync": {
-			in:   newWebsite(carrying(`{"spec":{"sync":{"periodSeconds":300}}}`)),
-			want: newBeta(func(w *v1beta1.Website) { w.Spec.Sync.PeriodSeconds = 300 }),
+			in:   newWebsite(carrying(`{"spec":{"polling":{"periodSeconds":300}}}`)),
+			want: newBeta(func(w *v1beta1.Website) { w.Spec.Polling.PeriodSeconds = 300 }),
 		},
 		"defaults within serving": {
 			in: newWebsite(carrying(`{"spec":{"serving":{"redirects":[{"from":"/a","to":"/b"}],"headers":[{"path":"/","name":"X-A","value":"b"}]}}}`)),
@@ -186,9 +186,9 @@ func TestV1beta1ReadAsV1alpha1(t *testing.T) {
 		},
 		"defaults beside other values": {
 			in: newBeta(func(w *v1beta1.Website) {
-				w.Spec.Source.Git.Submodules, w.Spec.Sync.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30, v1beta1.FallbackSPA
+				w.Spec.Source.Git.Submodules, w.Spec.Polling.PeriodSeconds, w.Spec.Serving.Fallback = v1beta1.SubmodulesShallow, 30, v1beta1.FallbackSPA
 			}),
-			want: `{"spec":{"source":{"git":{"submodules":"Shallow"}},"sync":{"periodSeconds":30},"serving":{"fallback":"SPA"}}}`,
+			want: `{"spec":{"source":{"git":{"submodules":"Shallow"}},"polling":{"periodSeconds":30},"serving":{"fallback":"SPA"}}}`,
 		},
 		"status": {
 			in: newBeta(func(w *v1beta1.Website) {

@@ -85,12 +85,12 @@ func TestManagedFieldsInV1beta1(t *testing.T) {
 // changes no owner, not even of fields that it does not know.
 func TestManagedFieldsThereAndBack(t *testing.T) {
 	stored := []metav1.ManagedFieldsEntry{
-		owner("a", "v1beta1", `{"f:spec":{"f:source":{"f:git":{"f:ref":{"f:branch":{}},"f:repository":{}},"f:path":{}},"f:sync":{"f:periodSeconds":{}}}}`),
+		owner("a", "v1beta1", `{"f:spec":{"f:polling":{"f:periodSeconds":{}},"f:source":{"f:git":{"f:ref":{"f:branch":{}},"f:repository":{}},"f:path":{}}}}`),
 		owner("b", "v1beta1", `{"f:spec":{"f:replicas":{}}}`, of("scale")),
 		owner("c", "v1", `{"f:spec":{"f:source":{"f:git":{"f:repository":{}}}}}`),
 	}
 	read := managedFieldsInV1alpha1(stored)
-	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:source":{"f:git":{"f:ref":{"f:branch":{}}},"f:path":{}},"f:sync":{"f:periodSeconds":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
+	if want := owner("a", "v1alpha1", `{"f:spec":{"f:gitRepo":{},"f:polling":{"f:periodSeconds":{}},"f:source":{"f:git":{"f:ref":{"f:branch":{}}},"f:path":{}}}}`); !apiequality.Semantic.DeepEqual(read[0], want) {
 		t.Errorf("read as v1alpha1 (- got, + want):\n%s", diff.Diff(read[0], want))
 	}
 	if stored[0].APIVersion != betaVersion {

@@ -140,7 +140,7 @@ func autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.Website
 	// WARNING: in.Suspend requires manual conversion: does not exist in peer-type
 	// WARNING: in.Source requires manual conversion: does not exist in peer-type
 	// WARNING: in.Pin requires manual conversion: does not exist in peer-type
-	// WARNING: in.Sync requires manual conversion: does not exist in peer-type
+	// WARNING: in.Polling requires manual conversion: does not exist in peer-type
 	// WARNING: in.Serving requires manual conversion: does not exist in peer-type
 	// WARNING: in.Service requires manual conversion: does not exist in peer-type
 	// WARNING: in.Resources requires manual conversion: does not exist in peer-type

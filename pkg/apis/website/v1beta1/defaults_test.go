@@ -59,6 +59,9 @@ func TestConstantDefaults(t *testing.T) {
 	if redirects[0].StatusCode != 301 || redirects[1].StatusCode != 302 {
 		t.Errorf("the redirects are %+v, want 301 where nothing is set", redirects)
 	}
+	if want := (v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120}); w.Spec.Polling != want {
+		t.Errorf("polling is %+v, want %+v", w.Spec.Polling, want)
+	}
 	if w.Spec.Service.Type != v1beta1.ServiceTypeClusterIP || w.Spec.Suspend != nil {
 		t.Errorf("service.type is %s and suspend %v, want ClusterIP and none", w.Spec.Service.Type, w.Spec.Suspend)
 	}

@@ -48,6 +48,8 @@ func (m *WebsiteList) Reset() { *m = WebsiteList{} }
 
 func (m *WebsitePin) Reset() { *m = WebsitePin{} }
 
+func (m *WebsitePolling) Reset() { *m = WebsitePolling{} }
+
 func (m *WebsitePreviewStatus) Reset() { *m = WebsitePreviewStatus{} }
 
 func (m *WebsitePreviews) Reset() { *m = WebsitePreviews{} }
@@ -71,8 +73,6 @@ func (m *WebsiteSource) Reset() { *m = WebsiteSource{} }
 func (m *WebsiteSpec) Reset() { *m = WebsiteSpec{} }
 
 func (m *WebsiteStatus) Reset() { *m = WebsiteStatus{} }
-
-func (m *WebsiteSync) Reset() { *m = WebsiteSync{} }
 
 func (m *WebsiteSyncCompletion) Reset() { *m = WebsiteSyncCompletion{} }
 
@@ -697,6 +697,40 @@ func (m *WebsitePin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i -= len(m.Commit)
 	copy(dAtA[i:], m.Commit)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Commit)))
+	i--
+	dAtA[i] = 0xa
+	return len(dAtA) - i, nil
+}
+
+func (m *WebsitePolling) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *WebsitePolling) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *WebsitePolling) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	i = encodeVarintGenerated(dAtA, i, uint64(m.TimeoutSeconds))
+	i--
+	dAtA[i] = 0x18
+	i = encodeVarintGenerated(dAtA, i, uint64(m.PeriodSeconds))
+	i--
+	dAtA[i] = 0x10
+	i -= len(m.Mode)
+	copy(dAtA[i:], m.Mode)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Mode)))
 	i--
 	dAtA[i] = 0xa
 	return len(dAtA) - i, nil
@@ -1372,7 +1406,7 @@ func (m *WebsiteSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x32
 	{
-		size, err := m.Sync.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.Polling.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -1537,35 +1571,6 @@ func (m *WebsiteStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x10
 	i = encodeVarintGenerated(dAtA, i, uint64(m.ObservedGeneration))
-	i--
-	dAtA[i] = 0x8
-	return len(dAtA) - i, nil
-}
-
-func (m *WebsiteSync) Marshal() (dAtA []byte, err error) {
-	size := m.Size()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBuffer(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *WebsiteSync) MarshalTo(dAtA []byte) (int, error) {
-	size := m.Size()
-	return m.MarshalToSizedBuffer(dAtA[:size])
-}
-
-func (m *WebsiteSync) MarshalToSizedBuffer(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	i = encodeVarintGenerated(dAtA, i, uint64(m.TimeoutSeconds))
-	i--
-	dAtA[i] = 0x10
-	i = encodeVarintGenerated(dAtA, i, uint64(m.PeriodSeconds))
 	i--
 	dAtA[i] = 0x8
 	return len(dAtA) - i, nil
@@ -2121,6 +2126,19 @@ func (m *WebsitePin) Size() (n int) {
 	return n
 }
 
+func (m *WebsitePolling) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Mode)
+	n += 1 + l + sovGenerated(uint64(l))
+	n += 1 + sovGenerated(uint64(m.PeriodSeconds))
+	n += 1 + sovGenerated(uint64(m.TimeoutSeconds))
+	return n
+}
+
 func (m *WebsitePreviewStatus) Size() (n int) {
 	if m == nil {
 		return 0
@@ -2338,7 +2356,7 @@ func (m *WebsiteSpec) Size() (n int) {
 	}
 	l = m.Source.Size()
 	n += 1 + l + sovGenerated(uint64(l))
-	l = m.Sync.Size()
+	l = m.Polling.Size()
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.Serving.Size()
 	n += 1 + l + sovGenerated(uint64(l))
@@ -2423,17 +2441,6 @@ func (m *WebsiteStatus) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
-	return n
-}
-
-func (m *WebsiteSync) Size() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += 1 + sovGenerated(uint64(m.PeriodSeconds))
-	n += 1 + sovGenerated(uint64(m.TimeoutSeconds))
 	return n
 }
 
@@ -2741,6 +2748,18 @@ func (this *WebsitePin) String() string {
 	}, "")
 	return s
 }
+func (this *WebsitePolling) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&WebsitePolling{`,
+		`Mode:` + fmt.Sprintf("%v", this.Mode) + `,`,
+		`PeriodSeconds:` + fmt.Sprintf("%v", this.PeriodSeconds) + `,`,
+		`TimeoutSeconds:` + fmt.Sprintf("%v", this.TimeoutSeconds) + `,`,
+		`}`,
+	}, "")
+	return s
+}
 func (this *WebsitePreviewStatus) String() string {
 	if this == nil {
 		return "nil"
@@ -2921,7 +2940,7 @@ func (this *WebsiteSpec) String() string {
 		`Replicas:` + valueToStringGenerated(this.Replicas) + `,`,
 		`Suspend:` + valueToStringGenerated(this.Suspend) + `,`,
 		`Source:` + strings.Replace(strings.Replace(this.Source.String(), "WebsiteSource", "WebsiteSource", 1), `&`, ``, 1) + `,`,
-		`Sync:` + strings.Replace(strings.Replace(this.Sync.String(), "WebsiteSync", "WebsiteSync", 1), `&`, ``, 1) + `,`,
+		`Polling:` + strings.Replace(strings.Replace(this.Polling.String(), "WebsitePolling", "WebsitePolling", 1), `&`, ``, 1) + `,`,
 		`Serving:` + strings.Replace(strings.Replace(this.Serving.String(), "WebsiteServing", "WebsiteServing", 1), `&`, ``, 1) + `,`,
 		`Service:` + strings.Replace(strings.Replace(this.Service.String(), "WebsiteService", "WebsiteService", 1), `&`, ``, 1) + `,`,
 		`Resources:` + strings.Replace(strings.Replace(this.Resources.String(), "WebsiteResources", "WebsiteResources", 1), `&`, ``, 1) + `,`,
@@ -2975,17 +2994,6 @@ func (this *WebsiteStatus) String() string {
 		`History:` + repeatedStringForHistory + `,`,
 		`Hosts:` + repeatedStringForHosts + `,`,
 		`Previews:` + repeatedStringForPreviews + `,`,
-		`}`,
-	}, "")
-	return s
-}
-func (this *WebsiteSync) String() string {
-	if this == nil {
-		return "nil"
-	}
-	s := strings.Join([]string{`&WebsiteSync{`,
-		`PeriodSeconds:` + fmt.Sprintf("%v", this.PeriodSeconds) + `,`,
-		`TimeoutSeconds:` + fmt.Sprintf("%v", this.TimeoutSeconds) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -5090,6 +5098,126 @@ func (m *WebsitePin) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *WebsitePolling) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: WebsitePolling: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: WebsitePolling: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Mode", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Mode = PollingMode(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PeriodSeconds", wireType)
+			}
+			m.PeriodSeconds = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PeriodSeconds |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutSeconds", wireType)
+			}
+			m.TimeoutSeconds = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimeoutSeconds |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *WebsitePreviewStatus) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -7058,7 +7186,7 @@ func (m *WebsiteSpec) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Sync", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Polling", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -7085,7 +7213,7 @@ func (m *WebsiteSpec) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.Sync.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.Polling.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -7861,94 +7989,6 @@ func (m *WebsiteStatus) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		default:
-			iNdEx = preIndex
-			skippy, err := skipGenerated(dAtA[iNdEx:])
-			if err != nil {
-				return err
-			}
-			if (skippy < 0) || (iNdEx+skippy) < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if (iNdEx + skippy) > l {
-				return io.ErrUnexpectedEOF
-			}
-			iNdEx += skippy
-		}
-	}
-
-	if iNdEx > l {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-func (m *WebsiteSync) Unmarshal(dAtA []byte) error {
-	l := len(dAtA)
-	iNdEx := 0
-	for iNdEx < l {
-		preIndex := iNdEx
-		var wire uint64
-		for shift := uint(0); ; shift += 7 {
-			if shift >= 64 {
-				return ErrIntOverflowGenerated
-			}
-			if iNdEx >= l {
-				return io.ErrUnexpectedEOF
-			}
-			b := dAtA[iNdEx]
-			iNdEx++
-			wire |= uint64(b&0x7F) << shift
-			if b < 0x80 {
-				break
-			}
-		}
-		fieldNum := int32(wire >> 3)
-		wireType := int(wire & 0x7)
-		if wireType == 4 {
-			return fmt.Errorf("proto: WebsiteSync: wiretype end group for non-group")
-		}
-		if fieldNum <= 0 {
-			return fmt.Errorf("proto: WebsiteSync: illegal tag %d (wire type %d)", fieldNum, wire)
-		}
-		switch fieldNum {
-		case 1:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field PeriodSeconds", wireType)
-			}
-			m.PeriodSeconds = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.PeriodSeconds |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutSeconds", wireType)
-			}
-			m.TimeoutSeconds = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.TimeoutSeconds |= int32(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

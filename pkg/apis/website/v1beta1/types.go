@@ -69,9 +69,9 @@ type WebsiteSpec struct {
 	// +required
 	Source WebsiteSource `json:"source" protobuf:"bytes,4,opt,name=source"`
 
-	// sync configures polling of the repository.
+	// polling configures when the repository is fetched.
 	// +optional
-	Sync WebsiteSync `json:"sync,omitempty,omitzero" protobuf:"bytes,5,opt,name=sync"`
+	Polling WebsitePolling `json:"polling,omitempty,omitzero" protobuf:"bytes,5,opt,name=polling"`
 
 	// serving configures the web server. Its redirects and headers are limited
 	// by the size of the spec, at most 128 KiB as JSON, without default status

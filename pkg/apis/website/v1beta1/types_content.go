@@ -170,26 +170,50 @@ type SecretReference struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 }
 
-// WebsiteSync configures polling of the repository.
-type WebsiteSync struct {
-	// periodSeconds is the polling interval in seconds, from 10 to 86400.
+// WebsitePolling configures when the repository is fetched, in addition to requests to
+// the subresource sync.
+type WebsitePolling struct {
+	// mode is Periodic (every pod fetches the repository every periodSeconds) or Never
+	// (only when it starts, and to serve what the other pods serve). Never is for a
+	// repository whose pushes request a sync; it does not hold a commit, as pin and
+	// suspend do. Defaults to Periodic.
+	// +optional
+	// +default="Periodic"
+	// +k8s:optional
+	Mode PollingMode `json:"mode,omitempty" protobuf:"bytes,1,opt,name=mode,casttype=PollingMode"`
+
+	// periodSeconds is the polling interval in seconds, from 10 to 86400. It has no
+	// effect with the mode Never, and may be set, so that mode can be changed alone.
 	// Defaults to 60.
 	// +optional
 	// +default=60
 	// +k8s:optional
 	// +k8s:minimum=10
 	// +k8s:maximum=86400
-	PeriodSeconds int32 `json:"periodSeconds,omitempty" protobuf:"varint,1,opt,name=periodSeconds"`
+	PeriodSeconds int32 `json:"periodSeconds,omitempty" protobuf:"varint,2,opt,name=periodSeconds"`
 
-	// timeoutSeconds is the timeout of a fetch in seconds, from 10 to 3600.
-	// Defaults to 120.
+	// timeoutSeconds is the timeout of a fetch in seconds, requested or not, from 10 to
+	// 3600. Defaults to 120.
 	// +optional
 	// +default=120
 	// +k8s:optional
 	// +k8s:minimum=10
 	// +k8s:maximum=3600
-	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,2,opt,name=timeoutSeconds"`
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,3,opt,name=timeoutSeconds"`
 }
+
+// PollingMode is when the repository is polled. More values may be added. A client that
+// does not know a value must keep it, and must not take it for the default.
+// +enum
+// +k8s:enum
+type PollingMode string
+
+const (
+	// PollingModePeriodic fetches the repository at the polling interval.
+	PollingModePeriodic PollingMode = "Periodic"
+	// PollingModeNever fetches the repository when a pod starts, and at requests.
+	PollingModeNever PollingMode = "Never"
+)
 
 // WebsiteServing configures the web server. For a path it serves the file of
 // that name, or else the file of that name with the extension .html, or else the

@@ -36,11 +36,14 @@ func SetObjectDefaults_Website(in *Website) {
 			}
 		}
 	}
-	if in.Spec.Sync.PeriodSeconds == 0 {
-		in.Spec.Sync.PeriodSeconds = 60
+	if in.Spec.Polling.Mode == "" {
+		in.Spec.Polling.Mode = "Periodic"
 	}
-	if in.Spec.Sync.TimeoutSeconds == 0 {
-		in.Spec.Sync.TimeoutSeconds = 120
+	if in.Spec.Polling.PeriodSeconds == 0 {
+		in.Spec.Polling.PeriodSeconds = 60
+	}
+	if in.Spec.Polling.TimeoutSeconds == 0 {
+		in.Spec.Polling.TimeoutSeconds = 120
 	}
 	if in.Spec.Serving.Index == "" {
 		in.Spec.Serving.Index = "index.html"

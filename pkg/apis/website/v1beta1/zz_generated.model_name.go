@@ -81,6 +81,11 @@ func (in WebsitePin) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsitePolling) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsitePolling"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsitePreviewStatus) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsitePreviewStatus"
 }
@@ -138,11 +143,6 @@ func (in WebsiteSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteStatus) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteStatus"
-}
-
-// OpenAPIModelName returns the OpenAPI model name for this type.
-func (in WebsiteSync) OpenAPIModelName() string {
-	return "io.nevermosby.mycontroller.v1beta1.WebsiteSync"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -765,6 +765,21 @@ func Validate_ParentReference(
 	return errs
 }
 
+var symbolsForPollingMode = sets.New(PollingModeNever, PollingModePeriodic)
+
+// Validate_PollingMode validates an instance of PollingMode according
+// to declarative validation rules in the API schema.
+func Validate_PollingMode(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *PollingMode) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForPollingMode, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 // Validate_Redirect validates an instance of Redirect according
 // to declarative validation rules in the API schema.
 func Validate_Redirect(
@@ -1335,6 +1350,119 @@ func Validate_WebsitePin(
 				return &oldObj.Commit
 			})
 		errs = append(errs, fn(fldPath.Child("commit"), &obj.Commit, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsitePolling validates an instance of WebsitePolling according
+// to declarative validation rules in the API schema.
+func Validate_WebsitePolling(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsitePolling) (errs field.ErrorList) {
+
+	{ // field WebsitePolling.Mode
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *PollingMode,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_PollingMode(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePolling) *PollingMode {
+				return &oldObj.Mode
+			})
+		errs = append(errs, fn(fldPath.Child("mode"), &obj.Mode, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePolling.PeriodSeconds
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 86400); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 10); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePolling) *int32 {
+				return &oldObj.PeriodSeconds
+			})
+		errs = append(errs, fn(fldPath.Child("periodSeconds"), &obj.PeriodSeconds, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePolling.TimeoutSeconds
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 3600); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 10); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePolling) *int32 {
+				return &oldObj.TimeoutSeconds
+			})
+		errs = append(errs, fn(fldPath.Child("timeoutSeconds"), &obj.TimeoutSeconds, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -2342,10 +2470,10 @@ func Validate_WebsiteSpec(
 		errs = append(errs, fn(fldPath.Child("source"), &obj.Source, oldVal, oldObj != nil)...)
 	}
 
-	{ // field WebsiteSpec.Sync
+	{ // field WebsiteSpec.Polling
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *WebsiteSync,
+			obj, oldObj *WebsitePolling,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2354,14 +2482,14 @@ func Validate_WebsiteSpec(
 				}
 			}
 			// call the type's validation function
-			errs = append(errs, Validate_WebsiteSync(ctx, op, fldPath, obj, oldObj)...)
+			errs = append(errs, Validate_WebsitePolling(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSpec) *WebsiteSync {
-				return &oldObj.Sync
+			func(oldObj *WebsiteSpec) *WebsitePolling {
+				return &oldObj.Polling
 			})
-		errs = append(errs, fn(fldPath.Child("sync"), &obj.Sync, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("polling"), &obj.Polling, oldVal, oldObj != nil)...)
 	}
 
 	{ // field WebsiteSpec.Serving
@@ -3051,87 +3179,6 @@ func Validate_WebsiteStatus(
 				return oldObj.Previews
 			})
 		errs = append(errs, fn(fldPath.Child("previews"), obj.Previews, oldVal, oldObj != nil)...)
-	}
-
-	return errs
-}
-
-// Validate_WebsiteSync validates an instance of WebsiteSync according
-// to declarative validation rules in the API schema.
-func Validate_WebsiteSync(
-	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *WebsiteSync) (errs field.ErrorList) {
-
-	{ // field WebsiteSync.PeriodSeconds
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *int32,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			// optional fields with default values are effectively required
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 86400); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 10); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSync) *int32 {
-				return &oldObj.PeriodSeconds
-			})
-		errs = append(errs, fn(fldPath.Child("periodSeconds"), &obj.PeriodSeconds, oldVal, oldObj != nil)...)
-	}
-
-	{ // field WebsiteSync.TimeoutSeconds
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *int32,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			// optional fields with default values are effectively required
-			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				errs = append(errs, e...)
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 3600); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 10); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSync) *int32 {
-				return &oldObj.TimeoutSeconds
-			})
-		errs = append(errs, fn(fldPath.Child("timeoutSeconds"), &obj.TimeoutSeconds, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -25,7 +25,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			}},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
-			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
 			Service:        website.WebsiteService{Type: website.ServiceTypeNodePort},
 		},

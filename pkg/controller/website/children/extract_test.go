@@ -68,6 +68,7 @@ func TestExtractNothing(t *testing.T) {
 func TestExtractChildren(t *testing.T) {
 	website := newWebsite("kubia")
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone, SecretRef: &v1beta1.SecretReference{Name: "credentials"}}}
+	website.Spec.Polling.Mode = v1beta1.PollingModePeriodic
 	website.Spec.Hosts, website.Spec.Replicas = []v1beta1.WebsiteHost{{Name: "www.example.com", Role: v1beta1.HostRoleCanonical}, {Name: "example.com", Role: v1beta1.HostRoleRedirect}}, ptr.To[int32](2)
 	website.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 	deployment, config := built(t, website)
@@ -152,6 +153,7 @@ func encoded(t *testing.T, object any) string {
 func BenchmarkExtractDeployment(b *testing.B) {
 	website := newWebsite("kubia")
 	website.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/site.git", Submodules: v1beta1.SubmodulesNone}}
+	website.Spec.Polling.Mode = v1beta1.PollingModePeriodic
 	desired, _ := built(b, website)
 	deployment, err := fake.NewClientset().AppsV1().Deployments("default").Apply(b.Context(), desired, metav1.ApplyOptions{FieldManager: FieldManager})
 	if err != nil {

@@ -71,6 +71,14 @@ func gitSyncDefaults(website *v1beta1.Website) corev1.ResourceRequirements {
 	return defaults
 }
 
+// agentPeriod is the polling interval of the agent in seconds; 0 without polling.
+func agentPeriod(polling v1beta1.WebsitePolling) int32 {
+	if polling.Mode == v1beta1.PollingModeNever {
+		return 0
+	}
+	return polling.PeriodSeconds
+}
+
 // agentArgs is the command line of the agent, without that of git-sync.
 func agentArgs(website *v1beta1.Website) []string {
 	size := diskLimit(website)
@@ -80,8 +88,8 @@ func agentArgs(website *v1beta1.Website) []string {
 		"--link=" + gitLink,
 		"--config=" + agentConfigPath,
 		"--error-file=" + syncErrorFile,
-		fmt.Sprintf("--period=%ds", website.Spec.Sync.PeriodSeconds),
-		fmt.Sprintf("--sync-timeout=%ds", website.Spec.Sync.TimeoutSeconds),
+		fmt.Sprintf("--period=%ds", agentPeriod(website.Spec.Polling)),
+		fmt.Sprintf("--sync-timeout=%ds", website.Spec.Polling.TimeoutSeconds),
 		"--releases=" + gitMountPath + "/" + siteDir,
 		"--volume=" + gitMountPath,
 		fmt.Sprintf("--disk-budget=%d", size.Value()*9/10),

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ const (
 	syncMetricsPort = 8082
 	// initPeriodSeconds is the time after which a first sync that failed is tried again.
 	initPeriodSeconds = 5
+	// neverSeconds is the interval of a git-sync that is not to poll, which takes no 0: 68 years.
+	neverSeconds = math.MaxInt32
 )
 
 // gitSyncArgs is the command line of git-sync for a Website, without that of its
@@ -37,13 +40,17 @@ func gitSyncArgs(website *v1beta1.Website) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	period, err := gitSyncPeriod(website.Spec.Polling)
+	if err != nil {
+		return nil, err
+	}
 	return []string{
 		"--repo=" + repository,
 		RefFlag + ref,
 		"--root=" + gitRoot,
 		"--link=" + gitLink,
-		fmt.Sprintf("--period=%ds", website.Spec.Sync.PeriodSeconds),
-		fmt.Sprintf("--sync-timeout=%ds", website.Spec.Sync.TimeoutSeconds),
+		fmt.Sprintf("--period=%ds", period),
+		fmt.Sprintf("--sync-timeout=%ds", website.Spec.Polling.TimeoutSeconds),
 		// By default one failed fetch ends the process; an unreachable remote
 		// must not stop a pod that serves.
 		"--max-failures=-1",
@@ -54,6 +61,18 @@ func gitSyncArgs(website *v1beta1.Website) ([]string, error) {
 		fmt.Sprintf("--http-bind=127.0.0.1:%d", gitSyncPort),
 		"--http-metrics=true",
 	}, nil
+}
+
+// gitSyncPeriod is the polling interval of git-sync in seconds.
+func gitSyncPeriod(polling v1beta1.WebsitePolling) (int32, error) {
+	switch polling.Mode {
+	case v1beta1.PollingModePeriodic:
+		return polling.PeriodSeconds, nil
+	case v1beta1.PollingModeNever:
+		return neverSeconds, nil
+	default:
+		return 0, fmt.Errorf("spec.polling.mode %q is unknown to this version of website-controller: update website-controller", polling.Mode)
+	}
 }
 
 // gitRef names what is published in full: a short name is ambiguous, since a

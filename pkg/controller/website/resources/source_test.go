@@ -52,9 +52,13 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 		"all submodules":     {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=recursive"}},
 		"times": {
 			tweak: func(website *v1beta1.Website) {
-				website.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 10, TimeoutSeconds: 30}
+				website.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 10, TimeoutSeconds: 30}
 			},
 			want: []string{"--period=10s", "--sync-timeout=30s"},
+		},
+		"never polled": {
+			tweak: func(website *v1beta1.Website) { website.Spec.Polling.Mode = v1beta1.PollingModeNever },
+			want:  []string{"--period=0s", "--period=2147483647s"},
 		},
 	}
 	for name, test := range tests {

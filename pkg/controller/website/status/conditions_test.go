@@ -34,6 +34,7 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: testNamespace, UID: "uid-of-kubia"},
 		Spec: v1beta1.WebsiteSpec{
 			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://github.com/nevermosby/kubia-website-example.git", Submodules: v1beta1.SubmodulesNone}},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic},
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](1),
 		},

@@ -202,7 +202,7 @@ func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
 	case workload.FailureSubmodule:
 		return &finding{reason: v1beta1.WebsiteReasonSubmoduleFailing, message: "a submodule of the repository cannot be fetched; check .gitmodules and spec.source.git.credentialScope, or set spec.source.git.submodules to None"}
 	case workload.FailureTimedOut:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.git.repository does not finish a fetch in time; check the host, or raise spec.sync.timeoutSeconds"}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.git.repository does not finish a fetch in time; check the host, or raise spec.polling.timeoutSeconds"}
 	case workload.FailureStorage:
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full, or the commit has too many files or symbolic links"}
 	case workload.FailureMemory:

@@ -144,7 +144,7 @@ func servedSince(history []v1beta1.WebsiteRelease, commit string, since time.Tim
 // syncLimit is how long a request to sync may take: it waits for the end of a fetch that runs, which may have begun
 // before the push, and then for one of its own.
 func (in *Input) syncLimit() time.Duration {
-	return 2*time.Duration(in.Website.Spec.Sync.TimeoutSeconds)*time.Second + syncGrace
+	return 2*time.Duration(in.Website.Spec.Polling.TimeoutSeconds)*time.Second + syncGrace
 }
 
 // syncOverdue finds that pods have not answered a request to sync in time, or nothing.

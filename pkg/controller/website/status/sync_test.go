@@ -22,7 +22,7 @@ const (
 // requested has a Website with a request to sync, changed as a test needs it.
 func requested(tweaks ...func(*v1beta1.WebsiteSyncStatus)) func(*Input) {
 	return func(in *Input) {
-		in.Website.Spec.Sync.TimeoutSeconds = 120
+		in.Website.Spec.Polling.TimeoutSeconds = 120
 		in.Website.Status.Sync = &v1beta1.WebsiteSyncStatus{LastRequest: v1beta1.WebsiteSyncRecord{ID: firstRequest, Time: metav1.NewTime(testNow.Add(-10 * time.Second)), By: "ci"}}
 		in.SyncRequest.Token, in.SyncRequest.Observed = firstToken, testNow.Add(-9876*time.Millisecond)
 		for _, tweak := range tweaks {

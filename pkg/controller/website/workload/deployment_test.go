@@ -27,6 +27,7 @@ func TestCommitOf(t *testing.T) {
 		website := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{
 			DeploymentName: "kubia",
 			Source:         v1beta1.WebsiteSource{Git: &v1beta1.GitSource{Repository: "https://example.com/x.git", Ref: test.ref, Submodules: v1beta1.SubmodulesNone}},
+			Polling:        v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic},
 		}}
 		desired, err := resources.Deployment(website, resources.Installation{}, "")
 		if err != nil {

@@ -456,6 +456,21 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.nevermosby.mycontroller.v1beta1.WebsitePolling
+  map:
+    fields:
+    - name: mode
+      type:
+        scalar: string
+      default: Periodic
+    - name: periodSeconds
+      type:
+        scalar: numeric
+      default: 60
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
+      default: 120
 - name: io.nevermosby.mycontroller.v1beta1.WebsitePreviewStatus
   map:
     fields:
@@ -638,6 +653,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pin
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsitePin
+    - name: polling
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsitePolling
+      default: {}
     - name: previews
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsitePreviews
@@ -672,10 +691,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suspend
       type:
         scalar: boolean
-    - name: sync
-      type:
-        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSync
-      default: {}
     - name: tls
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsiteTLS
@@ -745,17 +760,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
-- name: io.nevermosby.mycontroller.v1beta1.WebsiteSync
-  map:
-    fields:
-    - name: periodSeconds
-      type:
-        scalar: numeric
-      default: 60
-    - name: timeoutSeconds
-      type:
-        scalar: numeric
-      default: 120
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion
   map:
     fields:

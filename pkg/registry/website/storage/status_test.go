@@ -58,12 +58,12 @@ func TestStatus(t *testing.T) {
 
 	reported := created.DeepCopy()
 	reported.Status.ReadyReplicas = 2
-	reported.Spec.Sync.PeriodSeconds = 300
+	reported.Spec.Polling.PeriodSeconds = 300
 	obj, _, err := storage.Status.Update(ctx, "kubia", rest.DefaultUpdatedObjectInfo(reported), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := obj.(*website.Website); w.Status.ReadyReplicas != 2 || w.Spec.Sync.PeriodSeconds == 300 {
+	if w := obj.(*website.Website); w.Status.ReadyReplicas != 2 || w.Spec.Polling.PeriodSeconds == 300 {
 		t.Errorf("after a status update: %+v, want 2 ready replicas and the spec as it was", w)
 	}
 	got, err := storage.Status.Get(ctx, "kubia", &metav1.GetOptions{})

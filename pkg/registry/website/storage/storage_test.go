@@ -73,7 +73,7 @@ func newWebsite(tweaks ...func(*website.Website)) *website.Website {
 			DeploymentName: "kubia-website",
 			Replicas:       ptr.To[int32](2),
 			Source:         website.WebsiteSource{Git: &website.GitSource{Repository: "https://example.com/site.git", Submodules: website.SubmodulesNone, CredentialScope: website.CredentialScopeRepository}},
-			Sync:           website.WebsiteSync{PeriodSeconds: 60, TimeoutSeconds: 120},
+			Polling:        website.WebsitePolling{Mode: website.PollingModePeriodic, PeriodSeconds: 60, TimeoutSeconds: 120},
 			Serving:        website.WebsiteServing{Index: "index.html", NotFoundPath: "/404.html", Fallback: website.FallbackNone},
 			Service:        website.WebsiteService{Type: website.ServiceTypeClusterIP},
 		},
@@ -107,13 +107,13 @@ func TestStore(t *testing.T) {
 		"create": func(tester *genericregistrytest.Tester) {
 			tester.TestCreate(newWebsite(func(w *website.Website) { w.ObjectMeta = metav1.ObjectMeta{} }),
 				newWebsite(func(w *website.Website) { w.Namespace, w.Spec.Source.Git.Repository = "", "" }),
-				newWebsite(func(w *website.Website) { w.Namespace, w.Spec.Sync.PeriodSeconds = "", 1 }))
+				newWebsite(func(w *website.Website) { w.Namespace, w.Spec.Polling.PeriodSeconds = "", 1 }))
 		},
 		"update": func(tester *genericregistrytest.Tester) {
 			tester.TestUpdate(newWebsite(),
 				func(obj runtime.Object) runtime.Object {
 					w := obj.(*website.Website)
-					w.Spec.Sync.PeriodSeconds = 300
+					w.Spec.Polling.PeriodSeconds = 300
 					return w
 				},
 				func(obj runtime.Object) runtime.Object {

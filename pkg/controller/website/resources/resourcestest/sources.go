@@ -23,7 +23,7 @@ func Sources() map[string]func(*v1beta1.Website) {
 		"submodules":   func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
 		"shallow ones": func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow },
 		"rare looks": func(website *v1beta1.Website) {
-			website.Spec.Sync = v1beta1.WebsiteSync{PeriodSeconds: 86400, TimeoutSeconds: 3600}
+			website.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 86400, TimeoutSeconds: 3600}
 		},
 		"password": func(website *v1beta1.Website) { website.Spec.Source.Git.SecretRef = secret },
 		"key": func(website *v1beta1.Website) {

@@ -24,8 +24,8 @@ type WebsiteSpecApplyConfiguration struct {
 	Suspend *bool `json:"suspend,omitempty"`
 	// source is the content to publish.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`
-	// sync configures polling of the repository.
-	Sync *WebsiteSyncApplyConfiguration `json:"sync,omitempty"`
+	// polling configures when the repository is fetched.
+	Polling *WebsitePollingApplyConfiguration `json:"polling,omitempty"`
 	// serving configures the web server. Its redirects and headers are limited
 	// by the size of the spec, at most 128 KiB as JSON, without default status
 	// codes of redirects.
@@ -99,11 +99,11 @@ func (b *WebsiteSpecApplyConfiguration) WithSource(value *WebsiteSourceApplyConf
 	return b
 }
 
-// WithSync sets the Sync field in the declarative configuration to the given value
+// WithPolling sets the Polling field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Sync field is set to the value of the last call.
-func (b *WebsiteSpecApplyConfiguration) WithSync(value *WebsiteSyncApplyConfiguration) *WebsiteSpecApplyConfiguration {
-	b.Sync = value
+// If called multiple times, the Polling field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithPolling(value *WebsitePollingApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.Polling = value
 	return b
 }
 
