@@ -30,9 +30,8 @@ const serviceDelay = 5 * time.Second
 // servingPods returns the ready pods to which the Service leads, or is to lead.
 func (r *reconciler) servingPods(found *status.Input) []*corev1.Pod {
 	ready := found.ReadyPods()
-	service := r.children.Services.Held(found.Website, resources.ServiceName(found.Website))
-	if service == nil || service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] == "" {
-		return ready // It does not lead to former pods.
+	if !r.leadsToFormerPods(found.Website) {
+		return ready
 	}
 	for _, pod := range ready {
 		since := found.Now.Sub(workload.PodCondition(pod, corev1.PodReady).LastTransitionTime.Time)
@@ -46,12 +45,18 @@ func (r *reconciler) servingPods(found *status.Input) []*corev1.Pod {
 	return nil
 }
 
+// leadsToFormerPods reports whether the Service sends requests to pods of the controller before this one.
+func (r *reconciler) leadsToFormerPods(website *v1beta1.Website) bool {
+	service := r.children.Services.Held(website, resources.ServiceName(website))
+	return service != nil && service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != ""
+}
+
 // keepFormerPods has the Service send requests to the pods of the controller before this
 // one, and to no others. The pods that replace them match its selector as well, but answer
 // at another port.
 func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *problem.Problem {
-	website := found.Website
-	if !children.IsFormer(found.Deployment) || len(found.ReadyPods()) > 0 {
+	website, former := found.Website, children.IsFormer(found.Deployment)
+	if found.Deployment == nil || !former && !r.leadsToFormerPods(website) || len(found.ReadyPods()) > 0 {
 		return nil // The Service follows those that are ready.
 	}
 	// By owner: the original controller gives the Deployments of a Website the same selector, and leaves one
@@ -63,6 +68,9 @@ func (r *reconciler) keepFormerPods(ctx context.Context, found *status.Input) *p
 		return p
 	}
 	found.FormerPods = pods
+	if !former {
+		return nil // They are being replaced, and the Service leads to them until then.
+	}
 	revisions := workload.FormerRevisions(pods)
 	if len(revisions) > 1 {
 		return problem.BeingReplaced(found.Deployment.Name)

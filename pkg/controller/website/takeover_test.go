@@ -1,6 +1,7 @@
 package website
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 
@@ -49,5 +50,35 @@ func TestFormerPodsOfTwoRevisions(t *testing.T) {
 				t.Errorf("the problem is %+v, want one that is reported, passes and is tried again", p)
 			}
 		})
+	}
+}
+
+// TestFormerPodsUntilTheyAreReplaced: as long as the Service leads to pods of the controller before this one, their nodes
+// are those of the status, whatever became of earlier writes of it. The Service is left as it is.
+func TestFormerPodsUntilTheyAreReplaced(t *testing.T) {
+	f := newFixture(t, newWebsite())
+	f.converge(newWebsite())
+	pod := newPod(func(pod *corev1.Pod) {
+		pod.OwnerReferences[0].Name, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = testDeployment+"-1000", "1000"
+		maps.Copy(pod.Labels, f.deployment().Spec.Selector.MatchLabels)
+		delete(pod.Labels, resources.LabelManagedBy)
+	})
+	f.store(pod)
+	for revision, want := range map[string]int{"": 0, "1000": 1} {
+		edit(f, testDeployment+"-npsvc", func(service *corev1.Service) {
+			if service.Spec.Selector = map[string]string{"controller": testName}; revision != "" {
+				service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = revision
+			}
+		})
+		f.syncCaches()
+		f.forgetHistory()
+		found := &status.Input{Website: newWebsite(), Deployment: f.deployment()}
+		if p := f.controller.reconciler.keepFormerPods(t.Context(), found); p != nil {
+			t.Errorf("a Service that leads to revision %q: %+v", revision, p)
+		}
+		if len(found.FormerPods) != want || len(f.writes()) > 0 {
+			t.Errorf("a Service that leads to revision %q: %d former pods, want %d; writes %v, want none",
+				revision, len(found.FormerPods), want, f.writes())
+		}
 	}
 }

@@ -114,9 +114,7 @@ func Compute(input *Input) v1beta1.WebsiteStatus {
 		status.NodePort = 0
 	}
 	if port := httpPort(in.Service); port != nil {
-		if !in.keepsURLs(port) {
-			status.URLs = append(in.hostURLs(), urlsOf(in.Service, in.nodes())...)
-		}
+		status.URLs = append(in.hostURLs(), urlsOf(in.Service, in.nodes())...)
 		status.NodePort = port.NodePort
 	}
 	status.Hosts = in.hosts

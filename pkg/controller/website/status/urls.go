@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -58,13 +57,6 @@ func (in *Input) nodes() []string {
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
-}
-
-// keepsURLs reports whether the addresses stay as they were reported: the Service still leads to pods of the controller
-// before this one, which are not read any more as soon as they are being replaced.
-func (in *Input) keepsURLs(port *corev1.ServicePort) bool {
-	return in.Service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] != "" && len(in.nodes()) == 0 &&
-		len(in.Website.Status.URLs) > 0 && in.Website.Status.NodePort == port.NodePort
 }
 
 // httpPort returns the port of a Service that is the Website's. Others may have added

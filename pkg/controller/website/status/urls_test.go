@@ -57,34 +57,23 @@ func TestURLs(t *testing.T) {
 // TestURLsDuringATakeover: the node port is reached all the time, so its addresses stay in the status.
 func TestURLsDuringATakeover(t *testing.T) {
 	former := []corev1.Pod{{Status: corev1.PodStatus{HostIP: "192.0.2.1"}}}
-	known := []string{"http://192.0.2.1:30080", "http://s.ns.svc"}
-	ofOwn := []string{"http://192.0.2.2:30080", "http://s.ns.svc"}
 	own := newPod("own")
 	own.Status.HostIP = "192.0.2.2"
 	for name, test := range map[string]struct {
-		former   []corev1.Pod
-		pods     []Pod
-		revision string
-		reported []string
-		want     []string
+		former []corev1.Pod
+		pods   []Pod
+		want   []string
 	}{
-		"former pods serve":                  {former, nil, "1234", nil, known},
-		"the first new pod is not ready yet": {nil, nil, "1234", known, known},
-		"the first new pod is ready":         {nil, []Pod{own}, "1234", known, ofOwn},
-		"the Service leads to own pods":      {nil, nil, "", known, []string{"http://s.ns.svc"}},
+		"former pods serve":             {former, nil, []string{"http://192.0.2.1:30080", "http://s.ns.svc"}},
+		"the first new pod is ready":    {nil, []Pod{own}, []string{"http://192.0.2.2:30080", "http://s.ns.svc"}},
+		"the Service leads to own pods": {nil, nil, []string{"http://s.ns.svc"}},
 	} {
-		website := newWebsite(func(w *v1beta1.Website) { w.Status.NodePort, w.Status.URLs = 30080, test.reported })
 		service := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns"},
-			Spec: corev1.ServiceSpec{
-				Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}, Selector: map[string]string{},
-			},
-		}
-		if test.revision != "" {
-			service.Spec.Selector["pod-template-hash"] = test.revision
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}},
 		}
 		if got := Compute(newInput(func(in *Input) {
-			in.Website, in.Service, in.Pods, in.FormerPods = website, service, test.pods, test.former
+			in.Service, in.Pods, in.FormerPods = service, test.pods, test.former
 		})).URLs; !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
