@@ -31,8 +31,8 @@ type Branch struct {
 	Commit string `json:"commit"`
 }
 
-// Branches lists the branches that match, and the branch of HEAD. A repository without branches is an error: a server that
-// has lost it must not look like one whose branches are gone.
+// Branches lists the branches that match, and the branch of HEAD. A repository without branches is an error: a server
+// that has lost it must not look like one whose branches are gone.
 func (r *Repository) Branches(ctx context.Context, match func(branch string) bool) (Branches, error) {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Repository) list(ctx context.Context, match func(branch string) bool) (
 	return found, nil
 }
 
-// Resolve returns the commit of a reference by its full name, which it does not fetch, or an empty one if there is none.
+// Resolve returns the commit of a reference by its full name, or an empty one if there is none. It fetches nothing.
 func (r *Repository) Resolve(ctx context.Context, ref string) (commit string, err error) {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Repository) Resolve(ctx context.Context, ref string) (commit string, er
 }
 
 // listRemote lists references of the server, and reports whether its answer was a web page.
-func (r *Repository) listRemote(ctx context.Context, each func(line string), patterns ...string) (page bool, err error) {
+func (r *Repository) listRemote(ctx context.Context, each func(string), patterns ...string) (page bool, err error) {
 	if err := errors.Join(r.checkFiles(), onDisk(emptyDirectory(r.path(homeDir)))); err != nil {
 		return false, err
 	}
@@ -87,7 +87,8 @@ func (r *Repository) listRemote(ctx context.Context, each func(line string), pat
 		return nil
 	}}
 	_, err = r.run(ctx, command{
-		args: append([]string{"ls-remote", "--symref", "--", r.URL}, patterns...), stdout: lines, protocols: r.protocols, page: &page,
+		args:   append([]string{"ls-remote", "--symref", "--", r.URL}, patterns...),
+		stdout: lines, protocols: r.protocols, page: &page,
 		// The repository on the disk may be damaged.
 		env: []string{"GIT_DIR=" + r.path(homeDir, "none")},
 	})
@@ -108,7 +109,9 @@ func (b *Branches) add(line string, match func(branch string) bool) {
 	if !isBranch || !match(branch) {
 		return
 	}
-	at, present := slices.BinarySearchFunc(b.List, branch, func(known Branch, name string) int { return cmp.Compare(known.Name, name) })
+	at, present := slices.BinarySearchFunc(b.List, branch, func(known Branch, name string) int {
+		return cmp.Compare(known.Name, name)
+	})
 	if present {
 		return
 	}

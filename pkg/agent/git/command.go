@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,10 +31,9 @@ type setting struct{ key, value string }
 // command is one run of git.
 type command struct {
 	args []string
-	// settings and env are added to those of every command.
-	settings []setting
-	env      []string
-	stdin    io.Reader
+	// env is added to the environment of every command.
+	env   []string
+	stdin io.Reader
 	// stdout receives the output. Without it, the end of the output is returned.
 	stdout io.Writer
 	// protocols are the transports that may be used, separated by colons. Without any, git reaches no server, and so
@@ -84,8 +84,8 @@ var baseSettings = []setting{
 func (r *Repository) run(ctx context.Context, c command) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	args := append([]string{"-c", launch, "git", strconv.FormatInt(r.Memory>>10, 10), strconv.FormatInt((c.room+511)/512, 10), "git"}, c.args...)
-	cmd := exec.CommandContext(ctx, "sh", args...)
+	limits := []string{strconv.FormatInt(r.Memory>>10, 10), strconv.FormatInt((c.room+511)/512, 10)}
+	cmd := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", launch, "git"}, limits, []string{"git"}, c.args)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, r.environment(c), c.stdin
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -167,10 +167,10 @@ func (r *Repository) environment(c command) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.path(homeDir), "LC_ALL=C",
 		"GIT_DIR=" + r.path(repositoryDir),
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
 	}
-	settings := append(append([]setting{}, baseSettings...), c.settings...)
+	settings := slices.Clone(baseSettings)
 	if c.protocols == "" {
 		env = append(env, "GIT_ALLOW_PROTOCOL=none")
 	} else {
@@ -179,7 +179,8 @@ func (r *Repository) environment(c command) []string {
 		settings = append(settings, r.remoteSettings()...)
 	}
 	for i, s := range settings {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s.key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s.value))
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s.key))
+		env = append(env, fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s.value))
 	}
 	return append(append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))), c.env...)
 }

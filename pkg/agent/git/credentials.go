@@ -32,7 +32,7 @@ type Proxy struct {
 // scpLike is user@host:path.
 var scpLike = regexp.MustCompile(`^(?:[^@:/\s]+@)?[^:/\s]+:[^:]`)
 
-// protocolsOf returns the transports that a fetch from an address may use, redirects included: https never becomes http.
+// protocolsOf returns the transports of a fetch from an address, redirects included: https never becomes http.
 func protocolsOf(address string) (string, error) {
 	scheme, _, hasScheme := strings.Cut(address, "://")
 	switch {
@@ -76,7 +76,7 @@ func (r *Repository) checkFiles() error {
 	return r.checkCA()
 }
 
-// checkCA looks for a certificate: what git prints otherwise depends on its TLS library, which may also ignore the file.
+// checkCA looks for a certificate. What git prints without one depends on its TLS library, which may also ignore that.
 func (r *Repository) checkCA() error {
 	if r.CAFile == "" {
 		return nil
@@ -110,7 +110,8 @@ func (r *Repository) credentialSettings() []setting {
 	origin := url.URL{Scheme: address.Scheme, Host: address.Host}
 	settings := []setting{{
 		"credential." + origin.String() + ".helper",
-		fmt.Sprintf(helper, quoted(strings.Trim(address.Path, "/")), quoted(r.Credentials.UsernameFile), quoted(r.Credentials.PasswordFile)),
+		fmt.Sprintf(helper, quoted(strings.Trim(address.Path, "/")),
+			quoted(r.Credentials.UsernameFile), quoted(r.Credentials.PasswordFile)),
 	}}
 	if r.root().Submodules != SubmodulesNone && !r.Credentials.WholeHost {
 		settings = append(settings, setting{"credential.useHttpPath", "true"})
@@ -118,14 +119,15 @@ func (r *Repository) credentialSettings() []setting {
 	return settings
 }
 
-// remoteSettings are those of commands that reach the server. There is no limit of the speed: a server may prepare a large
-// pack in silence for as long as a fetch may take.
+// remoteSettings are those of commands that reach the server. There is no limit of the speed: a server may prepare a
+// large pack in silence for as long as a fetch may take.
 func (r *Repository) remoteSettings() []setting {
 	settings := append(r.credentialSettings(),
 		setting{"remote.origin.url", r.URL})
 	if r.isPartial() {
 		// Known by these settings only, so that no other command takes a missing object for one that can be fetched.
-		settings = append(settings, setting{"remote.origin.promisor", "true"}, setting{"remote.origin.partialCloneFilter", "blob:none"})
+		settings = append(settings,
+			setting{"remote.origin.promisor", "true"}, setting{"remote.origin.partialCloneFilter", "blob:none"})
 	}
 	return settings
 }
@@ -140,7 +142,8 @@ func (r *Repository) remoteVariables() []string {
 	}
 	variables := []string{"GIT_SSH_COMMAND=" + ssh, "GIT_SSH_VARIANT=ssh"}
 	for _, variable := range []struct{ name, value string }{
-		{"GIT_SSL_CAINFO", r.CAFile}, {"https_proxy", r.Proxy.HTTPS}, {"http_proxy", r.Proxy.HTTP}, {"no_proxy", r.Proxy.None},
+		{"GIT_SSL_CAINFO", r.CAFile},
+		{"https_proxy", r.Proxy.HTTPS}, {"http_proxy", r.Proxy.HTTP}, {"no_proxy", r.Proxy.None},
 	} {
 		if variable.value != "" {
 			variables = append(variables, variable.name+"="+variable.value)

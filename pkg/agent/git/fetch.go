@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -147,10 +148,10 @@ func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 	return tree, nil
 }
 
-// fetchCommit fetches a commit with its directories, and also its files unless only some of them are needed. It returns a
-// name of the commit.
+// fetchCommit fetches a commit with its directories, and its files unless only some of them are needed. It returns a name
+// of the commit.
 func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error) {
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--update-shallow", "--force"}
+	args := append(slices.Clone(fetchArguments), "--update-shallow", "--force")
 	refspecs := []string{"+" + ref + ":" + trackedRef}
 	isHash := fullHash.MatchString(ref)
 	switch {
@@ -178,13 +179,17 @@ func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error
 // isPartial reports whether only the files that are needed are fetched.
 func (r *Repository) isPartial() bool { return r.Path != "" && !r.unfiltered && !r.full }
 
+// fetchArguments are those of each fetch.
+var fetchArguments = []string{
+	"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules",
+}
+
 // fetchBlobs fetches files in one request.
 func (r *Repository) fetchBlobs(ctx context.Context, hashes []string) error {
 	return r.fetchObjects(ctx, command{
-		args: []string{
-			"-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
-			"--no-recurse-submodules", "--filter=blob:none", "--stdin", "origin",
-		},
+		// A server that is told of the commit takes the files of it for known.
+		args: slices.Concat([]string{"-c", "fetch.negotiationAlgorithm=noop"}, fetchArguments,
+			[]string{"--filter=blob:none", "--stdin", "origin"}),
 		stdin: strings.NewReader(strings.Join(hashes, "\n") + "\n"),
 	})
 }

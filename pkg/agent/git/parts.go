@@ -15,8 +15,8 @@ const (
 	maxLinks = 40
 	// maxLinkText is more than a symbolic link can have.
 	maxLinkText = 4096
-	// maxLookups, maxCached and maxParts limit what finding the parts of a commit takes. Beyond them, the whole commit is
-	// fetched.
+	// maxLookups, maxCached and maxParts limit how long finding the parts of a commit takes, and how much memory. Beyond
+	// them, the whole commit is fetched.
 	maxLookups, maxCached, maxParts = 1 << 20, 200_000, 64
 	// maxTree limits the bytes of a directory.
 	maxTree = 32 << 20
@@ -209,7 +209,8 @@ func (p *parts) write(ctx context.Context, r *Repository) (string, error) {
 		case modeModule:
 			kind = "commit"
 		}
-		directories[path.Dir(name)] = append(directories[path.Dir(name)], fmt.Sprintf("%s %s %s\t%s\x00", e.mode, kind, e.hash, path.Base(name)))
+		dir, line := path.Dir(name), fmt.Sprintf("%s %s %s\t%s\x00", e.mode, kind, e.hash, path.Base(name))
+		directories[dir] = append(directories[dir], line)
 	}
 	for name, e := range p.entries {
 		add(name, e)
@@ -231,7 +232,8 @@ func (p *parts) write(ctx context.Context, r *Repository) (string, error) {
 	for _, name := range names {
 		slices.Sort(directories[name])
 		var err error
-		hash, err = r.run(ctx, command{args: []string{"mktree", "-z", "--missing"}, stdin: strings.NewReader(strings.Join(directories[name], ""))})
+		lines := strings.NewReader(strings.Join(directories[name], ""))
+		hash, err = r.run(ctx, command{args: []string{"mktree", "-z", "--missing"}, stdin: lines})
 		if err != nil {
 			return "", err
 		}

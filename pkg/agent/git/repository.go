@@ -88,7 +88,9 @@ func Open(options Options) (*Repository, error) {
 		return nil, err
 	}
 	options.Path = strings.Trim(filepath.ToSlash(filepath.Clean("/"+options.Path)), "/")
-	return &Repository{Options: options, protocols: protocols, modules: map[string]*Repository{}, busy: make(chan struct{}, 1)}, nil
+	r := &Repository{Options: options, protocols: protocols}
+	r.modules, r.busy = map[string]*Repository{}, make(chan struct{}, 1)
+	return r, nil
 }
 
 func (r *Repository) path(elements ...string) string {
@@ -148,7 +150,8 @@ func (r *Repository) removeLeftovers() error {
 	root := r.path(repositoryDir)
 	var errs []error
 	for _, pattern := range []string{
-		"*.lock", "refs/*/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.temp", "objects/tmp_*", "objects/??/tmp_*",
+		"*.lock", "refs/*/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.temp",
+		"objects/tmp_*", "objects/??/tmp_*",
 	} {
 		found, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, path := range found {
@@ -226,7 +229,8 @@ func (r *Repository) repack(ctx context.Context) error {
 	if _, err := r.run(ctx, command{args: []string{"update-ref", trackedRef, r.needed[0]}}); err != nil {
 		return err
 	}
-	name, err := r.run(ctx, r.ofNeeded("pack-objects", "--quiet", "--revs", "--missing=allow-any", filepath.Join(objects, "pack", "pack")))
+	base := filepath.Join(objects, "pack", "pack")
+	name, err := r.run(ctx, r.ofNeeded("pack-objects", "--quiet", "--revs", "--missing=allow-any", base))
 	if err != nil {
 		return err
 	}
@@ -251,7 +255,8 @@ func (r *Repository) repack(ctx context.Context) error {
 			fmt.Fprintln(&shallow, root)
 		}
 	}
-	return onDisk(errors.Join(append(errs, os.WriteFile(r.path(repositoryDir, "shallow"), []byte(shallow.String()), 0o600))...))
+	errs = append(errs, os.WriteFile(r.path(repositoryDir, "shallow"), []byte(shallow.String()), 0o600))
+	return onDisk(errors.Join(errs...))
 }
 
 func (r *Repository) shallow() string {

@@ -24,8 +24,8 @@ type module struct {
 // declaration is a section of .gitmodules.
 type declaration struct{ path, url, update string }
 
-// fetchModules fetches the submodules of a tree. Each is in a repository of its own by its address, and git's own list of
-// submodules is not used: so whatever was in .gitmodules before has no effect.
+// fetchModules fetches the submodules of a tree. Each address has a repository of its own, and git's own list of
+// submodules is not used: so an earlier .gitmodules has no effect.
 func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listing) error {
 	declared := map[string]declaration{}
 	if len(found.modules) > 0 {
@@ -88,11 +88,10 @@ func (r *Repository) declarations(ctx context.Context, hash string) (map[string]
 		byName[name] = d
 		return nil
 	}}
-	if _, err := r.run(ctx, command{args: []string{"config", "--blob", hash, "--no-includes", "--null", "--list"}, stdout: lines}); err != nil {
-		var typed *Error
-		if errors.As(err, &typed) && typed.Reason == reasonDamaged {
-			return nil, &Error{Reason: ReasonSubmodule, Text: typed.Text, Submodule: modulesFile, Cause: ReasonUnknown, err: err}
-		}
+	args := []string{"config", "--blob", hash, "--no-includes", "--null", "--list"}
+	if _, err := r.run(ctx, command{args: args, stdout: lines}); isReason(err, reasonDamaged) {
+		return nil, submoduleFailure(modulesFile, wrap(ReasonUnknown, err.Error(), err))
+	} else if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {

@@ -147,7 +147,7 @@ func (r *Repository) checkSize(tree *Tree) error {
 	case err != nil:
 		return err
 	case room > 0 && tree.bytes > room:
-		return failure(ReasonTooLarge, fmt.Sprintf("its files take %d MiB, of which %d MiB are free", tree.bytes>>20, room>>20))
+		return failure(ReasonTooLarge, fmt.Sprintf("its files take %d MiB, %d MiB are free", tree.bytes>>20, room>>20))
 	case r.MaxFiles > 0 && tree.Files > r.MaxFiles:
 		return failure(ReasonTooLarge, fmt.Sprintf("it has more than %d files", r.MaxFiles))
 	}
