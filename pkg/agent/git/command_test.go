@@ -77,7 +77,9 @@ func TestNoLazyFetch(t *testing.T) {
 	r := newRepository(t, s.url(o), ofPath("p"))
 	r.sync(t, "HEAD")
 	s.set(nil)
-	for _, args := range [][]string{{"cat-file", "-p", trackedRef + ":y"}, {"checkout-index", "--all"}, {"log", "-p", trackedRef}, {"fsck"}} {
+	// As a server that names itself a promisor would like it.
+	named := []string{"-c", "remote.origin.promisor=true", "-c", "remote.origin.url=" + s.url(o), "cat-file", "-p", trackedRef + ":y"}
+	for _, args := range [][]string{named, {"fetch", s.url(o)}, {"cat-file", "-p", trackedRef + ":y"}, {"checkout-index", "--all"}, {"log", "-p", trackedRef}, {"fsck"}} {
 		_, _ = r.run(t.Context(), command{args: args})
 	}
 	if s.bytes() > 0 || len(s.requests) > 0 {

@@ -1,9 +1,12 @@
 package git
 
 import (
+	"encoding/hex"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -132,4 +135,45 @@ func TestHostileSubmodules(t *testing.T) {
 			t.Errorf("%s: %v (%q because of %q)", name, err, typed.Reason, typed.Cause)
 		}
 	}
+}
+
+// TestSubmoduleBehindLink is not written where a link of the repository leads to.
+func TestSubmoduleBehindLink(t *testing.T) {
+	t.Parallel()
+	site := newOrigin(t)
+	s := site.serve()
+	outside := t.TempDir()
+	if err := os.Mkdir(filepath.Join(outside, "m"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	commit := site.commit(files{"x": "x"})
+	blob := func(text string) string { return site.git(strings.NewReader(text), "hash-object", "-w", "--stdin") }
+	inner := site.git(strings.NewReader("160000 commit "+commit+"\tm\n"), "mktree", "--missing")
+	// The name is there twice. git takes the last one, whatever the order.
+	lines := []string{entryOf(t, "120000", "a", blob(outside)), entryOf(t, "40000", "a", inner)}
+	for range lines {
+		slices.Reverse(lines)
+		content := entryOf(t, "100644", modulesFile, blob(declare("a/m", "../site.git"))) + strings.Join(lines, "")
+		root := site.git(strings.NewReader(content), "hash-object", "-t", "tree", "-w", "--stdin", "--literally")
+		site.git(nil, "update-ref", "refs/heads/main", site.git(nil, "commit-tree", "-m", "x", root))
+		r := newRepository(t, s.url(site), withModules(SubmodulesRecursive))
+		tree, err := r.Fetch(t.Context(), "HEAD")
+		if err == nil {
+			err = r.Checkout(t.Context(), tree)
+		}
+		if found := readFiles(t, outside); len(found) > 0 {
+			t.Errorf("written outside of the worktree: %q", found)
+		}
+		t.Logf("%v", err)
+	}
+}
+
+// entryOf is an entry of a tree as git stores it.
+func entryOf(t *testing.T, mode, name, hash string) string {
+	t.Helper()
+	raw, err := hex.DecodeString(hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mode + " " + name + "\x00" + string(raw)
 }
