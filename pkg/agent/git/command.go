@@ -19,7 +19,7 @@ import (
 const (
 	// endGrace is how long git may take to remove its temporary files once it is asked to end.
 	endGrace = 2 * time.Second
-	// maxPrinted limits the memory for what a command prints.
+	// maxPrinted limits the memory for the output of a command.
 	maxPrinted = 16 << 10
 	// watchInterval is the time between two measurements of a directory that a command fills.
 	watchInterval = 100 * time.Millisecond
@@ -156,7 +156,7 @@ func explain(c command, err error, printed string, page bool) error {
 	case reason == ReasonUnknown && status.Signaled() && status.Signal() == syscall.SIGKILL:
 		reason = ReasonMemory
 	case reason == ReasonUnknown && c.protocols == "":
-		// Commands without a server fail because of what they read.
+		// Commands without a server fail because of the files that they read.
 		reason = reasonDamaged
 	}
 	return wrap(reason, printed, fmt.Errorf("git %s: %w", c.args[0], err))
@@ -237,7 +237,7 @@ func (c *consumer) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its input.
 type tail struct{ bytes.Buffer }
 
 func (t *tail) Write(data []byte) (int, error) {
@@ -246,7 +246,7 @@ func (t *tail) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// records calls a function for each part of what is written to it that ends with a separator.
+// records calls a function for each part of its input that ends with a separator.
 type records struct {
 	separator byte
 	each      func(record string) error

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestEnvironment is nothing of this process but PATH, and no configuration but that of this package counts.
+// TestEnvironment: git gets PATH only from this process, and its configuration from this package only.
 func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	evil := filepath.Join(dir, "evil")
@@ -95,14 +95,14 @@ func TestMemory(t *testing.T) {
 	r := newRepository(t, o.serve().url(o))
 	r.sync(t, "HEAD")
 	r.Memory = 32 << 20
-	// hash-object holds what it reads from a pipe in memory.
+	// hash-object holds its input in memory.
 	_, err := r.run(t.Context(), command{args: []string{"hash-object", "--stdin"}, stdin: bytes.NewReader(make([]byte, 64<<20))})
 	if !isReason(err, ReasonMemory) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestKilled is what the kernel does to a process that has no more memory.
+// TestKilled: the kernel kills a process that has no more memory.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t, "http://127.0.0.1/x")

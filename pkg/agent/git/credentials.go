@@ -76,7 +76,7 @@ func (r *Repository) checkFiles() error {
 	return r.checkCA()
 }
 
-// checkCA looks for a certificate. What git prints without one depends on its TLS library, which may also ignore that.
+// checkCA looks for a certificate. Without one, some TLS libraries ignore the file, and others print another message.
 func (r *Repository) checkCA() error {
 	if r.CAFile == "" {
 		return nil
@@ -94,8 +94,8 @@ func (r *Repository) checkCA() error {
 }
 
 // helper answers git's credential protocol from the files of the Secret. The password goes from the file through this
-// shell into a pipe to git: it is in no argument, variable of the environment, or file of git. A line with another path
-// than that of the repository ends the answer.
+// shell into a pipe to git: it is in no argument, variable of the environment, or file of git. A request for another path
+// gets no answer.
 const helper = `!f() { test "$1" = get || return 0; cr=$(printf '\r'); u= p=; while IFS= read -r l; do case "$l" in ` +
 	`path=%s) ;; path=*) return 0;; esac; done; IFS= read -r u <%s; IFS= read -r p <%s; ` +
 	`printf 'username=%%s\npassword=%%s\n' "${u%%"$cr"}" "${p%%"$cr"}"; }; f`
@@ -119,8 +119,8 @@ func (r *Repository) credentialSettings() []setting {
 	return settings
 }
 
-// remoteSettings are those of commands that reach the server. There is no limit of the speed: a server may prepare a
-// large pack in silence for as long as a fetch may take.
+// remoteSettings are the settings for reaching the server. The speed has no limit: a server may prepare a large pack in
+// silence until the fetch times out.
 func (r *Repository) remoteSettings() []setting {
 	settings := append(r.credentialSettings(),
 		setting{"remote.origin.url", r.URL})
@@ -132,7 +132,7 @@ func (r *Repository) remoteSettings() []setting {
 	return settings
 }
 
-// remoteVariables are those of commands that reach the server.
+// remoteVariables are the variables for reaching the server.
 func (r *Repository) remoteVariables() []string {
 	ssh := "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -o IdentityAgent=none" +
 		" -o GlobalKnownHostsFile=/dev/null -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3" +
@@ -158,7 +158,7 @@ func optionValue(file string) string { return `"` + file + `"` }
 // quoted is a word for the shell that git runs.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// resolveURL returns the address of a submodule, which may be relative to that of its repository.
+// resolveURL returns the address of a submodule, which may be relative to its repository.
 func resolveURL(base, address string) (string, error) {
 	if !strings.HasPrefix(address, "./") && !strings.HasPrefix(address, "../") {
 		return address, nil

@@ -176,7 +176,7 @@ func TestResolveURL(t *testing.T) {
 	}
 }
 
-// TestProtocols are those of the address.
+// TestProtocols: the address decides which transports are allowed.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

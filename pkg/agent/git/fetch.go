@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Tree is what is needed of a commit.
+// Tree is the needed part of a commit.
 type Tree struct {
 	// Commit is the hash of the commit.
 	Commit string
 	// ID identifies the content: the published path, what its links lead to, its attributes and submodules. A push that
 	// changes none of them has the same.
 	ID string
-	// Files is the number of files, those of submodules included.
+	// Files is the number of files, submodules included.
 	Files int64
 
-	// bytes is what is written to the worktree, at most.
+	// bytes limits the size of the files that a checkout writes.
 	bytes      int64
 	attributes string
 	modules    []module
@@ -37,7 +37,7 @@ const (
 
 var fullHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// Fetch fetches what is needed of a commit: that of HEAD, or of a reference by its full name, or one by its hash.
+// Fetch fetches the needed part of a commit: HEAD, a reference by its full name, or a commit by its hash.
 func (r *Repository) Fetch(ctx context.Context, ref string) (*Tree, error) {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Repository) fetch(ctx context.Context, ref string) (*Tree, error) {
 	return nil, err
 }
 
-// adapt removes what an attempt has left, and reports whether another one differs from it.
+// adapt cleans up after an attempt, and reports whether another attempt would differ.
 func (r *Repository) adapt(ctx context.Context, err error, damaged *bool) (again bool, cleanErr error) {
 	var typed *Error
 	if !errors.As(err, &typed) || typed.Submodule != "" {
@@ -98,7 +98,7 @@ func (r *Repository) adapt(ctx context.Context, err error, damaged *bool) (again
 	case ReasonTooLarge, ReasonStorageFull:
 		return false, r.shrink(ctx)
 	case ReasonUnknown:
-		// What is on the disk may be why.
+		// The repository on the disk may be the cause.
 		if r.unknown++; r.unknown < 2 {
 			return false, onDisk(r.removeLeftovers())
 		}
@@ -127,7 +127,7 @@ func (r *Repository) shrink(ctx context.Context) error {
 	return r.compact(ctx, true)
 }
 
-// attempt fetches a commit and what is needed of it.
+// attempt fetches the needed part of a commit.
 func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error
 			args = append(args, "--filter=blob:none")
 		}
 	case isHash:
-		// Such a server has no commit but those of its references.
+		// Such a server sends commits of its references only.
 		refspecs = []string{"+refs/heads/*:refs/website/heads/*", "+refs/tags/*:refs/website/tags/*"}
 	}
 	if err := r.fetchObjects(ctx, command{args: append(append(args, "origin"), refspecs...)}); err != nil {
@@ -179,7 +179,7 @@ func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error
 // isPartial reports whether only the files that are needed are fetched.
 func (r *Repository) isPartial() bool { return r.Path != "" && !r.unfiltered && !r.full }
 
-// fetchArguments are those of each fetch.
+// fetchArguments begin each fetch.
 var fetchArguments = []string{
 	"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules",
 }

@@ -12,7 +12,7 @@ func pemOf(certificate []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
 }
 
-// errText is what git has printed.
+// errText is the text of git.
 func errText(err error) string {
 	var typed *Error
 	if errors.As(err, &typed) {

@@ -47,7 +47,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestDamage: whatever is on the disk, the next sync is whole.
+// TestDamage: the next sync is whole after any damage to the disk.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	remove := func(pattern string) func(t *testing.T, root string) {

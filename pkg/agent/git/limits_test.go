@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestTooLarge is refused before it is checked out, and its remains are removed. What was checked out stays.
+// TestTooLarge: a commit that is too large is refused before the checkout and removed. The worktree stays.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	small := files{"p/index.html": "one"}

@@ -22,8 +22,8 @@ const (
 	maxTree = 32 << 20
 )
 
-// parts are the files and directories of a commit that are needed: the published path, attribute files above them, and
-// what symbolic links lead to.
+// parts are the needed files and directories of a commit: the published path, attribute files above it, and the targets
+// of symbolic links.
 type parts struct {
 	objects *objects
 	root    string
@@ -95,7 +95,7 @@ func (p *parts) lookup(name string) (entry, error) {
 	return at, nil
 }
 
-// follow includes what a path leads to from a directory, and all links on the way. It returns the entry, with an empty
+// follow includes the target of a path from a directory, and all links on the way. It returns the entry, with an empty
 // mode if there is none, or it is not known yet.
 func (p *parts) follow(from, rest string) (entry, error) {
 	var done []string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPath fetches the published path with what it needs, and nothing else.
+// TestPath fetches the published path with the files that it needs, and nothing else.
 func TestPath(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -74,7 +74,7 @@ func TestPathNotFound(t *testing.T) {
 	}
 }
 
-// TestSmallPathOfLargeRepository takes what the path takes, in two requests, and a push one or two more.
+// TestSmallPathOfLargeRepository: transfer and disk follow the size of the path, and files come in one request.
 func TestSmallPathOfLargeRepository(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

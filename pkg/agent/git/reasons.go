@@ -9,7 +9,7 @@ import (
 // Reason says why an operation failed. Reasons are stable: the controller reads them.
 type Reason string
 
-// The reasons. The messages of messages say what they mean.
+// The reasons. messages explains them.
 const (
 	ReasonAuthentication     Reason = "AuthenticationFailed"
 	ReasonCAInvalid          Reason = "CAInvalid"
@@ -45,7 +45,7 @@ const (
 	reasonNoShallow, reasonNoWant Reason = "NoShallowFetches", "NoObjectsByHash"
 )
 
-// messages say what to change.
+// messages tell the user the remedy.
 var messages = map[Reason]string{
 	ReasonAuthentication:     "the server refuses the credentials, or requires some: check the Secret of spec.source.git.secretRef",
 	ReasonCAInvalid:          "the bundle of spec.source.git.caRef has no PEM certificate: correct the ConfigMap or Secret",
@@ -79,7 +79,7 @@ var messages = map[Reason]string{
 // Error is why an operation failed.
 type Error struct {
 	Reason Reason
-	// Text is the end of what git printed, without addresses.
+	// Text is the end of git's error output, without addresses.
 	Text string
 	// Submodule is the path of the submodule that failed, if it was one, and Cause why.
 	Submodule string
@@ -110,7 +110,7 @@ func wrap(reason Reason, text string, err error) *Error {
 	return &Error{Reason: reason, Text: publicText(text), err: err}
 }
 
-// phrase is what git, ssh or curl prints about a reason, in lower case.
+// phrase is a part of a message of git, ssh or curl, in lower case.
 type phrase struct {
 	text   string
 	reason Reason
@@ -133,8 +133,8 @@ var localPhrases = []phrase{
 	{"reference broken", reasonDamaged},
 }
 
-// phrases are about anything else. The first one that was printed decides: what is more specific comes first, because
-// git adds general remarks to it.
+// phrases are about anything else. The first one that was printed decides: git adds general remarks to specific ones, so
+// specific ones come first.
 var phrases = []phrase{
 	{"mismatched algorithms: client ", reasonFormat},
 	{"does not support this repository's object format", reasonFormat},
@@ -176,16 +176,16 @@ var phrases = []phrase{
 }
 
 var (
-	// remoteLines are what the server has said.
+	// remoteLines come from the server.
 	remoteLines = regexp.MustCompile(`(?m)^remote: .*$`)
-	// addresses are those of repositories, in which the user can write anything, and which can contain credentials.
+	// addresses of repositories can contain any words, and credentials.
 	addresses = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s'"]+|[^\s'"]+@[^\s'"]+`)
 	// hosts are names of hosts where git and ssh print one alone, and addresses of IP.
 	hosts = regexp.MustCompile(`(?i)((?:could not resolve (?:host|hostname|proxy):?|failed to connect to|connect to host|known for|target host name) '?)[^\s':]+|` +
 		`(closed by |reset by )\S+( port)|\b\d{1,3}(?:\.\d{1,3}){3}\b|\[?[0-9a-f]*(?::[0-9a-f]*){2,7}\]?`)
 )
 
-// classify returns the reason of what git has printed.
+// classify returns the reason for an error output of git.
 func classify(printed string) Reason {
 	printed = strings.ToLower(addresses.ReplaceAllString(printed, "ADDRESS"))
 	if reason := firstOf(localPhrases, remoteLines.ReplaceAllString(printed, "")); reason != ReasonUnknown {
@@ -207,7 +207,7 @@ func firstOf(phrases []phrase, printed string) Reason {
 	return ReasonUnknown
 }
 
-// isLocal reports whether a reason is about this pod, whatever the server has sent.
+// isLocal reports whether a reason is about this pod or the commit, and not about the server.
 func isLocal(reason Reason) bool {
 	switch reason {
 	case ReasonStorageFull, ReasonTooLarge, ReasonMemory, ReasonTimedOut, ReasonCommitInvalid, reasonDamaged:
@@ -220,7 +220,7 @@ func isLocal(reason Reason) bool {
 // maxText limits the text of an error.
 const maxText = 500
 
-// publicText returns the end of what git printed, without addresses and control characters.
+// publicText returns the end of git's error output, without addresses and control characters.
 func publicText(text string) string {
 	text = addresses.ReplaceAllString(strings.ToValidUTF8(text, "?"), "ADDRESS")
 	text = hosts.ReplaceAllString(text, "${1}${2}ADDRESS${3}")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestClassify reads what git has printed, and not what the user or the server can write.
+// TestClassify ignores text of the user and the server.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -33,7 +33,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestPublicText: what is shown of an error has no addresses, and is short.
+// TestPublicText: the text of an error has no addresses, and is short.
 func TestPublicText(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("remote: é\n", 200)
@@ -57,7 +57,7 @@ func TestPublicText(t *testing.T) {
 	}
 }
 
-// TestMessages: each reason says what to change, and errors are typed however they are wrapped.
+// TestMessages: each reason has a message, and errors stay typed when they are wrapped.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for _, known := range append(append([]phrase{}, localPhrases...), phrases...) {

@@ -205,7 +205,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, s.git)
 }
 
-// set changes the fault, or ends it, and forgets what was sent.
+// set changes or ends the fault, and clears all counters.
 func (s *server) set(f fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

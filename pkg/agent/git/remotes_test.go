@@ -150,7 +150,7 @@ func endlessPack(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 
 const page = "<html><head><title>Sign in</title></head><body>please</body></html>"
 
-// TestRemotes: whatever a remote does, the error says so, and once it is well the next fetch succeeds in the same
+// TestRemotes: the error names the fault of the remote, and after its repair the next fetch succeeds in the same
 // directory.
 func TestRemotes(t *testing.T) {
 	t.Parallel()
@@ -295,7 +295,7 @@ func unusedAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestEmpty names what an empty repository, and one whose HEAD is wrong, lacks.
+// TestEmpty tells an empty repository from one with a wrong HEAD.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -23,14 +23,14 @@ const (
 	SubmodulesRecursive SubmodulePolicy = "Recursive"
 )
 
-// Options say what is fetched, and within which limits.
+// Options configure a repository.
 type Options struct {
 	// Dir is where everything is kept. Its content may be removed at any time between two operations.
 	Dir string
 	// URL is an http, https or ssh address, or user@host:path.
 	URL string
-	// Path is the directory of the repository that is needed, or empty for all of it. What symbolic links in it lead
-	// to, and the attribute files above it, are fetched as well.
+	// Path is the needed directory of the repository, or empty for all of it. The targets of symbolic links in it, and
+	// the attribute files above it, are fetched as well.
 	Path       string
 	Submodules SubmodulePolicy
 
@@ -116,8 +116,8 @@ func (r *Repository) begin(ctx context.Context) (context.Context, func(), error)
 	return ctx, func() { cancel(); <-r.busy }, nil
 }
 
-// prepare makes the repository unless it is there, and removes what a git that was killed has left. No other git works
-// in it: each ends with the operation that has started it.
+// prepare makes the repository unless it exists, and removes leftovers of a killed git. No other git works in it: each
+// ends with its operation.
 func (r *Repository) prepare(ctx context.Context) error {
 	if err := emptyDirectory(r.path(homeDir)); err != nil {
 		return onDisk(err)
@@ -139,7 +139,7 @@ func (r *Repository) prepare(ctx context.Context) error {
 	return onDisk(os.Rename(r.path(made), r.path(repositoryDir)))
 }
 
-// remove removes what was fetched. The next fetch begins without it.
+// remove removes the repository. The next fetch begins without it.
 func (r *Repository) remove() error {
 	r.checkedOut = nil
 	return errors.Join(os.RemoveAll(r.path(repositoryDir)), os.RemoveAll(r.path(worktreeDir)))

@@ -147,7 +147,7 @@ func (r *Repository) removeModules(used map[string]bool) error {
 	return onDisk(errors.Join(errs...))
 }
 
-// submoduleFailure says which submodule has failed. What is about this pod is not its fault.
+// submoduleFailure adds the path of a submodule to its failure, unless that is about this pod.
 func submoduleFailure(path string, err error) error {
 	var typed *Error
 	if !errors.As(err, &typed) || isLocal(typed.Reason) && typed.Reason != ReasonCommitInvalid {

@@ -149,7 +149,7 @@ func TestSubmoduleBehindLink(t *testing.T) {
 	commit := site.commit(files{"x": "x"})
 	blob := func(text string) string { return site.git(strings.NewReader(text), "hash-object", "-w", "--stdin") }
 	inner := site.git(strings.NewReader("160000 commit "+commit+"\tm\n"), "mktree", "--missing")
-	// The name is there twice. git takes the last one, whatever the order.
+	// The name is there twice. git takes the last one.
 	lines := []string{entryOf(t, "120000", "a", blob(outside)), entryOf(t, "40000", "a", inner)}
 	for range lines {
 		slices.Reverse(lines)

@@ -16,16 +16,16 @@ const (
 	modulesFile    = ".gitmodules"
 	// maxRounds limits the fetches for links that lead to links.
 	maxRounds = 8
-	// blockSize is what a file takes at least.
+	// blockSize is the least that a file takes on a disk.
 	blockSize = 4 << 10
 )
 
-// listing is what a tree has.
+// listing is the content of a tree.
 type listing struct {
 	files int64
 	// links and modules are entries by path.
 	links, modules map[string]entry
-	// modulesHash is that of .gitmodules, or empty.
+	// modulesHash is the hash of .gitmodules, or empty.
 	modulesHash string
 	attributes  hash.Hash
 }
@@ -154,7 +154,7 @@ func (r *Repository) checkSize(tree *Tree) error {
 	return nil
 }
 
-// listFiles reads what a tree has, which is no more than a commit may have.
+// listFiles reads the content of a tree, up to the limit of files.
 func (r *Repository) listFiles(ctx context.Context, tree string) (*listing, error) {
 	found := &listing{links: map[string]entry{}, modules: map[string]entry{}, attributes: sha256.New()}
 	lines := &records{each: func(record string) error {
