@@ -94,8 +94,8 @@ func (r *Repository) checkCA() error {
 }
 
 // helper answers git's credential protocol from the files of the Secret. The password goes from the file through this
-// shell into a pipe to git: it is in no argument, variable of the environment, or file of git. A request for another path
-// gets no answer.
+// shell into a pipe to git: it is in no argument, variable of the environment, or file of git. A request for another
+// path gets no answer.
 const helper = `!f() { test "$1" = get || return 0; cr=$(printf '\r'); u= p=; while IFS= read -r l; do case "$l" in ` +
 	`path=%s) ;; path=*) return 0;; esac; done; IFS= read -r u <%s; IFS= read -r p <%s; ` +
 	`printf 'username=%%s\npassword=%%s\n' "${u%%"$cr"}" "${p%%"$cr"}"; }; f`

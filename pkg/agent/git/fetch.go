@@ -148,8 +148,8 @@ func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 	return tree, nil
 }
 
-// fetchCommit fetches a commit with its directories, and its files unless only some of them are needed. It returns a name
-// of the commit.
+// fetchCommit fetches a commit with its directories, and its files unless only some of them are needed. It returns a
+// name of the commit.
 func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error) {
 	args := append(slices.Clone(fetchArguments), "--update-shallow", "--force")
 	refspecs := []string{"+" + ref + ":" + trackedRef}

@@ -15,8 +15,8 @@ const (
 	maxLinks = 40
 	// maxLinkText is more than a symbolic link can have.
 	maxLinkText = 4096
-	// maxLookups, maxCached and maxParts limit how long finding the parts of a commit takes, and how much memory. Beyond
-	// them, the whole commit is fetched.
+	// maxLookups, maxCached and maxParts limit the time and memory for finding the parts of a commit. Beyond them, the
+	// whole commit is fetched.
 	maxLookups, maxCached, maxParts = 1 << 20, 200_000, 64
 	// maxTree limits the bytes of a directory.
 	maxTree = 32 << 20

@@ -133,8 +133,8 @@ var localPhrases = []phrase{
 	{"reference broken", reasonDamaged},
 }
 
-// phrases are about anything else. The first one that was printed decides: git adds general remarks to specific ones, so
-// specific ones come first.
+// phrases are about anything else. The first one that was printed decides: git adds general remarks to specific
+// ones, so specific ones come first.
 var phrases = []phrase{
 	{"mismatched algorithms: client ", reasonFormat},
 	{"does not support this repository's object format", reasonFormat},

@@ -37,18 +37,19 @@ func newOriginAt(t *testing.T, dir, format string, settings ...string) *origin {
 	t.Helper()
 	o := &origin{t: t, dir: dir, format: format, time: 1_700_000_000}
 	o.git(nil, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format="+format, dir)
-	for _, setting := range append(settings, "uploadpack.allowFilter=true") {
+	config, err := os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = config.Close() }()
+	for _, setting := range append([]string{"uploadpack.allowFilter=true"}, settings...) {
 		key, value, _ := strings.Cut(setting, "=")
-		if o.setting(key) == "" {
-			o.git(nil, "config", key, value)
+		section, name, _ := strings.Cut(key, ".")
+		if _, err := fmt.Fprintf(config, "[%s]\n%s = %s\n", section, name, value); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return o
-}
-
-func (o *origin) setting(key string) string {
-	output, _ := o.command("config", key).Output()
-	return strings.TrimSpace(string(output))
 }
 
 func (o *origin) command(args ...string) *exec.Cmd {
