@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 const (
@@ -59,7 +60,7 @@ func (a *Agent) follow(ctx context.Context) {
 	newest, worktree := a.fetched()
 	pin := a.notePending(newest)
 	a.takeFetched(ctx, pin)
-	if pin != "" && pin != newest {
+	if requests.IsCommit(pin) && pin != newest {
 		a.followPin(ctx, pin)
 	}
 	if ctx.Err() != nil {

@@ -156,7 +156,7 @@ func (a *Agent) loadPin() error {
 	return err
 }
 
-// pinned is the commit to serve, or empty for the last one that was fetched.
+// pinned is the commit to serve, requests.PinCurrent, or empty for the last one that was fetched.
 func (a *Agent) pinned() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

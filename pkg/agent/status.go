@@ -57,8 +57,8 @@ type Status struct {
 
 // PinStatus is what the agent is to serve.
 type PinStatus struct {
-	// Commit is the commit to serve, or empty for the last one that was fetched, and
-	// Generation that of the Website that says so.
+	// Commit is the commit to serve, "current" for the one that is served now, or empty for
+	// the last one that was fetched, and Generation that of the Website that says so.
 	Commit     string `json:"commit,omitempty"`
 	Generation int64  `json:"generation"`
 	// Failure is why the commit cannot be served, or nil. It is that of the status as well.

@@ -101,7 +101,7 @@ func (a *Agent) heed(ctx context.Context, parameters url.Values) time.Duration {
 func pinOf(parameters url.Values) (requests.Pin, bool) {
 	generation, err := strconv.ParseInt(parameters.Get(requests.ParameterGeneration), 10, 64)
 	commit := parameters.Get(requests.ParameterPin)
-	isValid := err == nil && parameters.Has(requests.ParameterPin) && (commit == "" || requests.IsCommit(commit))
+	isValid := err == nil && parameters.Has(requests.ParameterPin) && requests.IsPin(commit)
 	return requests.Pin{Commit: commit, Generation: generation}, isValid
 }
 
@@ -187,7 +187,7 @@ func (a *Agent) hasNews(parameters url.Values) bool {
 // hasPinned reports whether what is to be served according to a request is, or is held, or
 // cannot be, or is something else by now. The caller holds the lock.
 func (a *Agent) hasPinned(commit string) bool {
-	if a.pin.Commit != commit || a.pin.failure != nil {
+	if a.pin.Commit != commit || a.pin.failure != nil || commit == requests.PinCurrent {
 		return true
 	}
 	if commit == "" {

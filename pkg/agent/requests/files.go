@@ -14,9 +14,12 @@ const (
 	PinFile = "pin.json"
 )
 
+// PinCurrent in the place of a commit has an agent keep what it serves, and publish nothing.
+const PinCurrent = "current"
+
 // Pin is what an agent is to serve.
 type Pin struct {
-	// Commit is the commit to serve, or empty for the last one that was fetched.
+	// Commit is the commit to serve, PinCurrent, or empty for the last one that was fetched.
 	Commit string `json:"commit"`
 	// Generation is that of the Website that says so. The last one is valid.
 	Generation int64 `json:"generation"`
@@ -27,6 +30,9 @@ var commitPattern = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // IsCommit reports whether a name is a full commit hash.
 func IsCommit(name string) bool { return commitPattern.MatchString(name) }
+
+// IsPin reports whether a value may be the commit of a Pin.
+func IsPin(commit string) bool { return commit == "" || commit == PinCurrent || IsCommit(commit) }
 
 // String encodes a Pin for PinFile.
 func (p Pin) String() string {
@@ -39,8 +45,8 @@ func ParsePin(data []byte) (Pin, error) {
 	if err := json.Unmarshal(data, &pin); err != nil {
 		return Pin{}, fmt.Errorf("decoding the pin: %w", err)
 	}
-	if pin.Commit != "" && !IsCommit(pin.Commit) {
-		return Pin{}, fmt.Errorf("the pin %q is not a full commit hash", pin.Commit)
+	if !IsPin(pin.Commit) {
+		return Pin{}, fmt.Errorf("the pin %q is neither a full commit hash nor %q", pin.Commit, PinCurrent)
 	}
 	return pin, nil
 }

@@ -34,7 +34,7 @@ const (
 	// began later has ended, and what it fetched is served or held, or has failed. One that
 	// is repeated causes no other fetch.
 	ParameterSync = "sync"
-	// ParameterPin is the commit to serve, or empty for the last one that was fetched, and
+	// ParameterPin is the commit to serve, PinCurrent, or empty for the last one that was fetched, and
 	// ParameterGeneration the generation of the Website that says so: an earlier one changes
 	// nothing. The request waits until that commit is served or held, or cannot be fetched.
 	ParameterPin        = "pin"

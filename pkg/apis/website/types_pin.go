@@ -4,7 +4,15 @@ package website
 type WebsitePin struct {
 	// Commit is the full name of the commit.
 	Commit string
+	// Cause is empty if a user has set the pin.
+	Cause PinCause
 }
+
+// PinCause is why a Website is pinned.
+type PinCause string
+
+// PinCauseSuspend means that the Website was pinned because it was suspended.
+const PinCauseSuspend PinCause = "Suspend"
 
 // PinnedCommit returns the commit of the pin; empty without one.
 func (s *WebsiteSpec) PinnedCommit() string {

@@ -102,7 +102,7 @@ func parseStatus(body []byte) (answer, error) {
 	if resources.IsCommit(status.Newest) {
 		a.Newest = status.Newest
 	}
-	if status.Pin != nil && resources.IsCommit(status.Pin.Commit) {
+	if status.Pin != nil && requests.IsPin(status.Pin.Commit) {
 		a.Pin = status.Pin.Commit
 	}
 	if requests.IsSyncID(status.Synced) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -27,7 +28,7 @@ const (
 // Wanted is what the pods of a Website are to do besides following their repository.
 type Wanted struct {
 	// UID is that of the Website, and Generation that of the spec with Pin: the commit to
-	// serve, or nothing.
+	// serve, requests.PinCurrent, or nothing.
 	UID        types.UID
 	Generation int64
 	Pin        string
@@ -155,7 +156,7 @@ func (p *Prober) undone(r *record) (ask, bool) {
 	if wanted.Sync != "" && r.Synced != wanted.Sync && r.prepared == "" {
 		a.sync = wanted.Sync
 	}
-	isSwitching := wanted.Pin != "" && r.Commit != wanted.Pin && r.prepared != wanted.Pin && r.Failure == workload.FailureNone && !r.PathNotFound
+	isSwitching := requests.IsCommit(wanted.Pin) && r.Commit != wanted.Pin && r.prepared != wanted.Pin && r.Failure == workload.FailureNone && !r.PathNotFound
 	if r.Pin != wanted.Pin || isSwitching {
 		a.pins, a.pin, a.generation = true, wanted.Pin, wanted.Generation
 	}

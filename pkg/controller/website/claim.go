@@ -19,11 +19,6 @@ import (
 
 // desiredChildren is what the children of a Website are to be.
 type desiredChildren struct {
-	// website is the Website itself or, while it is suspended, one that stays on a
-	// commit.
-	website *v1beta1.Website
-	// commit is the one on which a suspended Website stays.
-	commit string
 	// isNew is true at the first attempt to create the children of a Website that has no
 	// Deployment.
 	isNew      bool
@@ -55,7 +50,7 @@ func (r *reconciler) claim(ctx context.Context, website *v1beta1.Website) (found
 	if deployment != nil {
 		found.Template = r.children.ConfigMaps.TemplateHash(deployment)
 	}
-	desired, p = r.build(website, deployment, status.KeptCommit(found))
+	desired, p = r.build(website, deployment)
 	desired.isNew = r.isFirstAttempt(website) && deployment == nil
 	return found, desired, p
 }
@@ -81,12 +76,8 @@ func findChild[T children.Object, A children.ApplyConfiguration[A]](ctx context.
 	return kind.Find(ctx, website, name)
 }
 
-// build builds what the children are to be, on a commit unless that is empty. The
-// Deployment may exist already.
-func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment, commit string) (desired desiredChildren, p *problem.Problem) {
-	if commit != "" {
-		website = resources.KeptOn(website, commit)
-	}
+// build builds what the children are to be. The Deployment may exist already.
+func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment) (desired desiredChildren, p *problem.Problem) {
 	nginxConfig, err := resources.NginxConfig(website)
 	if err != nil {
 		return desired, problem.InvalidSpec(err)
@@ -101,7 +92,7 @@ func (r *reconciler) build(website *v1beta1.Website, existing *appsv1.Deployment
 		// zero is not stored, so the controller does not own it afterwards.
 		deployment.Spec.WithMinReadySeconds(0)
 	}
-	return desiredChildren{website: website, commit: commit, configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
+	return desiredChildren{configMap: resources.ConfigMap(website, nginxConfig), deployment: deployment}, nil
 }
 
 // olderClaimant returns the oldest other Website that claims the same name, if

@@ -76,7 +76,7 @@ func (r *reconciler) ensureAgentConfigMap(ctx context.Context, website *v1beta1.
 	if r.keys != nil {
 		keys = r.keys.Public()
 	}
-	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(desired.website, keys, existing))
+	_, done, p := configMaps.Apply(ctx, website, current, resources.AgentConfigMap(website, keys, existing))
 	metrics.RecordChildWrite(configMaps, done)
 	return p
 }

@@ -224,7 +224,7 @@ func (r *reconciler) prepareDeploys(found *status.Input, problems []*problem.Pro
 	if isReported := len(website.Status.History) > 0 && website.Status.History[0].Commit == website.Status.Commit; isReported && len(problems) == 0 && status.Settled(found) {
 		r.deploys.settle(website)
 	}
-	r.pods.wantPin(website, status.PinOf(found))
+	r.pods.want(website)
 	if status.IsSyncPending(website.Status.Sync) {
 		// At the time by which it could not start: a moment later it may, and nothing else would tell.
 		if wait := r.deploys.untilStart(website, found.Now); wait > 0 {

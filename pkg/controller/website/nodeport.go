@@ -27,9 +27,9 @@ const (
 // restoreService creates the Service with the node port that it had, or with any
 // when that one is taken. The next apply leaves the port out and so gives up its
 // ownership: the API server keeps the value, and other clients may change it.
-func (r *reconciler) restoreService(ctx context.Context, found *status.Input, desired desiredChildren, port int32) (*corev1.Service, *problem.Problem) {
+func (r *reconciler) restoreService(ctx context.Context, found *status.Input, port int32) (*corev1.Service, *problem.Problem) {
 	build := func() *corev1ac.ServiceApplyConfiguration {
-		return workload.Service(desired.website, found.Deployment, nil, found.PodSelector)
+		return workload.Service(found.Website, found.Deployment, nil, found.PodSelector)
 	}
 	services, website := r.children.Services, found.Website
 	key := cache.MetaObjectToName(website)

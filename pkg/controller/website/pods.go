@@ -100,21 +100,13 @@ func (p *websitePods) exists(pod *corev1.Pod) bool {
 	return err == nil && exists && ok && current.UID == pod.UID
 }
 
-// want has the pods of a Website do what it says. Which commit those of a suspended one stay
-// on is known to its reconciliation.
+// want has the pods of a Website do what it says.
 func (p *websitePods) want(website *v1beta1.Website) {
-	if !resources.IsSuspended(website) {
-		p.wantPin(website, website.Spec.PinnedCommit())
-	}
-}
-
-// wantPin is want, with the commit that the pods are to serve whatever they fetch, or none.
-func (p *websitePods) wantPin(website *v1beta1.Website, pin string) {
 	if p.prober == nil || !p.queue.Running.Load() {
 		return
 	}
 	p.prober.Want(cache.MetaObjectToName(website), &podprobe.Wanted{
-		UID: website.UID, Generation: website.Generation, Pin: pin, Sync: p.syncToken(website),
+		UID: website.UID, Generation: website.Generation, Pin: resources.PinOf(website), Sync: p.syncToken(website),
 	})
 }
 

@@ -181,7 +181,7 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 	}
 	if port := resources.NodePortToRestore(website); current != nil || port == 0 {
 		r.portRefused.Delete(cache.MetaObjectToName(website))
-	} else if current, p = r.restoreService(ctx, found, desired, port); p != nil {
+	} else if current, p = r.restoreService(ctx, found, port); p != nil {
 		return nil, p
 	}
 	if current != nil {
@@ -190,7 +190,7 @@ func (r *reconciler) ensureService(ctx context.Context, found *status.Input, des
 			return current, p
 		}
 	}
-	service, done, p := services.Apply(ctx, website, current, workload.Service(desired.website, found.Deployment, current, found.PodSelector))
+	service, done, p := services.Apply(ctx, website, current, workload.Service(website, found.Deployment, current, found.PodSelector))
 	if p != nil {
 		return nil, p // One that could not be written may have addresses that are not wanted.
 	}
@@ -219,7 +219,7 @@ func (r *reconciler) ensurePodDisruptionBudget(ctx context.Context, found *statu
 	if p != nil {
 		return p
 	}
-	budget, done, p := budgets.Apply(ctx, website, current, workload.PodDisruptionBudget(desired.website, found.Deployment, current, found.PodSelector))
+	budget, done, p := budgets.Apply(ctx, website, current, workload.PodDisruptionBudget(website, found.Deployment, current, found.PodSelector))
 	metrics.RecordChildWrite(budgets, done)
 	// Its creation needs no event: it is created together with the second pod.
 	if done != children.Created {

@@ -37,7 +37,7 @@ func (r *reconciler) limitRollout(found *status.Input, desired *desiredChildren)
 		return nil
 	}
 	after := string(wanted.Content[:])
-	requested := !children.IsFormer(deployment) && rollout.RequestedByUser(website, deployment, desired.commit) && !r.rollouts.Waits(cache.MetaObjectToName(website), after)
+	requested := !children.IsFormer(deployment) && rollout.RequestedByUser(website, deployment) && !r.rollouts.Waits(cache.MetaObjectToName(website), after)
 	switch {
 	case requested, ptr.Deref(website.Spec.Replicas, 1) == 0, !deployment.DeletionTimestamp.IsZero():
 	case r.rollouts.Admit(website, after):

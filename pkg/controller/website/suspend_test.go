@@ -1,77 +1,74 @@
 package website
 
 import (
+	"reflect"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 func suspend(website *v1beta1.Website) { website.Spec.Suspend = new(true) }
 
+// suspendOn suspends a Website as website-apiserver stores it.
+func suspendOn(commit string) func(*v1beta1.Website) {
+	return func(website *v1beta1.Website) {
+		suspend(website)
+		website.Spec.Pin = &v1beta1.WebsitePin{Commit: commit, Cause: v1beta1.PinCauseSuspend}
+	}
+}
+
 // TestSuspendedWebsiteStays lets everything happen to a suspended Website that must not
-// make it move on.
+// make it move on. No pod is replaced.
 func TestSuspendedWebsiteStays(t *testing.T) {
 	f := newFixture(t, newWebsite())
 	f.converge(newWebsite())
-	change := func(tweaks ...func(*v1beta1.Website)) {
+	template := f.deployment().Spec.Template
+	change := func(when, want string, tweaks ...func(*v1beta1.Website)) {
 		t.Helper()
 		f.changeWebsite(newWebsite(tweaks...))
 		f.reconcile(testKey)
 		f.syncCaches()
 		f.refreshWebsites()
-	}
-	stays := func(when, want string) {
-		t.Helper()
-		if got := workload.CommitOf(&f.deployment().Spec.Template.Spec); got != want {
-			t.Fatalf("%s the pods stay on %q, want %q", when, got, want)
+		if got := f.agentPin(); got != want {
+			t.Errorf("%s agents are to serve %q, want %q", when, got, want)
 		}
 	}
-	change(suspend)
-	stays("while no commit is known", "")
-
+	change("before anything was published", requests.PinCurrent, suspend)
 	f.setStatusCommit(commitA)
-	change(suspend)
-	stays("once it is known", commitA)
-
+	change("once a commit is known", commitA, suspend)
 	f.setStatusCommit("")
-	change(suspend)
-	stays("when the status is lost", commitA)
-	change(suspend, withReplicas(3))
-	stays("when it is scaled", commitA)
-	change(suspend, func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "other"} })
-	stays("when another branch is named", commitA)
-	f.remove(f.deployment())
-	f.syncCaches()
-	change(suspend)
-	stays("when the Deployment is deleted", commitA)
-
-	change()
-	stays("when it is resumed", "")
-}
-
-// TestSuspendedWebsiteTrustsNoStaleDeployment: the cache shows a Deployment that
-// follows the branch, and pods that have gone on; the API server has one that
-// stays. What is written then must not move the site.
-func TestSuspendedWebsiteTrustsNoStaleDeployment(t *testing.T) {
-	f := newFixture(t, newWebsite())
-	f.converge(newWebsite())
-	stale := f.deployment()
-	f.setStatusCommit(commitA)
-	f.changeWebsite(newWebsite(suspend))
-	f.reconcile(testKey)
-	if got := workload.CommitOf(&f.deployment().Spec.Template.Spec); got != commitA {
-		t.Fatalf("the pods stay on %q, want %q", got, commitA)
-	}
-	if err := f.childInformers.Apps().V1().Deployments().Informer().GetIndexer().Update(stale); err != nil {
-		t.Fatal(err)
+	change("when it is pinned", commitA, suspendOn(commitA))
+	change("when it is scaled", commitA, suspendOn(commitA), withReplicas(3))
+	if !reflect.DeepEqual(f.deployment().Spec.Template, template) {
+		t.Errorf("the pods are replaced by %+v", f.deployment().Spec.Template)
 	}
 	f.setStatusCommit(commitB)
-	f.changeWebsite(newWebsite(suspend, withReplicas(3)))
-	f.reconcile(testKey)
-	if got := workload.CommitOf(&f.deployment().Spec.Template.Spec); got != commitA {
-		t.Errorf("after a stale cache the pods stay on %q, want %q", got, commitA)
+	change("whatever the pods serve", commitA, suspendOn(commitA))
+	change("when another branch is named", commitA, suspendOn(commitA), func(website *v1beta1.Website) {
+		website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "other"}
+	})
+	f.remove(f.deployment())
+	f.syncCaches()
+	change("when the Deployment is deleted", commitA, suspendOn(commitA))
+	change("when it is resumed", "")
+}
+
+// agentPin returns what the ConfigMap of the agents has them serve.
+func (f *fixture) agentPin() string {
+	f.Helper()
+	obj, err := f.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, resources.AgentConfigMapName(newWebsite()))
+	if err != nil {
+		f.Fatal(err)
 	}
+	pin, err := requests.ParsePin([]byte(obj.(*corev1.ConfigMap).Data[requests.PinFile]))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return pin.Commit
 }
 
 // setStatusCommit stores a status that says only which commit is served, or

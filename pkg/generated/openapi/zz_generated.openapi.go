@@ -1094,6 +1094,14 @@ func schema_pkg_apis_website_v1beta1_WebsitePin(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is Suspend if the server has set pin because of suspend, and absent if a user has. The server removes a pin with the cause Suspend when suspend is no longer true, and the cause when the commit is changed. More values can be added.\n\nPossible enum values:\n - `\"Suspend\"` means that the Website was pinned because it was suspended.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Suspend"},
+						},
+					},
 				},
 				Required: []string{"commit"},
 			},
@@ -1672,7 +1680,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops following the repository. The pods keep serving their commit, and new pods fetch the same commit. Changes of source.git.ref and pin take effect when suspend is false again, other changes of the spec at once. Defaults to false.",
+							Description: "suspend stops publishing: while it is true, no commit is served that was not published before. Unless pin is set, the server sets it to the last published commit, because only the spec outlives the pods, and removes that pin when suspend is no longer true. Without a published commit, pods keep what they serve, new pods serve nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1721,7 +1729,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"pin": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pin is a commit to serve instead of the newest one. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it. Defaults to none.",
+							Description: "pin is a commit to serve instead of the newest one. The repository is still fetched, and removing pin publishes the newest commit at once. POST to the subresource rollback sets it, and so does the server when suspend becomes true. While suspend is true, a pin that is removed is replaced by one of the last published commit. Defaults to none.",
 							Ref:         ref(v1beta1.WebsitePin{}.OpenAPIModelName()),
 						},
 					},

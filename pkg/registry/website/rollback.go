@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -23,9 +22,6 @@ const (
 // RollBack sets spec.pin to commit or, if that is empty, to the newest commit of the
 // history that is not served now.
 func RollBack(w *website.Website, commit string) error {
-	if ptr.Deref(w.Spec.Suspend, false) {
-		return unprocessable(w, reasonSuspended, "spec.suspend", "the Website is suspended, and stays on its commit: set spec.suspend to false")
-	}
 	if commit == "" && isPublishing(w) {
 		return nil // The request is repeated.
 	}
@@ -35,7 +31,7 @@ func RollBack(w *website.Website, commit string) error {
 	if commit == "" {
 		return unprocessable(w, reasonNoRelease, "status.history", "status.history contains no other release to roll back to: request a commit")
 	}
-	if w.Spec.PinnedCommit() != commit {
+	if w.Spec.PinnedCommit() != commit || isPinnedBySuspend(&w.Spec) {
 		w.Spec.Pin = &website.WebsitePin{Commit: commit}
 	}
 	return nil

@@ -84,6 +84,7 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	w := obj.(*website.Website)
 	w.Status = pendingStatus(w.CreationTimestamp)
 	w.Generation = 1
+	dropPinOfSuspend(&w.Spec)
 	keepManagedFieldsInV1beta1(w)
 	if isV1alpha1(ctx) {
 		acceptAnnotation(ctx, w)
@@ -94,8 +95,8 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	}
 }
 
-// PrepareForUpdate keeps the status and bumps the generation when the spec
-// changes, so that clients know whether the status is about this spec.
+// PrepareForUpdate keeps the status, pins a Website that is suspended, and bumps the
+// generation when the spec changes, so that clients know whether the status is about this spec.
 func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated, previous := obj.(*website.Website), old.(*website.Website)
 	keepManagedFieldsInV1beta1(updated)
@@ -103,6 +104,9 @@ func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	updated.Status = previous.Status
 	if updated.Spec.DeploymentName == "" && !isV1alpha1(ctx) {
 		updated.Spec.DeploymentName = previous.Spec.DeploymentName
+	}
+	if !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
+		pinSuspended(updated, previous)
 	}
 	if !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		updated.Generation = previous.Generation + 1

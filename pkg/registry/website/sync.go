@@ -95,7 +95,7 @@ func shortened(user string) string {
 // RefuseSync returns why no request can succeed, nil if one can.
 func RefuseSync(w *website.Website) error {
 	switch {
-	case ptr.Deref(w.Spec.Suspend, false):
+	case isSuspended(&w.Spec):
 		return unprocessable(w, reasonSuspended, "spec.suspend", "the Website is suspended: set spec.suspend to false")
 	case ptr.Deref(w.Spec.Replicas, 1) == 0:
 		return unprocessable(w, reasonScaledToZero, "spec.replicas", "the Website has no pods: set spec.replicas to 1 or more")

@@ -214,14 +214,18 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
-// TestRollBackOfASuspendedWebsite: it would change nothing that is served.
+// TestRollBackOfASuspendedWebsite: the pin is that of the user, and stays when the Website is resumed.
 func TestRollBackOfASuspendedWebsite(t *testing.T) {
-	w := newWebsite(func(w *website.Website) {
-		w.Spec.Suspend, w.Status.Commit = new(true), commitB
-		w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
-	})
-	if err := RollBack(w, ""); !apierrors.HasStatusCause(err, "Suspended") || w.Spec.Pin != nil {
-		t.Errorf("pin = %q (%v), want to be told that it is suspended", w.Spec.PinnedCommit(), err)
+	for _, commit := range []string{commitA, commitB, ""} {
+		w := newWebsite(func(w *website.Website) {
+			w.Spec.Suspend, w.Status.Commit, w.Status.ReadyReplicas = new(true), commitB, 1
+			w.Spec.Pin = &website.WebsitePin{Commit: commitB, Cause: website.PinCauseSuspend}
+			w.Status.History = []website.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
+		})
+		want := website.WebsitePin{Commit: cmp.Or(commit, commitA)}
+		if err := RollBack(w, commit); err != nil || *w.Spec.Pin != want {
+			t.Errorf("rolled back to %q: pin = %+v (%v), want %+v", commit, *w.Spec.Pin, err, want)
+		}
 	}
 }
 

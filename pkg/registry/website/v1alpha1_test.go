@@ -51,9 +51,13 @@ func TestUpdateInV1alpha1(t *testing.T) {
 		sent func(*website.Website)
 		want func(*website.Website)
 	}{
-		"no annotation":               {version: "v1alpha1", sent: scaled, want: tweaks(withBetaFields, scaled)},
-		"empty annotation":            {version: "v1alpha1", sent: tweaks(scaled, annotated("{}")), want: scaled},
-		"annotation with fields":      {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = new(true) }, want: func(w *website.Website) { w.Spec.Suspend = new(true) }},
+		"no annotation":          {version: "v1alpha1", sent: scaled, want: tweaks(withBetaFields, scaled)},
+		"empty annotation":       {version: "v1alpha1", sent: tweaks(scaled, annotated("{}")), want: scaled},
+		"annotation with fields": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Source.Path = "a" }, want: func(w *website.Website) { w.Spec.Source.Path = "a" }},
+		"annotation that suspends": {version: "v1alpha1", sent: func(w *website.Website) { w.Spec.Suspend = new(true) }, want: func(w *website.Website) {
+			w.Spec.Suspend = new(true)
+			w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("a", 40), Cause: website.PinCauseSuspend}
+		}},
 		"a request in v1beta1 resets": {version: "v1beta1", sent: scaled, want: scaled},
 	}
 	for name, test := range tests {

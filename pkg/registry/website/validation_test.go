@@ -64,9 +64,15 @@ var specCases = map[string]specCase{
 	"negative replicas":    {tweak: func(w *website.Website) { w.Spec.Replicas = ptr.To[int32](-1) }, want: []string{"spec.replicas: Invalid value: -1: must be greater than or equal to 0"}},
 	"not suspended":        {tweak: func(w *website.Website) { w.Spec.Suspend = new(false) }},
 	"pinned":               {tweak: func(w *website.Website) { w.Spec.Pin = pinTo(strings.Repeat("0a", 20)) }},
-	"pinned to nothing":    {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{} }, want: []string{"spec.pin.commit: Required value"}},
-	"pinned to a branch":   {tweak: func(w *website.Website) { w.Spec.Pin = pinTo("main") }, want: []string{`spec.pin.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
-	"suspended":            {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
+	"pinned by suspending": {tweak: func(w *website.Website) {
+		w.Spec.Suspend, w.Spec.Pin = new(true), &website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: website.PinCauseSuspend}
+	}},
+	"pinned by another": {tweak: func(w *website.Website) {
+		w.Spec.Pin = &website.WebsitePin{Commit: strings.Repeat("0a", 20), Cause: "User"}
+	}, want: []string{`spec.pin.cause: Unsupported value: "User": supported values: "Suspend"`}},
+	"pinned to nothing":  {tweak: func(w *website.Website) { w.Spec.Pin = &website.WebsitePin{} }, want: []string{"spec.pin.commit: Required value"}},
+	"pinned to a branch": {tweak: func(w *website.Website) { w.Spec.Pin = pinTo("main") }, want: []string{`spec.pin.commit: Invalid value: "main": must be the full name of a commit: 40 or 64 hexadecimal digits in lower case`}},
+	"suspended":          {tweak: func(w *website.Website) { w.Spec.Suspend = new(true) }},
 }
 
 // allSpecCases has, for every field of the spec, what is accepted and what is

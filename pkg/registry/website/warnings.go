@@ -52,7 +52,7 @@ func warnings(version string, spec *website.WebsiteSpec) []string {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))
 	}
 	// A suspended site without pods is offline on purpose.
-	if ptr.Deref(spec.Replicas, 1) == 0 && !ptr.Deref(spec.Suspend, false) {
+	if ptr.Deref(spec.Replicas, 1) == 0 && !isSuspended(spec) {
 		warnings = append(warnings, "spec.replicas: 0 takes the site offline")
 	}
 	return warnings

@@ -45,7 +45,7 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.Suspend = pick(c, nil, new(false), new(true))
 	spec.Pin = nil
 	if c.Bool() {
-		spec.Pin = &website.WebsitePin{Commit: commit(c)}
+		spec.Pin = &website.WebsitePin{Commit: commit(c), Cause: pick(c, "", website.PinCauseSuspend)}
 	}
 	git := &website.GitSource{
 		Repository: pick(c, "https://example.com/", "ssh://git@example.com/", "git@example.com:") + word(c) + ".git",

@@ -694,6 +694,11 @@ func (m *WebsitePin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.Cause)
+	copy(dAtA[i:], m.Cause)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Cause)))
+	i--
+	dAtA[i] = 0x12
 	i -= len(m.Commit)
 	copy(dAtA[i:], m.Commit)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Commit)))
@@ -2123,6 +2128,8 @@ func (m *WebsitePin) Size() (n int) {
 	_ = l
 	l = len(m.Commit)
 	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Cause)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2744,6 +2751,7 @@ func (this *WebsitePin) String() string {
 	}
 	s := strings.Join([]string{`&WebsitePin{`,
 		`Commit:` + fmt.Sprintf("%v", this.Commit) + `,`,
+		`Cause:` + fmt.Sprintf("%v", this.Cause) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -5076,6 +5084,38 @@ func (m *WebsitePin) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Commit = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Cause", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Cause = PinCause(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -145,9 +145,12 @@ const (
 	// WebsiteReasonSuspended means that the site is kept at its commit because
 	// spec.suspend is true.
 	WebsiteReasonSuspended = "Suspended"
-	// WebsiteReasonSuspending means that spec.suspend is true and the commit to
-	// keep is not yet known.
+	// WebsiteReasonSuspending means that spec.suspend is true and that the pods
+	// do not serve the commit of spec.pin yet.
 	WebsiteReasonSuspending = "Suspending"
+	// WebsiteReasonSuspendedWithoutCommit means that spec.suspend is true and that no
+	// commit is known to have been published: nothing is published.
+	WebsiteReasonSuspendedWithoutCommit = "SuspendedWithoutCommit"
 
 	// WebsiteReasonHostsRouted means that requests for the hosts reach the site.
 	WebsiteReasonHostsRouted = "HostsRouted"

@@ -57,10 +57,12 @@ type WebsiteSpec struct {
 	// +k8s:minimum=0
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
-	// suspend stops following the repository. The pods keep serving their
-	// commit, and new pods fetch the same commit. Changes of source.git.ref and
-	// pin take effect when suspend is false again, other changes of the spec at
-	// once. Defaults to false.
+	// suspend stops publishing: while it is true, no commit is served that was not
+	// published before. Unless pin is set, the server sets it to the last published
+	// commit, because only the spec outlives the pods, and removes that pin when
+	// suspend is no longer true. Without a published commit, pods keep what they serve,
+	// new pods serve nothing, and the condition Synced has the reason
+	// SuspendedWithoutCommit. Defaults to false.
 	// +optional
 	// +k8s:optional
 	Suspend *bool `json:"suspend,omitempty" protobuf:"varint,3,opt,name=suspend"`
@@ -95,7 +97,9 @@ type WebsiteSpec struct {
 
 	// pin is a commit to serve instead of the newest one. The repository is still
 	// fetched, and removing pin publishes the newest commit at once. POST to the
-	// subresource rollback sets it. Defaults to none.
+	// subresource rollback sets it, and so does the server when suspend becomes true.
+	// While suspend is true, a pin that is removed is replaced by one of the last
+	// published commit. Defaults to none.
 	// +optional
 	// +k8s:optional
 	Pin *WebsitePin `json:"pin,omitempty" protobuf:"bytes,10,opt,name=pin"`

@@ -765,6 +765,21 @@ func Validate_ParentReference(
 	return errs
 }
 
+var symbolsForPinCause = sets.New(PinCauseSuspend)
+
+// Validate_PinCause validates an instance of PinCause according
+// to declarative validation rules in the API schema.
+func Validate_PinCause(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *PinCause) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForPinCause, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 var symbolsForPollingMode = sets.New(PollingModeNever, PollingModePeriodic)
 
 // Validate_PollingMode validates an instance of PollingMode according
@@ -1350,6 +1365,36 @@ func Validate_WebsitePin(
 				return &oldObj.Commit
 			})
 		errs = append(errs, fn(fldPath.Child("commit"), &obj.Commit, oldVal, oldObj != nil)...)
+	}
+
+	{ // field WebsitePin.Cause
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *PinCause,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_PinCause(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsitePin) *PinCause {
+				return &oldObj.Cause
+			})
+		errs = append(errs, fn(fldPath.Child("cause"), &obj.Cause, oldVal, oldObj != nil)...)
 	}
 
 	return errs

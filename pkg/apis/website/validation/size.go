@@ -100,11 +100,15 @@ func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	return validateParts("the spec", maxSpecBytes, spec, old, path, parts)
 }
 
-// countedSpec returns what a manifest has of a spec: without the default status codes of redirects.
+// countedSpec returns what a manifest has of a spec: without the default status codes of redirects, and without the pin
+// of a suspended Website, which the server adds.
 func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
 	var counted v1beta1.WebsiteSpec
 	if err := v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(spec, &counted, nil); err != nil {
 		return &v1beta1.WebsiteSpec{}
+	}
+	if counted.Pin != nil && counted.Pin.Cause == v1beta1.PinCauseSuspend {
+		counted.Pin = nil
 	}
 	// The conversion shares the list.
 	counted.Serving.Redirects = slices.Clone(counted.Serving.Redirects)

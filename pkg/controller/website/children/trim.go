@@ -1,8 +1,6 @@
 package children
 
 import (
-	"strings"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -87,12 +85,12 @@ func keepDigest[T Object, A ApplyConfiguration[A]](child T, extract func(child T
 	return true
 }
 
-// trimTemplate keeps of a pod template its configuration, whether it is that of another
-// controller, and what git-sync fetches.
+// trimTemplate keeps of a pod template its configuration, and whether it is that of another
+// controller.
 func trimTemplate(template *corev1.PodTemplateSpec) {
 	pod := template.Spec
 	*template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		InitContainers: trimContainers(pod.InitContainers, true), Containers: trimContainers(pod.Containers, false), ImagePullSecrets: keepConfigMaps(&pod),
+		Containers: trimContainers(pod.Containers), ImagePullSecrets: keepConfigMaps(&pod),
 	}}
 }
 
@@ -109,20 +107,11 @@ func trimConditions(conditions []appsv1.DeploymentCondition) {
 	}
 }
 
-// trimContainers keeps git-sync, of another controller in any case.
-func trimContainers(containers []corev1.Container, own bool) []corev1.Container {
+// trimContainers keeps that there is git-sync, which is a sidecar of this controller.
+func trimContainers(containers []corev1.Container) []corev1.Container {
 	for _, container := range containers {
-		if container.Name != resources.GitSyncContainer {
-			continue
-		}
-		var kept []string
-		for _, arg := range container.Args {
-			if ref, found := strings.CutPrefix(arg, resources.RefFlag); found && resources.IsCommit(ref) {
-				kept = []string{arg}
-			}
-		}
-		if kept != nil || !own {
-			return []corev1.Container{{Name: container.Name, Args: kept}}
+		if container.Name == resources.GitSyncContainer {
+			return []corev1.Container{{Name: container.Name}}
 		}
 	}
 	return nil

@@ -16,13 +16,9 @@ import (
 // existing is the data of the ConfigMap that there is. The generation is that of the spec in
 // which the pin last changed, as far as that is known, so that other changes are not written.
 func AgentConfigMap(website *v1beta1.Website, keys string, existing map[string]string) *corev1ac.ConfigMapApplyConfiguration {
-	pin := requests.Pin{Commit: website.Spec.PinnedCommit(), Generation: website.Generation}
+	pin := requests.Pin{Commit: PinOf(website), Generation: website.Generation}
 	before, err := requests.ParsePin([]byte(existing[requests.PinFile]))
-	isSame := before.Commit == pin.Commit && before.Generation <= pin.Generation
-	// Of a suspended Website it may not be known yet on which commit it stays.
-	ref := Git(website).Ref
-	isUnknown := IsSuspended(website) && (ref == nil || ref.Commit != pin.Commit || pin.Commit == "")
-	if err == nil && (isSame || isUnknown) {
+	if err == nil && before.Commit == pin.Commit && before.Generation <= pin.Generation {
 		pin = before
 	}
 	if keys == "" {

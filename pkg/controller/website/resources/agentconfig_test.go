@@ -56,17 +56,18 @@ func TestAgentConfigMap(t *testing.T) {
 	}
 }
 
-// TestTheAgentsOfASuspendedWebsite: while it is not known on which commit a Website stays, what
-// was written before stays as well.
+// TestTheAgentsOfASuspendedWebsite: without a commit to serve, they publish nothing.
 func TestTheAgentsOfASuspendedWebsite(t *testing.T) {
 	suspended := newWebsite(func(website *v1beta1.Website) { website.Spec.Suspend, website.Generation = new(true), 4 })
-	existing := map[string]string{requests.PinFile: requests.Pin{Commit: pinnedCommit, Generation: 3}.String()}
-	if got := AgentConfigMap(suspended, "", existing).Data[requests.PinFile]; got != existing[requests.PinFile] {
-		t.Errorf("before the commit is known agents read %s", got)
-	}
-	kept := strings.Repeat("c", 40)
-	if got, want := AgentConfigMap(KeptOn(suspended, kept), "", existing).Data[requests.PinFile], (requests.Pin{Commit: kept, Generation: 4}).String(); got != want {
-		t.Errorf("agents read %s, want %s", got, want)
+	for name, test := range map[string]struct{ existing, want string }{
+		"new":              {"", requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
+		"suspended now":    {requests.Pin{Generation: 3}.String(), requests.Pin{Commit: requests.PinCurrent, Generation: 4}.String()},
+		"suspended before": {requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String(), requests.Pin{Commit: requests.PinCurrent, Generation: 3}.String()},
+	} {
+		got := AgentConfigMap(suspended, "", map[string]string{requests.PinFile: test.existing}).Data[requests.PinFile]
+		if pin, err := requests.ParsePin([]byte(got)); got != test.want || err != nil || pin.Commit != requests.PinCurrent {
+			t.Errorf("%s: agents read %s as %+v (%v), want %s", name, got, pin, err, test.want)
+		}
 	}
 }
 
@@ -158,14 +159,6 @@ func TestNginxPassesSignaturesOn(t *testing.T) {
 		if strings.Count(config, directive) != 1 {
 			t.Errorf("%q is not in the configuration once", directive)
 		}
-	}
-}
-
-// TestKeptWebsitesArePinned: pods of before a Website was suspended stay on its commit.
-func TestKeptWebsitesArePinned(t *testing.T) {
-	website := newWebsite(func(website *v1beta1.Website) { website.Spec.Pin = pinTo(pinnedCommit) })
-	if kept := KeptOn(website, strings.Repeat("b", 40)); kept.Spec.PinnedCommit() != strings.Repeat("b", 40) || website.Spec.PinnedCommit() != pinnedCommit {
-		t.Errorf("kept on %q, the Website itself on %q", kept.Spec.PinnedCommit(), website.Spec.PinnedCommit())
 	}
 }
 

@@ -46,7 +46,7 @@ func gitSyncArgs(website *v1beta1.Website) ([]string, error) {
 	}
 	return []string{
 		"--repo=" + repository,
-		RefFlag + ref,
+		"--ref=" + ref,
 		"--root=" + gitRoot,
 		"--link=" + gitLink,
 		fmt.Sprintf("--period=%ds", period),
@@ -73,6 +73,12 @@ func gitSyncPeriod(polling v1beta1.WebsitePolling) (int32, error) {
 	default:
 		return 0, fmt.Errorf("spec.polling.mode %q is unknown to this version of website-controller: update website-controller", polling.Mode)
 	}
+}
+
+// IsCommit reports whether a reference is the full hash of a commit, which can
+// never mean another one.
+func IsCommit(ref string) bool {
+	return (len(ref) == 40 || len(ref) == 64) && strings.Trim(ref, "0123456789abcdef") == ""
 }
 
 // gitRef names what is published in full: a short name is ambiguous, since a

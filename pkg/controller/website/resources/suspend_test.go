@@ -2,26 +2,38 @@ package resources
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	policyv1 "k8s.io/api/policy/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestKeptOn: the children follow nothing but the commit.
-func TestKeptOn(t *testing.T) {
-	commit := strings.Repeat("0a", 20)
-	website := newWebsite(func(website *v1beta1.Website) { website.Spec.Source.Git.Ref = &v1beta1.GitReference{Branch: "main"} })
-	before := website.DeepCopy()
-	args := buildDeployment(t, KeptOn(website, commit)).Spec.Template.Spec.InitContainers[1].Args
-	if !slices.Contains(args, RefFlag+commit) {
-		t.Errorf("git-sync gets %q, want %q among them", args, RefFlag+commit)
+func TestPinOf(t *testing.T) {
+	commitA, commitB := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	suspended := func(website *v1beta1.Website) { website.Spec.Suspend = new(true) }
+	pinned := func(website *v1beta1.Website) { website.Spec.Pin = pinTo(commitA) }
+	served := func(website *v1beta1.Website) { website.Status.Commit = commitB }
+	published := func(website *v1beta1.Website) {
+		website.Status.History = []v1beta1.WebsiteRelease{{Commit: commitB}, {Commit: commitA}}
 	}
-	if !reflect.DeepEqual(website, before) {
-		t.Error("the Website was changed")
+	for name, test := range map[string]struct {
+		tweaks []func(*v1beta1.Website)
+		want   string
+	}{
+		"nothing":                           {nil, ""},
+		"resumed":                           {[]func(*v1beta1.Website){func(w *v1beta1.Website) { w.Spec.Suspend = new(false) }, served}, ""},
+		"pinned":                            {[]func(*v1beta1.Website){pinned, served}, commitA},
+		"suspended":                         {[]func(*v1beta1.Website){suspended, pinned, served, published}, commitA},
+		"suspended, and published later":    {[]func(*v1beta1.Website){suspended, served}, commitB},
+		"suspended, and without pods now":   {[]func(*v1beta1.Website){suspended, published}, commitB},
+		"suspended before it was published": {[]func(*v1beta1.Website){suspended}, requests.PinCurrent},
+	} {
+		if got := PinOf(newWebsite(test.tweaks...)); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 

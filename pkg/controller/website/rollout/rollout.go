@@ -33,13 +33,9 @@ var written = sets.New(
 )
 
 // RequestedByUser reports whether the pod template of a Deployment is to change because
-// the Website has changed since it was last reconciled. A suspended Website is to stay on
-// the commit, unless that is empty; it is known only some time after the change.
-func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment, commit string) bool {
+// the Website has changed since it was last reconciled.
+func RequestedByUser(website *v1beta1.Website, deployment *appsv1.Deployment) bool {
 	if website.Status.ObservedGeneration != website.Generation {
-		return true
-	}
-	if commit != "" && commit != workload.CommitOf(&deployment.Spec.Template.Spec) {
 		return true
 	}
 	// An earlier attempt to write the change may have failed. The status is then about

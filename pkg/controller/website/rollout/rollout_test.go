@@ -12,8 +12,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 )
 
-const commit = "0123456789012345678901234567890123456789"
-
 func TestRequestedByUser(t *testing.T) {
 	progressing := func(reason string) func(*v1beta1.Website, *appsv1.Deployment) {
 		return func(website *v1beta1.Website, _ *appsv1.Deployment) {
@@ -25,14 +23,8 @@ func TestRequestedByUser(t *testing.T) {
 			deployment.Annotations = map[string]string{children.GenerationAnnotation: generation}
 		}
 	}
-	ref := func(ref string) func(*v1beta1.Website, *appsv1.Deployment) {
-		return func(_ *v1beta1.Website, deployment *appsv1.Deployment) {
-			deployment.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "git-sync", Args: []string{"--ref=" + ref}}}
-		}
-	}
 	for name, test := range map[string]struct {
 		tweaks []func(*v1beta1.Website, *appsv1.Deployment)
-		commit string
 		want   bool
 	}{
 		"nothing but the controller has changed": {},
@@ -46,10 +38,8 @@ func TestRequestedByUser(t *testing.T) {
 		"an earlier change could not be written before a deletion": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), func(w *v1beta1.Website, _ *appsv1.Deployment) {
 			w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteProgressing, Status: metav1.ConditionFalse, Reason: v1beta1.WebsiteReasonRolloutInProgress}}
 		}}, want: true},
-		"it waits already":                                   {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonRolloutPending)}},
-		"a Deployment of before the annotation":              {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("")}},
-		"the commit of a suspended Website has become known": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){ref("refs/heads/main")}, commit: commit, want: true},
-		"the Website is suspended":                           {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){ref(commit)}, commit: commit},
+		"it waits already":                      {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("2"), progressing(v1beta1.WebsiteReasonRolloutPending)}},
+		"a Deployment of before the annotation": {tweaks: []func(*v1beta1.Website, *appsv1.Deployment){written("")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			website := &v1beta1.Website{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: v1beta1.WebsiteStatus{ObservedGeneration: 3}}
@@ -59,7 +49,7 @@ func TestRequestedByUser(t *testing.T) {
 			for _, tweak := range test.tweaks {
 				tweak(website, deployment)
 			}
-			if got := RequestedByUser(website, deployment, test.commit); got != test.want {
+			if got := RequestedByUser(website, deployment); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

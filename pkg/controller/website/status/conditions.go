@@ -65,6 +65,7 @@ var conditions = []declaration{
 		{metav1.ConditionTrue, notObservedYet},
 		{metav1.ConditionFalse, paused},
 		{metav1.ConditionFalse, unlessServing(podProblem)},
+		{metav1.ConditionFalse, unlessServing(suspendedWithoutCommit)},
 		{metav1.ConditionFalse, unlessServing(overdue)},
 		{metav1.ConditionFalse, nobodyAdmitted},
 		{metav1.ConditionFalse, unlessServing(unavailableThoughUpdated)},
@@ -80,6 +81,7 @@ var conditions = []declaration{
 		{metav1.ConditionFalse, noEndpoints},
 		{metav1.ConditionTrue, enoughAvailable},
 		{metav1.ConditionFalse, podProblem},
+		{metav1.ConditionFalse, suspendedWithoutCommit},
 		{metav1.ConditionFalse, tooFewAvailable},
 	}},
 	{v1beta1.WebsiteProgressing, []rule{
@@ -91,6 +93,7 @@ var conditions = []declaration{
 		{metav1.ConditionTrue, rolloutInProgress},
 	}},
 	{v1beta1.WebsiteSynced, []rule{
+		{metav1.ConditionUnknown, suspendedWithoutCommit},
 		{metav1.ConditionUnknown, unlessProbing(suspension)},
 		{metav1.ConditionUnknown, unlessProbing(notObserved)},
 		{metav1.ConditionUnknown, podsUnreachable},

@@ -146,10 +146,13 @@ func starting(ago time.Duration) Pod {
 	return pod
 }
 
-// keptOn has the Deployment say that its pods stay on a commit.
-func keptOn(commit string) func(*Input) {
+// suspendedOn suspends a Website, on a commit unless that is empty.
+func suspendedOn(commit string) func(*Input) {
 	return func(in *Input) {
-		in.Deployment.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: resources.GitSyncContainer, Args: []string{resources.RefFlag + commit}}}
+		in.Website.Spec.Suspend = new(true)
+		if commit != "" {
+			in.Website.Spec.Pin = &v1beta1.WebsitePin{Commit: commit, Cause: v1beta1.PinCauseSuspend}
+		}
 	}
 }
 
@@ -302,9 +305,21 @@ func TestConditions(t *testing.T) {
 			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 
-		"suspended":          {func(in *Input) { in.Website.Spec.Suspend = new(true); keptOn(commitA)(in) }, served + "Unknown/Suspended", commitA, ""},
-		"suspending":         {func(in *Input) { in.Website.Spec.Suspend = new(true); in.Pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
-		"suspended, no pods": {func(in *Input) { in.Website.Spec.Suspend = new(true); keptOn(commitA)(in); in.Pods = nil }, served + "Unknown/Suspended", commitA, ""},
+		"suspended":           {suspendedOn(commitA), served + "Unknown/Suspended", commitA, ""},
+		"suspended, unlisted": {func(in *Input) { suspendedOn(commitA)(in); in.Pods[0].Failure = "Unreachable" }, served + "Unknown/Suspended", commitA, ""},
+		"suspending":          {func(in *Input) { suspendedOn(commitA)(in); in.Pods[1].Commit = commitB }, served + "False/CommitsDiffer", "", ""},
+		"not suspended yet":   {suspendedOn(commitB), served + "Unknown/Suspending", commitA, ""},
+		"suspended, no pods":  {func(in *Input) { suspendedOn(commitA)(in); in.Pods = nil }, served + "Unknown/Suspended", "", ""},
+		"suspended before it was published": {func(in *Input) {
+			suspendedOn("")(in)
+			broken(func(*Pod) {})(in)
+		}, "False/SuspendedWithoutCommit False/SuspendedWithoutCommit True/RolloutInProgress Unknown/SuspendedWithoutCommit", "", "no commit was published"},
+		"suspended before it was published, a pod fails": {func(in *Input) {
+			suspendedOn("")(in)
+			broken(waiting("ImagePullBackOff", ""))(in)
+		}, each("ImageUnavailable") + "Unknown/SuspendedWithoutCommit", "", "cannot be pulled"},
+		"suspended, and it is not known what the pods serve": {func(in *Input) { suspendedOn("")(in); in.Probing = false },
+			served + "Unknown/SuspendedWithoutCommit", "", ""},
 
 		"name taken": {func(in *Input) {
 			in.Deployment, in.Service, in.Pods = nil, nil, nil

@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // maxHistory is how many releases are reported.
@@ -67,7 +66,7 @@ func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
 		return v1beta1.ReleaseCauseSpec, website.CreationTimestamp.Time
 	case len(website.Status.History) == 0:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime
-	case website.Spec.PinnedCommit() == commit && !resources.IsSuspended(website):
+	case website.Spec.PinnedCommit() == commit && website.Spec.Pin.Cause != v1beta1.PinCauseSuspend:
 		return v1beta1.ReleaseCauseRollback, in.Origin.SpecChangedTime
 	case in.Origin.SpecChanged:
 		return v1beta1.ReleaseCauseSpec, in.Origin.SpecChangedTime

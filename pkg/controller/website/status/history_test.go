@@ -128,7 +128,9 @@ func TestPinned(t *testing.T) {
 		"pinned to another":                {[]func(*Input){pinnedTo(commitB), toldPin(commitB)}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
 		"pinned to one that is lost":       {[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Failure = "CommitRefused" }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitRefused, false},
 		"some serve it":                    {[]func(*Input){pinnedTo(commitB), toldPin(commitB), func(in *Input) { in.Pods[0].Commit = commitB }}, metav1.ConditionFalse, v1beta1.WebsiteReasonCommitsDiffer, false},
-		"suspended":                        {[]func(*Input){pinnedTo(commitB), func(in *Input) { in.Website.Spec.Suspend = new(true) }, toldPin(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, true},
+		"suspended":                        {[]func(*Input){suspendedOn(commitA), toldPin(commitA), synced(commitB)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, true},
+		"suspended, pinned by a user":      {[]func(*Input){pinnedTo(commitB), func(in *Input) { in.Website.Spec.Suspend = new(true) }, toldPin(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspending, false},
+		"suspended, before the pods know":  {[]func(*Input){suspendedOn(commitA)}, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput(test.tweaks...)

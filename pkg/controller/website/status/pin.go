@@ -1,21 +1,15 @@
 package status
 
 import (
-	"cmp"
-
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
-// PinOf returns the commit that the agents are requested to serve, or nothing. Of a suspended
-// Website that is the one that it stays on.
-func PinOf(in *Input) string { return cmp.Or(KeptCommit(in), in.Website.Spec.PinnedCommit()) }
-
 // Settled reports whether all ready pods serve what the spec says, once the Deployment is what it should be.
 func Settled(in *Input) bool {
 	commit, state := commitOf(in.Pods)
-	pin := PinOf(in)
-	if !in.rolledOut() || state != commitAgreed || pin != "" && commit != pin {
+	pin := resources.PinOf(in.Website)
+	if !in.rolledOut() || state != commitAgreed || resources.IsCommit(pin) && commit != pin {
 		return false
 	}
 	for _, pod := range in.Pods {
@@ -29,7 +23,7 @@ func Settled(in *Input) bool {
 // pinned finds that all ready pods serve the commit that the spec names. Whether they can
 // fetch another one does not matter then.
 func pinned(in *Input) *finding {
-	pin := PinOf(in)
+	pin := resources.PinOf(in.Website)
 	commit, state := commitOf(in.Pods)
 	if resources.IsSuspended(in.Website) || pin == "" || state != commitAgreed || commit != pin {
 		return nil
@@ -43,7 +37,7 @@ func pinned(in *Input) *finding {
 
 // pinPending finds that the pods do not serve the commit of spec.pin yet.
 func pinPending(in *Input) *finding {
-	pin := PinOf(in)
+	pin := resources.PinOf(in.Website)
 	commit, state := commitOf(in.Pods)
 	if resources.IsSuspended(in.Website) || pin == "" || state != commitAgreed || commit == pin {
 		return nil

@@ -16,6 +16,7 @@ var stalledReasons = sets.New(
 	v1beta1.WebsiteReasonConflictingManager,
 	v1beta1.WebsiteReasonNodePortTaken,
 	v1beta1.WebsiteReasonDeploymentPaused,
+	v1beta1.WebsiteReasonSuspendedWithoutCommit,
 	v1beta1.WebsiteReasonProgressDeadlineExceeded,
 	v1beta1.WebsiteReasonPathNotFound,
 	v1beta1.WebsiteReasonRepositoryTooLarge,
@@ -61,7 +62,8 @@ func reconciling(in *Input) *finding {
 // obstacle finds why the children of a Website are not what its spec says, or nothing. A Website
 // that is Ready can have one: pods that are added to those that serve do not start.
 func obstacle(in *Input) *finding {
-	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(overdue), nobodyAdmitted} {
+	for _, find := range []func(*Input) *finding{childProblem, noEndpoints, paused, podProblem, unlessServing(suspendedWithoutCommit),
+		unlessServing(overdue), nobodyAdmitted} {
 		if found := find(in); found != nil {
 			return found
 		}

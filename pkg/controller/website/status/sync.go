@@ -118,7 +118,7 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.W
 		wanted = sync.LastRequest.Commit
 	}
 	newest := in.newestCommit()
-	switch pin := PinOf(in); {
+	switch pin := in.Website.Spec.PinnedCommit(); {
 	case pin != "" && wanted == "" && newest != "" && newest != commit:
 		return v1beta1.SyncFailed, &finding{reason: v1beta1.WebsiteReasonPinned, message: "commit " + newest + " is fetched and not served: spec.pin is " + pin + "; remove it to serve the newest commit"}
 	case wanted == "" || wanted == commit || servedSince(history, wanted, sync.LastRequest.Time.Time):

@@ -54,7 +54,7 @@ func (in *Input) commit() string {
 	commit, state := commitOf(in.Pods)
 	switch {
 	case !in.Probing || state == commitNone:
-		return KeptCommit(in)
+		return ""
 	case state == commitUnreachable || state == commitUnknown:
 		return in.Website.Status.Commit
 	default:
@@ -109,7 +109,7 @@ func commitsDiffer(in *Input) *finding {
 // fetchProblem finds why a pod cannot publish what it should. A pod that serves
 // the very commit that it is to stay on needs nothing from the repository.
 func fetchProblem(in *Input) *finding {
-	fixed := PinOf(in)
+	fixed := resources.PinOf(in.Website)
 	if ref := resources.Git(in.Website).Ref; fixed == "" && ref != nil {
 		fixed = ref.Commit
 	}
@@ -217,7 +217,7 @@ func commitPublished(in *Input) *finding {
 // follow anything.
 func (in *Input) anyReadyFollower(is func(*Pod) bool) bool {
 	ref := resources.Git(in.Website).Ref
-	if KeptCommit(in) != "" || (ref != nil && resources.IsCommit(ref.Commit)) {
+	if ref != nil && resources.IsCommit(ref.Commit) {
 		return false // Nothing is followed.
 	}
 	return slices.ContainsFunc(in.Pods, func(pod Pod) bool { return pod.Ready && is(&pod) })

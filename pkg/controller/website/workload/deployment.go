@@ -1,32 +1,9 @@
 package workload
 
 import (
-	"slices"
-	"strings"
-
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
-
-// CommitOf returns the commit that the pods of a template stay on, or
-// nothing when they follow a branch, a tag or the remote's HEAD. A Deployment is
-// the record of it: it outlives the pods, the status and the controller.
-func CommitOf(pod *corev1.PodSpec) string {
-	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if container.Name != resources.GitSyncContainer {
-			continue
-		}
-		for _, arg := range container.Args {
-			if ref, found := strings.CutPrefix(arg, resources.RefFlag); found && resources.IsCommit(ref) {
-				return ref
-			}
-		}
-	}
-	return ""
-}
 
 // DeploymentCondition returns a condition of a Deployment, or nil.
 func DeploymentCondition(deployment *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {

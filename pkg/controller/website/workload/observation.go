@@ -25,8 +25,8 @@ type Observation struct {
 	SyncUnreachable bool
 	// Subject and Author are of Commit: the first line of its message, and a name.
 	Subject, Author string
-	// Pin is the commit that the agent was requested to serve whatever it fetches, or
-	// empty, and Newest the one that it has fetched last.
+	// Pin is the commit that the agent was requested to serve whatever it fetches,
+	// requests.PinCurrent, or empty, and Newest the one that it has fetched last.
 	Pin, Newest string
 	// Synced is the last request to sync whose fetch has ended, and of which nothing is left
 	// to be served.

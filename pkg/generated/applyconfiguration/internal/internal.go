@@ -452,6 +452,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsitePin
   map:
     fields:
+    - name: cause
+      type:
+        scalar: string
     - name: commit
       type:
         scalar: string

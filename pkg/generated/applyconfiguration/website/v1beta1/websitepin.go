@@ -2,6 +2,10 @@
 
 package v1beta1
 
+import (
+	websitev1beta1 "github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+)
+
 // WebsitePinApplyConfiguration represents a declarative configuration of the WebsitePin type for use
 // with apply.
 //
@@ -9,6 +13,10 @@ package v1beta1
 type WebsitePinApplyConfiguration struct {
 	// commit is the full name of the commit: 40 or 64 hexadecimal digits in lower case.
 	Commit *string `json:"commit,omitempty"`
+	// cause is Suspend if the server has set pin because of suspend, and absent if a
+	// user has. The server removes a pin with the cause Suspend when suspend is no
+	// longer true, and the cause when the commit is changed. More values can be added.
+	Cause *websitev1beta1.PinCause `json:"cause,omitempty"`
 }
 
 // WebsitePinApplyConfiguration constructs a declarative configuration of the WebsitePin type for use with
@@ -22,5 +30,13 @@ func WebsitePin() *WebsitePinApplyConfiguration {
 // If called multiple times, the Commit field is set to the value of the last call.
 func (b *WebsitePinApplyConfiguration) WithCommit(value string) *WebsitePinApplyConfiguration {
 	b.Commit = &value
+	return b
+}
+
+// WithCause sets the Cause field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cause field is set to the value of the last call.
+func (b *WebsitePinApplyConfiguration) WithCause(value websitev1beta1.PinCause) *WebsitePinApplyConfiguration {
+	b.Cause = &value
 	return b
 }

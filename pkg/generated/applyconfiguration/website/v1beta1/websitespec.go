@@ -17,10 +17,12 @@ type WebsiteSpecApplyConfiguration struct {
 	// replicas is the number of pods, at least 0. With 0 the site is offline.
 	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// suspend stops following the repository. The pods keep serving their
-	// commit, and new pods fetch the same commit. Changes of source.git.ref and
-	// pin take effect when suspend is false again, other changes of the spec at
-	// once. Defaults to false.
+	// suspend stops publishing: while it is true, no commit is served that was not
+	// published before. Unless pin is set, the server sets it to the last published
+	// commit, because only the spec outlives the pods, and removes that pin when
+	// suspend is no longer true. Without a published commit, pods keep what they serve,
+	// new pods serve nothing, and the condition Synced has the reason
+	// SuspendedWithoutCommit. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 	// source is the content to publish.
 	Source *WebsiteSourceApplyConfiguration `json:"source,omitempty"`
@@ -40,7 +42,9 @@ type WebsiteSpecApplyConfiguration struct {
 	Scheduling *WebsiteSchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// pin is a commit to serve instead of the newest one. The repository is still
 	// fetched, and removing pin publishes the newest commit at once. POST to the
-	// subresource rollback sets it. Defaults to none.
+	// subresource rollback sets it, and so does the server when suspend becomes true.
+	// While suspend is true, a pin that is removed is replaced by one of the last
+	// published commit. Defaults to none.
 	Pin *WebsitePinApplyConfiguration `json:"pin,omitempty"`
 	// hosts are the hosts of the site, at most 64. Of two Websites with the same host, in
 	// any namespaces, the older one has it. Because an older Website could so take the
