@@ -9,16 +9,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
 var commitA, commitB = strings.Repeat("a", 40), strings.Repeat("b", 40)
 
 // remote is the repository behind the Websites of a world, and answers for the
-// pods, which are simulated: each serves the commit that it is set to, or the
+// pods, which are simulated: each serves the commit that its ConfigMap names, or the
 // head of the repository.
 type remote struct {
 	mu   sync.Mutex
@@ -38,11 +39,29 @@ func (r *remote) answer(request *http.Request) (*http.Response, error) {
 	commit := r.head
 	r.mu.Unlock()
 	return framework.PodAnswers(func(pod *corev1.Pod) map[string]string {
-		if kept := workload.CommitOf(&pod.Spec); kept != "" {
-			return framework.Serving(kept)
+		for _, volume := range pod.Spec.Volumes {
+			if volume.ConfigMap == nil || !strings.HasSuffix(volume.ConfigMap.Name, agentSuffix) {
+				continue
+			}
+			if pin, err := pinOf(request.Context(), pod.Namespace, volume.ConfigMap.Name); err == nil && pin != "" {
+				return framework.Pinned(pin)
+			}
 		}
 		return framework.Serving(commit)
 	}).Answer(kube, request)
+}
+
+// agentSuffix is at the end of the names of the ConfigMaps that agents read.
+const agentSuffix = "-agent"
+
+// pinOf returns the commit that a ConfigMap has the agents serve, or nothing.
+func pinOf(ctx context.Context, namespace, name string) (string, error) {
+	configMap, err := kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	pin, err := requests.ParsePin([]byte(configMap.Data[requests.PinFile]))
+	return pin.Commit, err
 }
 
 // publishes returns an error until a Website is served, follows its repository
@@ -52,9 +71,9 @@ func (w world) publishes(ctx context.Context, name, commit string) error {
 }
 
 // serves returns an error until a Website is served and says that its pods serve
-// a commit, for a reason, and its pods are set to stay on a commit if it is not
+// a commit, for a reason, and its agents are to serve a commit if it is not
 // empty.
-func (w world) serves(ctx context.Context, name, commit, reason, kept string) error {
+func (w world) serves(ctx context.Context, name, commit, reason, pin string) error {
 	site, err := w.get(ctx, name)
 	if err != nil {
 		return err
@@ -63,12 +82,12 @@ func (w world) serves(ctx context.Context, name, commit, reason, kept string) er
 	if site.Status.Commit != commit || synced == nil || synced.Reason != reason || synced.ObservedGeneration != site.Generation {
 		return fmt.Errorf("Website %s (generation %d), which is to serve %s for the reason %s: status %+v", name, site.Generation, commit, reason, site.Status)
 	}
-	deployment, err := w.deployment(ctx, site.Spec.DeploymentName)
+	got, err := pinOf(ctx, w.namespace, site.Spec.DeploymentName+agentSuffix)
 	if err != nil {
 		return err
 	}
-	if got := workload.CommitOf(&deployment.Spec.Template.Spec); got != kept {
-		return fmt.Errorf("the pods of Website %s are set to stay on commit %q, want %q", name, got, kept)
+	if got != pin {
+		return fmt.Errorf("the agents of Website %s are to serve commit %q, want %q", name, got, pin)
 	}
 	return w.settled(ctx, name)
 }

@@ -94,6 +94,11 @@ func Serving(commit string) map[string]string {
 	return map[string]string{"status": fmt.Sprintf(`{"commit": %q, "pathFound": true, "lastContact": "2026-01-01T00:00:00Z"}`, commit)}
 }
 
+// Pinned answers like a pod that was requested to serve a commit, and does.
+func Pinned(commit string) map[string]string {
+	return map[string]string{"status": fmt.Sprintf(`{"commit": %q, "pin": {"commit": %[1]q}, "pathFound": true, "lastContact": "2026-01-01T00:00:00Z"}`, commit)}
+}
+
 // Wrap is around the connections of a controller with --commit-observation=PodProxy. The
 // probes end here: kube-apiserver cannot reach simulated pods.
 func (answers PodAnswers) Wrap(kube kubernetes.Interface) transport.WrapperFunc {

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -35,4 +39,55 @@ func TestSizeOfASpec(t *testing.T) {
 	}
 	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", redirects(42)))
 	framework.WaitSettled(t, namespace, "kubia")
+}
+
+// TestLargestManifest: the largest spec can be applied by kubectl, which keeps the manifest in an annotation, and be read
+// and written in v1alpha1, which keeps most of it in another.
+func TestLargestManifest(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	var redirects []string
+	for i := range 2000 {
+		redirects = append(redirects, fmt.Sprintf(`{"from":"/%021d","to":"/%022d","statusCode":301}`, i, i))
+	}
+	serving := `{"redirects":[` + strings.Join(redirects, ",") + `]}`
+	carried, err := json.Marshal(`{"spec":{"serving":` + serving + `}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, content := range map[string]string{
+		"v1beta1": `"metadata":{"name":"v1beta1"},"spec":{"serving":` + serving + `,"source":{"git":{"repository":"https://example.com/site.git"}}}`,
+		"v1alpha1": `"metadata":{"name":"v1alpha1","annotations":{"` + website.AnnotationCarriedFields + `":` + string(carried) +
+			`}},"spec":{"deploymentName":"alpha","gitRepo":"https://example.com/site.git","replicas":1}`,
+	} {
+		manifest := filepath.Join(t.TempDir(), version+".json")
+		data := `{"apiVersion":"mycontroller.nevermosby.io/` + version + `","kind":"Website",` + content + `}`
+		if err := os.WriteFile(manifest, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			framework.Kubectl(t, "apply", "-n", namespace, "-f", manifest)
+		}
+		w, err := framework.Websites(t, namespace).Get(ctx, version, metav1.GetOptions{})
+		if err != nil || len(w.Spec.Serving.Redirects) != 2000 {
+			t.Fatalf("%s: %d redirects (%v)", version, len(w.Spec.Serving.Redirects), err)
+		}
+		alphas := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace)
+		alpha, err := alphas.Get(ctx, version, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alpha.Finalizers = []string{"example.com/test"}
+		alpha, err = alphas.Update(ctx, alpha, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatalf("%s: an update in v1alpha1: %.300v", version, err)
+		}
+		if err := alphas.Delete(ctx, version, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		framework.Kubectl(t, "patch", "websites.v1alpha1.mycontroller.nevermosby.io", version, "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		if _, err := alphas.Get(ctx, version, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: after its finalizer was removed: %v, want it to be gone", version, err)
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -108,69 +108,57 @@ func TestPodDisruptionBudgetComesAndGoes(t *testing.T) {
 // probes no pods in a simulated cluster.
 func TestSuspendKeepsTheCommit(t *testing.T) {
 	t.Parallel()
-	namespace, client := framework.NewNamespace(t), framework.Admin(t)
+	namespace := framework.NewNamespace(t)
 	commit := strings.Repeat("0a", 20)
 	w := framework.MustCreate(t, framework.NewV1alpha1(namespace, "kubia"))
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
-	ref := func(ctx context.Context) (string, error) {
-		d, err := client.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "kubia-website", metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		return refOf(d), nil
-	}
-	isRef := func(want string) {
+	patch := func(subresource, patch string) {
 		t.Helper()
-		framework.WaitFor(t, "the pods have --ref="+want, func(ctx context.Context) error {
-			if got, err := ref(ctx); err != nil || got != want {
-				return fmt.Errorf("ref = %q, %w", got, err)
+		framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--subresource="+subresource, "--type=merge", "-p", patch)
+	}
+	isPinnedTo := func(want string) {
+		t.Helper()
+		framework.WaitFor(t, "agents are to serve "+want, func(context.Context) error {
+			got := framework.Kubectl(t, "get", "configmap/kubia-website-agent", "-n", namespace, "-o", `jsonpath={.data.pin\.json}`)
+			if !strings.Contains(got, fmt.Sprintf(`{"commit":%q,`, want)) {
+				return errors.New(got)
 			}
 			return nil
 		})
 	}
-	isRef("HEAD")
+	isPinnedTo("")
+	generation := deploymentGeneration(t, namespace)
+	patch("", `{"spec":{"suspend":true}}`)
+	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspendedWithoutCommit)
+	isPinnedTo(requests.PinCurrent)
+	patch("", `{"spec":{"suspend":false}}`)
+	isPinnedTo("")
 
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	// Simulated pods have no commit to stay on.
-	framework.WaitFor(t, "Synced says why the website is not suspended", func(context.Context) error {
-		synced := framework.Kubectl(t, "get", "website/kubia", "-n", namespace, "-o", `jsonpath={.status.conditions[?(@.type=="Synced")]}`)
-		if !strings.Contains(synced, v1beta1.WebsiteReasonNotObserved) || !strings.Contains(synced, "spec.suspend is true") {
-			return errors.New(synced)
-		}
-		return nil
-	})
-	// Pinned by hand, as an observed commit would be.
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false,"source":{"git":{"ref":{"commit":"`+commit+`"}}}}}`)
-	isRef(commit)
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":true,"source":{"git":{"ref":null}}}}`)
+	patch("status", `{"status":{"history":[{"commit":"`+commit+`","cause":"Poll","publishedTime":"2026-01-01T00:00:00Z"}]}}`)
+	patch("", `{"spec":{"suspend":true}}`)
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteSynced, metav1.ConditionUnknown, v1beta1.WebsiteReasonSuspended)
-	isRef(commit)
+	isPinnedTo(commit)
+	if got := deploymentGeneration(t, namespace); got != generation {
+		t.Errorf("the Deployment has generation %s, had %s: pods are replaced", got, generation)
+	}
 
-	// Neither scaling nor the loss of the Deployment, of which the status is the
-	// only record then, makes the site move on.
+	// Neither scaling nor the loss of the Deployment and of the status makes the site move on.
+	patch("status", `{"status":{"history":null}}`)
 	framework.Kubectl(t, "scale", "website/kubia", "-n", namespace, "--replicas=2")
 	framework.WaitCondition(t, namespace, w.Name, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)
-	isRef(commit)
+	isPinnedTo(commit)
 	deleteAndWaitRecreated(t, namespace, "deployment/kubia-website")
-	isRef(commit)
+	isPinnedTo(commit)
 
-	framework.Kubectl(t, "patch", "website/kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	isRef("HEAD")
+	patch("", `{"spec":{"suspend":false}}`)
+	isPinnedTo("")
 }
 
-func refOf(d *appsv1.Deployment) string {
-	for _, container := range append(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers...) {
-		for _, arg := range container.Args {
-			if ref, found := strings.CutPrefix(arg, "--ref="); found {
-				return ref
-			}
-		}
-	}
-	return ""
+func deploymentGeneration(t *testing.T, namespace string) string {
+	t.Helper()
+	return framework.Kubectl(t, "get", "deployment/kubia-website", "-n", namespace, "-o", "jsonpath={.metadata.generation}")
 }
 
-// TestOrphans leaves children behind in the two ways there are, and expects them
-// to be adopted rather than fought over.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), framework.Admin(t)
