@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -73,13 +74,16 @@ func TestLargestManifest(t *testing.T) {
 			t.Fatalf("%s: %d redirects (%v)", version, len(w.Spec.Serving.Redirects), err)
 		}
 		alphas := framework.Admin(t).Websites.WebsiteV1alpha1().Websites(namespace)
-		alpha, err := alphas.Get(ctx, version, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		alpha.Finalizers = []string{"example.com/test"}
-		alpha, err = alphas.Update(ctx, alpha, metav1.UpdateOptions{})
-		if err != nil {
+		// The controller writes it, too.
+		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			alpha, err := alphas.Get(ctx, version, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			alpha.Finalizers = []string{"example.com/test"}
+			_, err = alphas.Update(ctx, alpha, metav1.UpdateOptions{})
+			return err
+		}); err != nil {
 			t.Fatalf("%s: an update in v1alpha1: %.300v", version, err)
 		}
 		if err := alphas.Delete(ctx, version, metav1.DeleteOptions{}); err != nil {
