@@ -1,14 +1,10 @@
 package git
 
 import (
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -185,65 +181,6 @@ func TestProtocols(t *testing.T) {
 	} {
 		if got, err := protocolsOf(address); got != want || (err != nil) != (want == "") {
 			t.Errorf("%q may use %q, %v, want %q", address, got, err, want)
-		}
-	}
-}
-
-// sshd is an ssh server.
-type sshd struct {
-	address, key, knownHosts string
-}
-
-// startSSH starts an ssh server that runs git-upload-pack for a key, or a command in its place.
-func startSSH(t *testing.T, forced string) *sshd {
-	t.Helper()
-	program := "/usr/sbin/sshd"
-	for _, needed := range []string{program, "/usr/bin/ssh", "/usr/bin/ssh-keygen"} {
-		if _, err := os.Stat(needed); err != nil {
-			t.Skipf("install openssh-server and openssh-client: %v", err)
-		}
-	}
-	if _, err := os.Stat("/run/sshd"); err != nil && os.Getuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-			t.Skipf("sshd needs /run/sshd: %v", err)
-		}
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"host", "client"} {
-		if output, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, output)
-		}
-	}
-	read := func(name string) string {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	keys := read("client.pub")
-	if forced != "" {
-		keys = fmt.Sprintf("command=%q %s", forced, keys)
-	}
-	s := &sshd{address: unusedAddress(t), key: filepath.Join(dir, "client")}
-	host, port, _ := net.SplitHostPort(s.address)
-	s.knownHosts = writeFile(t, "["+host+"]:"+port+" "+read("host.pub"))
-	config := fmt.Sprintf("ListenAddress %s\nHostKey %s/host\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPidFile none\nPasswordAuthentication no\n",
-		s.address, dir, writeFile(t, keys))
-	command := exec.Command(program, "-D", "-e", "-f", writeFile(t, config))
-	command.Stderr = io.Discard
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", s.address)
-		if err == nil {
-			_ = conn.Close()
-			return s
-		}
-		if time.Since(begin) > 10*time.Second {
-			t.Skipf("sshd does not listen: %v", err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ var elsewhere = map[string]string{
 	"timeout, server":                         "ssh after 30 seconds",
 	"connection closed by":                    "ssh, or the other one",
 	"connection reset by":                     "ssh, or the other one",
-	// Without sshd these tests are skipped.
+	// Without ssh these tests are skipped.
 	"host key verification failed":           "ssh",
 	"permission denied (":                    "ssh",
 	"does not appear to be a git repository": "ssh",
