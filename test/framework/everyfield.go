@@ -31,8 +31,8 @@ func EveryField(namespace string) []*v1beta1.Website {
 		source.CARef = &v1beta1.CAReference{ConfigMapName: "ca", Key: "bundle.pem"}
 		w.Spec = v1beta1.WebsiteSpec{
 			DeploymentName: "site", Replicas: new(int32(2)), Suspend: new(false), Pin: &v1beta1.WebsitePin{Commit: commit},
-			Source: v1beta1.WebsiteSource{Git: source, Path: "public"},
-			Sync:   v1beta1.WebsiteSync{PeriodSeconds: 30, TimeoutSeconds: 60},
+			Source:  v1beta1.WebsiteSource{Git: source, Path: "public"},
+			Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 30, TimeoutSeconds: 60},
 			Serving: v1beta1.WebsiteServing{
 				Index: "home.html", NotFoundPath: "/missing.html", Fallback: v1beta1.FallbackSPA,
 				Redirects: []v1beta1.Redirect{{From: "/old", To: "/new", StatusCode: 301}, {From: "/blog/*", To: "https://blog.example.com/:splat", StatusCode: 308}},
@@ -75,7 +75,10 @@ func EveryField(namespace string) []*v1beta1.Website {
 		w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "listener.example.test", Role: v1beta1.HostRoleAlias}}
 		w.Spec.Routing.ParentRefs = []v1beta1.ParentReference{{Namespace: namespace, Name: "edge", SectionName: "https"}}
 	}
-	named := func(w *v1beta1.Website) { w.Spec.Source.Git = git(v1beta1.GitReference{Name: "refs/pull/1/head"}) }
+	named := func(w *v1beta1.Website) {
+		w.Spec.Source.Git = git(v1beta1.GitReference{Name: "refs/pull/1/head"})
+		w.Spec.Suspend, w.Spec.Pin = new(true), &v1beta1.WebsitePin{Commit: commit, Cause: v1beta1.PinCauseSuspend}
+	}
 	return []*v1beta1.Website{
 		NewWebsite(namespace, "most", most), NewWebsite(namespace, "secrets", secrets),
 		NewWebsite(namespace, "listener", listener), NewWebsite(namespace, "named", named),

@@ -42,6 +42,7 @@ func TestHealth(t *testing.T) {
 		"growing":                                  {computed(scaled(serving(), 3), deployment(2, 1)), "Progressing", kstatus.InProgressStatus, "Progressing"},
 		"offline":                                  {computed(scaled(newWebsite(), 0), deployment(0, 0)), "Healthy", kstatus.CurrentStatus, "Healthy"},
 		"suspended":                                {computed(suspended(newWebsite()), deployment(1, 1)), "Healthy", kstatus.CurrentStatus, "Suspended"},
+		"suspended before it was published":        {computed(suspended(newWebsite()), deployment(1, 0)), "Progressing", kstatus.FailedStatus, "Degraded"},
 		"name taken": {computed(newWebsite(), failed(v1beta1.WebsiteReasonNameTaken)), "Progressing",
 			kstatus.FailedStatus, "Degraded"},
 		"quota exceeded": {computed(newWebsite(), failed(v1beta1.WebsiteReasonQuotaExceeded)), "Progressing",
