@@ -51,7 +51,7 @@ func withUnusedSecret(name string) func(*v1beta1.Website) {
 
 // withDisk limits the volume of a pod, of which the scheduler reserves a part.
 func withDisk(size string) func(*v1beta1.Website) {
-	return func(w *v1beta1.Website) { w.Spec.Resources.Disk = ptr.To(resource.MustParse(size)) }
+	return func(w *v1beta1.Website) { w.Spec.Storage.SizeLimit = ptr.To(resource.MustParse(size)) }
 }
 
 // withServerMemory limits the memory of nginx.

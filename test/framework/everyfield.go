@@ -44,8 +44,8 @@ func EveryField(namespace string) []*v1beta1.Website {
 			Resources: v1beta1.WebsiteResources{
 				Server: corev1.ResourceRequirements{Requests: quantity("10m", "32Mi"), Limits: quantity("1", "64Mi")},
 				Sync:   corev1.ResourceRequirements{Requests: quantity("20m", "64Mi"), Limits: quantity("2", "256Mi")},
-				Disk:   new(resource.MustParse("2Gi")),
 			},
+			Storage: v1beta1.WebsiteStorage{SizeLimit: new(resource.MustParse("2Gi"))},
 			Scheduling: v1beta1.WebsiteScheduling{
 				NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
 				Tolerations: []corev1.Toleration{

@@ -44,7 +44,7 @@ func TestPushesFitTheVolume(t *testing.T) {
 	const pushes = 10
 	size, limit := 20_000_000, int64(215<<20)
 	if *largePushes {
-		// The default of spec.resources.disk.
+		// The default of spec.storage.sizeLimit.
 		size, limit = 200_000_000, 2<<30
 	}
 	r := newRemote(t)

@@ -39,6 +39,8 @@ type WebsiteSpec struct {
 	Service WebsiteService
 	// Resources are the compute resources of the containers of each pod.
 	Resources WebsiteResources
+	// Storage configures the volume of each pod.
+	Storage WebsiteStorage
 	// Scheduling restricts the nodes of the pods.
 	Scheduling WebsiteScheduling
 	// Hosts are the hosts of the site, by their names.

@@ -29,14 +29,18 @@ const (
 	ServiceTypeLoadBalancer ServiceType = "LoadBalancer"
 )
 
-// WebsiteResources are the resources of each pod.
+// WebsiteResources are the compute resources of the containers of each pod.
 type WebsiteResources struct {
 	// Server is for the container that serves the files.
 	Server corev1.ResourceRequirements
 	// Sync is for the container that fetches the repository.
 	Sync corev1.ResourceRequirements
-	// Disk is the size limit of the volume for the repository and its releases.
-	Disk *resource.Quantity
+}
+
+// WebsiteStorage configures the volume of each pod with the repository and its releases.
+type WebsiteStorage struct {
+	// SizeLimit is the size limit of the volume.
+	SizeLimit *resource.Quantity
 }
 
 // WebsiteScheduling restricts the nodes of the pods.

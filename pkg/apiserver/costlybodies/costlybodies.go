@@ -31,11 +31,11 @@ const (
 	maxMerged = 256
 	// ownerReferences and managedFields are members of the metadata.
 	ownerReferences, managedFields = "ownerReferences", "managedFields"
-	// resources is the member of the spec that has quantities.
-	resources = "resources"
+	// resources and storage are the members of the spec that have quantities.
+	resources, storage = "resources", "storage"
 )
 
-// costlyQuantity is found in the quantities of resources that take long to compute: those with an exponent of three
+// costlyQuantity is found in quantities that take long to compute: those with an exponent of three
 // digits, and those with more digits than any amount has.
 var costlyQuantity = regexp.MustCompile(`[eE][+-]?[0-9]{3}|[0-9.]{65}`)
 
@@ -78,5 +78,5 @@ func checkQuantity(text string) error {
 	if found == nil {
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the quantity with %.80q has more digits than quantities of resources may have: write it with a suffix, such as 100Mi", text[found[0]:found[1]]))
+	return apierrors.NewBadRequest(fmt.Sprintf("the quantity with %.80q has more digits than quantities may have: write it with a suffix, such as 100Mi", text[found[0]:found[1]]))
 }

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
@@ -95,13 +96,13 @@ func TestCheck(t *testing.T) {
 		"followed by what is no JSON":     {quantity(`"1e99999"`) + "x", JSON, invalid},
 		"of v1alpha1":                     {inAnnotation(quantity(`"1e99999"`)), JSON, invalid},
 		"of v1alpha1, small":              {inAnnotation(quantity(`"1e9"`)), JSON, none},
-		"by a JSON patch":                 {`[{"op":"replace","path":"/spec/resources/disk","value":"1e99999"}]`, JSON, invalid},
-		"by a JSON patch, the path last":  {patched("/spec/resources/disk", `"1e99999"`), JSON, invalid},
+		"by a JSON patch":                 {`[{"op":"replace","path":"/spec/storage/sizeLimit","value":"1e99999"}]`, JSON, invalid},
+		"by a JSON patch, the path last":  {patched("/spec/storage/sizeLimit", `"1e99999"`), JSON, invalid},
 		"by a JSON patch, in an object":   {patched("/spec/resources/server", `{"limits":{"cpu":"1e99999"}}`), JSON, invalid},
-		"by a JSON patch, a number":       {patched("/spec/resources/disk", "1e99999"), JSON, invalid},
-		"as the spec, by a JSON patch":    {patched("/spec", `{"resources":{"disk":"1e99999"}}`), JSON, invalid},
-		"copied by a JSON patch":          {`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/resources/disk"}]`, JSON, invalid},
-		"moved by a JSON patch":           {`[{"path":"/spec/resources/disk","op":"move","from":"/metadata/annotations/resources"}]`, JSON, invalid},
+		"by a JSON patch, a number":       {patched("/spec/storage/sizeLimit", "1e99999"), JSON, invalid},
+		"as the spec, by a JSON patch":    {patched("/spec", `{"storage":{"sizeLimit":"1e99999"}}`), JSON, invalid},
+		"copied by a JSON patch":          {`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/storage/sizeLimit"}]`, JSON, invalid},
+		"moved by a JSON patch":           {`[{"path":"/spec/storage/sizeLimit","op":"move","from":"/metadata/annotations/resources"}]`, JSON, invalid},
 		"moved as a whole":                {`[{"op":"move","from":"/x","path":"z/spec"}]`, JSON, invalid},
 		"after the spec was moved":        {`[{"op":"move","from":"/spec","path":"/s"}]`, JSON, invalid},
 		"as the whole document":           {patched("", quantity(`"1e99999"`)), JSON, invalid},
@@ -112,9 +113,11 @@ func TestCheck(t *testing.T) {
 		"a JSON patch, text elsewhere":    {patched("/spec/source/git/ref/branch", `"e2024"`), JSON, none},
 		"a JSON patch, digits elsewhere":  {patched("/spec/pin", `"`+strings.Repeat("1", 70)+`"`), JSON, none},
 		"within a JSON patch":             {`[{"op":"add","path":"/spec","value":` + quantity(`"1e99999"`) + `}]`, JSON, invalid},
-		"as YAML":                         {"spec:\n  resources:\n    disk: 1e99999\n", YAML, invalid},
-		"as YAML, in binary":              {"spec:\n  resources:\n    disk: !!binary MWU5OTk5OQ==\n", YAML, invalid},
+		"as YAML":                         {"spec:\n  storage:\n    sizeLimit: 1e99999\n", YAML, invalid},
+		"as YAML, in binary":              {"spec:\n  storage:\n    sizeLimit: !!binary MWU5OTk5OQ==\n", YAML, invalid},
 		"as protobuf":                     {unknown("1e99999", limit...), JSON, invalid},
+		"of the storage":                  {`{"spec":{"storage":{"sizeLimit":"1e99999"}}}`, JSON, invalid},
+		"of the storage, as protobuf":     {unknown("1e99999", specNumber, storageNumber, 1, 1), JSON, invalid},
 		"as protobuf, before an error":    {unknown("1e99999", limit...) + "\xff", JSON, invalid},
 		"as protobuf, small":              {unknown("1e9", limit...), JSON, none},
 		"as protobuf, of v1alpha1":        {unknown(quantity(`"1e99999"`), annotation...), JSON, invalid},
@@ -127,10 +130,11 @@ func TestCheck(t *testing.T) {
 		"merged owner references":         {merged(inProtobuf(nil, ownerReferencesNumber), metadataNumber, maxOwnerReferences+1), JSON, tooLarge},
 		"merged items":                    {merged([]byte(strings.Repeat("\x0a\x00", maxItems)), specNumber, 11), JSON, tooLarge},
 		"as protobuf, a list":             {"k8s\x00" + string(inProtobuf([]byte("WebsiteList"), typeNumber, kindNumber)), JSON, invalid},
-		"as protobuf, many groups":        {unknown(strings.Repeat("\x13", maxResources), specNumber, resourcesNumber, 3), JSON, tooLarge},
+		"as protobuf, many groups":        {unknown(strings.Repeat("\x13", maxQuantities), specNumber, resourcesNumber, 3), JSON, tooLarge},
 		"as protobuf, managed fields":     {unknown("{"+members(maxItems+1)+"}", metadataNumber, managedFieldsNumber, fieldsNumber, fieldsJSONNumber), JSON, tooLarge},
 		"as protobuf, text like messages": {unknown(strings.Repeat("x", 200<<10), annotation...), JSON, none},
 		"as protobuf, many items":         {"k8s\x00" + string(inProtobuf([]byte(strings.Repeat("\x0a\x00", maxItems+1)), rawNumber, 2, 9)), JSON, tooLarge},
+		"the same in the storage":         {unknown(strings.Repeat("\x13", maxQuantities), specNumber, storageNumber, 1), JSON, tooLarge},
 		"a label":                         {`{"metadata":{"labels":{"resources":"e2024"}}}`, JSON, none},
 		"text elsewhere":                  {`{"spec":{"pin":{"commit":"1e99999"},"serving":{"headers":[{"value":"1e99999"}]}}}`, JSON, none},
 		"owner references":                {`{"metadata":{"ownerReferences":` + repeated("{}", maxOwnerReferences) + `}}`, JSON, none},
@@ -205,6 +209,40 @@ func members(n int) string {
 		fmt.Fprintf(&text, `,"a%d":""`, i)
 	}
 	return text.String()[1:]
+}
+
+// TestQuantities: no other members of a spec have quantities than those that are checked.
+func TestQuantities(t *testing.T) {
+	checked := map[string]int{resources: resourcesNumber, storage: storageNumber}
+	var has func(reflect.Type) bool
+	has = func(of reflect.Type) bool {
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			return has(of.Elem())
+		case reflect.Struct:
+			if of == reflect.TypeFor[resource.Quantity]() {
+				return true
+			}
+			for i := range of.NumField() {
+				if has(of.Field(i).Type) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	spec := reflect.TypeFor[v1beta1.WebsiteSpec]()
+	for i := range spec.NumField() {
+		field := spec.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		number := checked[name]
+		if has(field.Type) != (number != 0) || number != 0 && !strings.HasPrefix(field.Tag.Get("protobuf"), fmt.Sprintf("bytes,%d,", number)) {
+			t.Errorf("the quantities of %s are checked as those of the field %d, but it has %t, %s", name, number, has(field.Type), field.Tag.Get("protobuf"))
+		}
+	}
+	if alpha := reflect.TypeFor[v1alpha1.WebsiteSpec](); has(alpha) {
+		t.Errorf("%s has quantities, which are not checked", alpha)
+	}
 }
 
 // TestMergedLists: a strategic merge patch merges no lists but those that are limited.

@@ -164,7 +164,7 @@ func (d *document) inside(parent *container, isObject bool) container {
 // hasQuantities reports whether the current member has quantities: that of the spec and, in a JSON patch, which may
 // make it the spec's, anything of that name.
 func (c *container) hasQuantities() bool {
-	return c.quantities || c.isObject && c.member == resources && (c.name == "spec" || c.operation != nil)
+	return c.quantities || c.isObject && (c.member == resources || c.member == storage) && (c.name == "spec" || c.operation != nil)
 }
 
 // quantity checks what may be a quantity.

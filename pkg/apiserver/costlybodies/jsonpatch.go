@@ -30,6 +30,7 @@ func (p pointer) contains(member ...string) bool {
 
 var (
 	toResources       = []string{"spec", resources}
+	toStorage         = []string{"spec", storage}
 	toOwnerReferences = []string{"metadata", ownerReferences}
 	toManagedFields   = []string{"metadata", managedFields}
 )
@@ -40,7 +41,7 @@ type operation struct {
 	name       string
 	path, from pointer
 	// quantity is the error for what would be a costly quantity if it were one, and named that for one in a member
-	// with the name of the resources.
+	// with the name of one that has quantities.
 	quantity, named error
 	// items is the number of items of the longest list in the value, and members that of the members of all objects.
 	items, members int
@@ -76,9 +77,9 @@ func (d *document) endOperation(o *operation) error {
 		return o.checkMove()
 	}
 	switch {
-	case o.path.isWithin(toResources...):
+	case o.path.isWithin(toResources...), o.path.isWithin(toStorage...):
 		return o.quantity
-	case o.path.contains(toResources...) && o.named != nil:
+	case o.named != nil && (o.path.contains(toResources...) || o.path.contains(toStorage...)):
 		return o.named
 	case o.path.isWithin(toOwnerReferences...):
 		if d.references++; d.references > maxOwnerReferences || o.items > maxOwnerReferences {
@@ -96,7 +97,7 @@ func (d *document) endOperation(o *operation) error {
 // checkMove has what was not checked stay where it is not costly.
 func (o *operation) checkMove() error {
 	for _, p := range []pointer{o.path, o.from} {
-		for _, member := range [][]string{toResources, toOwnerReferences, toManagedFields} {
+		for _, member := range [][]string{toResources, toStorage, toOwnerReferences, toManagedFields} {
 			if p.isWithin(member...) || p.contains(member...) {
 				return apierrors.NewBadRequest(fmt.Sprintf("a JSON patch may not %s /%s, or what has it: add the value itself", o.name, strings.Join(member, "/")))
 			}

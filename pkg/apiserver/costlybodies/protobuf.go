@@ -18,9 +18,9 @@ const (
 	maxFields = 10 * maxItems
 )
 
-// maxResources is the size of the resources of a Website. A quantity takes some 90 bytes for each of its bytes, as its
+// maxQuantities is the size of a member of the spec that has quantities. A quantity takes some 90 bytes for each of its bytes, as its
 // decoder calls itself for each group of fields within another.
-const maxResources = 64 << 10
+const maxQuantities = 64 << 10
 
 // The numbers of fields: of the type and the object in a runtime.Unknown, of the kind in the type, of the metadata and
 // the spec in the object, of what is checked in the metadata, of the value in an entry of a map, of the fields in an
@@ -33,7 +33,7 @@ const (
 	annotationsNumber, ownerReferencesNumber, managedFieldsNumber = 12, 13, 17
 	valueNumber                                                   = 2
 	fieldsNumber, fieldsJSONNumber                                = 7, 1
-	resourcesNumber                                               = 8
+	resourcesNumber, storageNumber                                = 8, 17
 )
 
 // message is an object as protobuf.
@@ -74,9 +74,9 @@ func (m *message) checkPart(number int32, part []byte) error {
 		return m.eachField(part, m.checkMetadata)
 	case specNumber:
 		return m.eachField(part, func(number int32, value []byte) error {
-			if number == resourcesNumber {
-				if len(value) > maxResources {
-					return tooMany("bytes of the resources of a Website", maxResources)
+			if number == resourcesNumber || number == storageNumber {
+				if len(value) > maxQuantities {
+					return tooMany("bytes of the resources, and of the storage, of a Website", maxQuantities)
 				}
 				// Text is in one piece, so it is found in whichever message it is.
 				if err := checkQuantity(string(value)); err != nil {

@@ -56,7 +56,7 @@ func TestShortBodies(t *testing.T) {
 
 // TestCostlyBodies: each write is checked, whatever its size.
 func TestCostlyBodies(t *testing.T) {
-	costly := `{"spec":{"resources":{"disk":"1e2147483646"}}}`
+	costly := `{"spec":{"storage":{"sizeLimit":"1e2147483646"}}}`
 	padding := `,"metadata":{"annotations":{"a":"` + strings.Repeat("x", minBytes) + `"}}}`
 	tests := map[string]struct {
 		body string

@@ -40,9 +40,9 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 		for _, requirements := range []*corev1.ResourceRequirements{&w.Spec.Resources.Server, &w.Spec.Resources.Sync} {
 			requirements.Requests, requirements.Limits = c.list(requirements.Requests), c.list(requirements.Limits)
 		}
-		if w.Spec.Resources.Disk != nil {
+		if w.Spec.Storage.SizeLimit != nil {
 			// A quantity keeps its text when it is encoded first, which several requests would do at once.
-			_ = w.Spec.Resources.Disk.String()
+			_ = w.Spec.Storage.SizeLimit.String()
 		}
 		for i := range w.ManagedFields {
 			w.ManagedFields[i].FieldsV1 = c.set(w.ManagedFields[i].FieldsV1)

@@ -84,7 +84,7 @@ func TestDecodedDiskIsOnlyRead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	codec := newSharingCodec(serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion))
-	data, err := runtime.Encode(codec, &website.Website{Spec: website.WebsiteSpec{Resources: website.WebsiteResources{Disk: ptr.To(resource.MustParse("16Gi"))}}})
+	data, err := runtime.Encode(codec, &website.Website{Spec: website.WebsiteSpec{Storage: website.WebsiteStorage{SizeLimit: ptr.To(resource.MustParse("16Gi"))}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestDecodedDiskIsOnlyRead(t *testing.T) {
 	var encoding sync.WaitGroup
 	for range 2 {
 		encoding.Go(func() {
-			if got := decoded.Spec.Resources.Disk.String(); got != "16Gi" {
+			if got := decoded.Spec.Storage.SizeLimit.String(); got != "16Gi" {
 				t.Errorf("the disk is %s", got)
 			}
 		})

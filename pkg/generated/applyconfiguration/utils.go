@@ -78,6 +78,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &websitev1beta1.WebsiteSpecApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteStatus"):
 		return &websitev1beta1.WebsiteStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("WebsiteStorage"):
+		return &websitev1beta1.WebsiteStorageApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncCompletion"):
 		return &websitev1beta1.WebsiteSyncCompletionApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("WebsiteSyncRecord"):

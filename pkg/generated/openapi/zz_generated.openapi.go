@@ -52,6 +52,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.WebsiteSource{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteSource(ref),
 		v1beta1.WebsiteSpec{}.OpenAPIModelName():                       schema_pkg_apis_website_v1beta1_WebsiteSpec(ref),
 		v1beta1.WebsiteStatus{}.OpenAPIModelName():                     schema_pkg_apis_website_v1beta1_WebsiteStatus(ref),
+		v1beta1.WebsiteStorage{}.OpenAPIModelName():                    schema_pkg_apis_website_v1beta1_WebsiteStorage(ref),
 		v1beta1.WebsiteSyncCompletion{}.OpenAPIModelName():             schema_pkg_apis_website_v1beta1_WebsiteSyncCompletion(ref),
 		v1beta1.WebsiteSyncOptions{}.OpenAPIModelName():                schema_pkg_apis_website_v1beta1_WebsiteSyncOptions(ref),
 		v1beta1.WebsiteSyncRecord{}.OpenAPIModelName():                 schema_pkg_apis_website_v1beta1_WebsiteSyncRecord(ref),
@@ -1318,7 +1319,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteResources(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebsiteResources are the resources of each pod.",
+				Description: "WebsiteResources are the compute resources of the containers of each pod.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"server": {
@@ -1335,17 +1336,11 @@ func schema_pkg_apis_website_v1beta1_WebsiteResources(ref common.ReferenceCallba
 							Ref:         ref(corev1.ResourceRequirements{}.OpenAPIModelName()),
 						},
 					},
-					"disk": {
-						SchemaProps: spec.SchemaProps{
-							Description: "disk is the size limit of the volume with the repository and its releases, in bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases are removed to stay below. The container that fetches requests an eighth of it as ephemeral-storage, unless sync sets that. Defaults to 2Gi.",
-							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
-						},
-					},
 				},
 			},
 		},
 		Dependencies: []string{
-			corev1.ResourceRequirements{}.OpenAPIModelName(), resource.Quantity{}.OpenAPIModelName()},
+			corev1.ResourceRequirements{}.OpenAPIModelName()},
 	}
 }
 
@@ -1720,6 +1715,13 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 							Ref:         ref(v1beta1.WebsiteResources{}.OpenAPIModelName()),
 						},
 					},
+					"storage": {
+						SchemaProps: spec.SchemaProps{
+							Description: "storage configures the volume of each pod with the repository and its releases.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.WebsiteStorage{}.OpenAPIModelName()),
+						},
+					},
 					"scheduling": {
 						SchemaProps: spec.SchemaProps{
 							Description: "scheduling restricts the nodes of the pods.",
@@ -1787,7 +1789,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsiteHost{}.OpenAPIModelName(), v1beta1.WebsitePin{}.OpenAPIModelName(), v1beta1.WebsitePolling{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
+			v1beta1.WebsiteAccess{}.OpenAPIModelName(), v1beta1.WebsiteHost{}.OpenAPIModelName(), v1beta1.WebsitePin{}.OpenAPIModelName(), v1beta1.WebsitePolling{}.OpenAPIModelName(), v1beta1.WebsitePreviews{}.OpenAPIModelName(), v1beta1.WebsiteResources{}.OpenAPIModelName(), v1beta1.WebsiteRouting{}.OpenAPIModelName(), v1beta1.WebsiteScheduling{}.OpenAPIModelName(), v1beta1.WebsiteService{}.OpenAPIModelName(), v1beta1.WebsiteServing{}.OpenAPIModelName(), v1beta1.WebsiteSource{}.OpenAPIModelName(), v1beta1.WebsiteStorage{}.OpenAPIModelName(), v1beta1.WebsiteTLS{}.OpenAPIModelName()},
 	}
 }
 
@@ -1967,6 +1969,27 @@ func schema_pkg_apis_website_v1beta1_WebsiteStatus(ref common.ReferenceCallback)
 		},
 		Dependencies: []string{
 			v1beta1.WebsiteHostStatus{}.OpenAPIModelName(), v1beta1.WebsitePreviewStatus{}.OpenAPIModelName(), v1beta1.WebsiteRelease{}.OpenAPIModelName(), v1beta1.WebsiteSyncStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_website_v1beta1_WebsiteStorage(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebsiteStorage configures the volume of each pod with the repository and its releases.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"sizeLimit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases are removed to stay below. The container that fetches requests an eighth of it as ephemeral-storage, unless resources.sync sets that. Defaults to 2Gi.",
+							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			resource.Quantity{}.OpenAPIModelName()},
 	}
 }
 

@@ -28,7 +28,7 @@ func tolerating(toleration corev1.Toleration) func(*website.Website) {
 func disk(size string) func(*website.Website) {
 	return func(w *website.Website) {
 		quantity := resource.MustParse(size)
-		w.Spec.Resources.Disk = &quantity
+		w.Spec.Storage.SizeLimit = &quantity
 	}
 }
 
@@ -50,8 +50,8 @@ var childrenCases = map[string]specCase{
 	"resources":      {tweak: server("64Mi", "64Mi")},
 	"disk":           {tweak: disk("64Mi")},
 	"large disk":     {tweak: disk("16Ti")},
-	"disk too small": {tweak: disk("63Mi"), want: []string{`spec.resources.disk: Invalid value: "63Mi": must be between 64Mi and 16Ti`}},
-	"disk too large": {tweak: disk("17Ti"), want: []string{`spec.resources.disk: Invalid value: "17Ti": must be between 64Mi and 16Ti`}},
+	"disk too small": {tweak: disk("63Mi"), want: []string{`spec.storage.sizeLimit: Invalid value: "63Mi": must be between 64Mi and 16Ti`}},
+	"disk too large": {tweak: disk("17Ti"), want: []string{`spec.storage.sizeLimit: Invalid value: "17Ti": must be between 64Mi and 16Ti`}},
 	"sync resources": {tweak: func(w *website.Website) { w.Spec.Resources.Sync = memory("2", "1") }},
 	"negative limit": {tweak: func(w *website.Website) {
 		w.Spec.Resources.Server.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}

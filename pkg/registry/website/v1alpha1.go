@@ -128,6 +128,7 @@ var carriedFields = []struct {
 	{"spec.serving", func(s *website.WebsiteSpec) any { return s.Serving }},
 	{"spec.service", func(s *website.WebsiteSpec) any { return s.Service }},
 	{"spec.resources", func(s *website.WebsiteSpec) any { return s.Resources }},
+	{"spec.storage", func(s *website.WebsiteSpec) any { return s.Storage }},
 	{"spec.scheduling", func(s *website.WebsiteSpec) any { return s.Scheduling }},
 	{"spec.hosts", func(s *website.WebsiteSpec) any { return s.Hosts }},
 	{"spec.routing", func(s *website.WebsiteSpec) any { return s.Routing }},

@@ -140,7 +140,7 @@ func (s *site) compareAsArgoCD() {
 	if limits, found, _ := unstructured.NestedMap(s.manifest.Object, "spec", "resources", "server", "limits"); found {
 		limits["cpu"] = "1000m"
 		setNested(t, reworded, limits, "spec", "resources", "server", "limits")
-		setNested(t, reworded, "2048Mi", "spec", "resources", "disk")
+		setNested(t, reworded, "2048Mi", "spec", "storage", "sizeLimit")
 	}
 	for _, config := range []*unstructured.Unstructured{applied, reworded} {
 		live, last := s.stored(), &unstructured.Unstructured{}

@@ -45,9 +45,9 @@ func TestCostlyQuantities(t *testing.T) {
 	}))
 	websites := framework.Websites(t, namespace)
 	for _, patch := range []string{
-		`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/resources/disk"}]`,
+		`[{"op":"copy","from":"/metadata/annotations/x","path":"/spec/storage/sizeLimit"}]`,
 		`[{"op":"move","from":"/metadata/annotations","path":"/spec/resources/server/limits"}]`,
-		`[{"op":"replace","path":"/spec/resources/disk","value":"` + costlyNumber + `"}]`,
+		`[{"op":"replace","path":"/spec/storage/sizeLimit","value":"` + costlyNumber + `"}]`,
 	} {
 		if _, err := websites.Patch(t.Context(), w.Name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v, want a bad request", patch, err)

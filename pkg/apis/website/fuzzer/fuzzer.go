@@ -25,6 +25,7 @@ func Funcs(serializer.CodecFactory) []any {
 		fillSpec,
 		fillServing,
 		fillResources,
+		fillStorage,
 		fillScheduling,
 		fillStatus,
 		// Decoding sets the defaults before conversion.
@@ -38,6 +39,7 @@ func Funcs(serializer.CodecFactory) []any {
 func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	c.Fill(&spec.Serving)
 	c.Fill(&spec.Resources)
+	c.Fill(&spec.Storage)
 	c.Fill(&spec.Scheduling)
 	replicas := c.Int31n(10)
 	spec.DeploymentName = "d" + word(c)
@@ -183,9 +185,12 @@ func fillResources(resources *website.WebsiteResources, c randfill.Continue) {
 			requirements.Requests = corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(amount, resource.DecimalSI)}
 		}
 	}
-	resources.Disk = nil
+}
+
+func fillStorage(storage *website.WebsiteStorage, c randfill.Continue) {
+	*storage = website.WebsiteStorage{}
 	if c.Bool() {
-		resources.Disk = resource.NewQuantity(64<<20+c.Int63n(1<<40), resource.BinarySI)
+		storage.SizeLimit = resource.NewQuantity(64<<20+c.Int63n(1<<40), resource.BinarySI)
 	}
 }
 

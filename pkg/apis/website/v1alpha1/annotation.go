@@ -45,6 +45,7 @@ type carriedSpec struct {
 	Serving    *v1beta1.WebsiteServing    `json:"serving,omitempty"`
 	Service    *v1beta1.WebsiteService    `json:"service,omitempty"`
 	Resources  *v1beta1.WebsiteResources  `json:"resources,omitempty"`
+	Storage    *v1beta1.WebsiteStorage    `json:"storage,omitempty"`
 	Scheduling *v1beta1.WebsiteScheduling `json:"scheduling,omitempty"`
 	Pin        *v1beta1.WebsitePin        `json:"pin,omitempty"`
 	Hosts      []v1beta1.WebsiteHost      `json:"hosts,omitempty"`
@@ -139,6 +140,7 @@ func encodeAnnotation(spec *v1beta1.WebsiteSpec, status *v1beta1.WebsiteStatus, 
 		Serving:    unlessEmpty(&serving),
 		Service:    unlessEmpty(&service),
 		Resources:  unlessEmpty(&spec.Resources),
+		Storage:    unlessEmpty(&spec.Storage),
 		Scheduling: unlessEmpty(&spec.Scheduling),
 		Pin:        spec.Pin,
 		Routing:    unlessEmpty(&spec.Routing),
@@ -257,6 +259,7 @@ func decodeAnnotation(
 		Serving:    ptr.Deref(beyond.Serving, v1beta1.WebsiteServing{}),
 		Service:    ptr.Deref(beyond.Service, v1beta1.WebsiteService{}),
 		Resources:  ptr.Deref(beyond.Resources, v1beta1.WebsiteResources{}),
+		Storage:    ptr.Deref(beyond.Storage, v1beta1.WebsiteStorage{}),
 		Scheduling: ptr.Deref(beyond.Scheduling, v1beta1.WebsiteScheduling{}),
 		Pin:        beyond.Pin,
 		Hosts:      beyond.Hosts,

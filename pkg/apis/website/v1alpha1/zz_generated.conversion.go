@@ -144,6 +144,7 @@ func autoConvert_website_WebsiteSpec_To_v1alpha1_WebsiteSpec(in *website.Website
 	// WARNING: in.Serving requires manual conversion: does not exist in peer-type
 	// WARNING: in.Service requires manual conversion: does not exist in peer-type
 	// WARNING: in.Resources requires manual conversion: does not exist in peer-type
+	// WARNING: in.Storage requires manual conversion: does not exist in peer-type
 	// WARNING: in.Scheduling requires manual conversion: does not exist in peer-type
 	// WARNING: in.Hosts requires manual conversion: does not exist in peer-type
 	// WARNING: in.Routing requires manual conversion: does not exist in peer-type

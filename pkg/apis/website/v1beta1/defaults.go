@@ -12,12 +12,8 @@ func init() {
 }
 
 // SetDefaults_WebsiteResources rounds quantities up to thousandths, as Kubernetes
-// does in pods. Otherwise the Deployment would never equal the spec. There are no parts of
-// bytes on a disk.
+// does in pods. Otherwise the Deployment would never equal the spec.
 func SetDefaults_WebsiteResources(resources *WebsiteResources) {
-	if resources.Disk != nil {
-		resources.Disk.RoundUp(0)
-	}
 	for _, requirements := range []*corev1.ResourceRequirements{&resources.Server, &resources.Sync} {
 		for _, quantities := range []corev1.ResourceList{requirements.Requests, requirements.Limits} {
 			for name, quantity := range quantities {
@@ -26,5 +22,12 @@ func SetDefaults_WebsiteResources(resources *WebsiteResources) {
 				}
 			}
 		}
+	}
+}
+
+// SetDefaults_WebsiteStorage rounds the limit up to bytes, of which a volume has no parts.
+func SetDefaults_WebsiteStorage(storage *WebsiteStorage) {
+	if storage.SizeLimit != nil {
+		storage.SizeLimit.RoundUp(0)
 	}
 }

@@ -32,15 +32,15 @@ func TestQuantitiesAreRounded(t *testing.T) {
 func TestDiskIsRounded(t *testing.T) {
 	for given, want := range map[string]string{"2Gi": "2Gi", "100000000.5": "100000001", "1024Mi": "1Gi", "1500M": "1500M"} {
 		disk := resource.MustParse(given)
-		w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{Resources: v1beta1.WebsiteResources{Disk: &disk}}}
+		w := &v1beta1.Website{Spec: v1beta1.WebsiteSpec{Storage: v1beta1.WebsiteStorage{SizeLimit: &disk}}}
 		v1beta1.SetObjectDefaults_Website(w)
-		if got := w.Spec.Resources.Disk.String(); got != want {
+		if got := w.Spec.Storage.SizeLimit.String(); got != want {
 			t.Errorf("%s: %s, want %s", given, got, want)
 		}
 	}
 	w := &v1beta1.Website{}
-	if v1beta1.SetObjectDefaults_Website(w); w.Spec.Resources.Disk != nil {
-		t.Errorf("the default is %s, want none: it is that of the controller", w.Spec.Resources.Disk)
+	if v1beta1.SetObjectDefaults_Website(w); w.Spec.Storage.SizeLimit != nil {
+		t.Errorf("the default is %s, want none: it is that of the controller", w.Spec.Storage.SizeLimit)
 	}
 }
 

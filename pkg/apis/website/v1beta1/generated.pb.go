@@ -74,6 +74,8 @@ func (m *WebsiteSpec) Reset() { *m = WebsiteSpec{} }
 
 func (m *WebsiteStatus) Reset() { *m = WebsiteStatus{} }
 
+func (m *WebsiteStorage) Reset() { *m = WebsiteStorage{} }
+
 func (m *WebsiteSyncCompletion) Reset() { *m = WebsiteSyncCompletion{} }
 
 func (m *WebsiteSyncOptions) Reset() { *m = WebsiteSyncOptions{} }
@@ -929,18 +931,6 @@ func (m *WebsiteResources) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
-	if m.Disk != nil {
-		{
-			size, err := m.Disk.MarshalToSizedBuffer(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = encodeVarintGenerated(dAtA, i, uint64(size))
-		}
-		i--
-		dAtA[i] = 0x1a
-	}
 	{
 		size, err := m.Sync.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
@@ -1298,6 +1288,18 @@ func (m *WebsiteSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	{
+		size, err := m.Storage.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintGenerated(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x1
+	i--
+	dAtA[i] = 0x8a
 	if m.Previews != nil {
 		{
 			size, err := m.Previews.MarshalToSizedBuffer(dAtA[:i])
@@ -1578,6 +1580,41 @@ func (m *WebsiteStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i = encodeVarintGenerated(dAtA, i, uint64(m.ObservedGeneration))
 	i--
 	dAtA[i] = 0x8
+	return len(dAtA) - i, nil
+}
+
+func (m *WebsiteStorage) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *WebsiteStorage) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *WebsiteStorage) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.SizeLimit != nil {
+		{
+			size, err := m.SizeLimit.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0xa
+	}
 	return len(dAtA) - i, nil
 }
 
@@ -2219,10 +2256,6 @@ func (m *WebsiteResources) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.Sync.Size()
 	n += 1 + l + sovGenerated(uint64(l))
-	if m.Disk != nil {
-		l = m.Disk.Size()
-		n += 1 + l + sovGenerated(uint64(l))
-	}
 	return n
 }
 
@@ -2395,6 +2428,8 @@ func (m *WebsiteSpec) Size() (n int) {
 		l = m.Previews.Size()
 		n += 2 + l + sovGenerated(uint64(l))
 	}
+	l = m.Storage.Size()
+	n += 2 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2447,6 +2482,19 @@ func (m *WebsiteStatus) Size() (n int) {
 			l = e.Size()
 			n += 1 + l + sovGenerated(uint64(l))
 		}
+	}
+	return n
+}
+
+func (m *WebsiteStorage) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.SizeLimit != nil {
+		l = m.SizeLimit.Size()
+		n += 1 + l + sovGenerated(uint64(l))
 	}
 	return n
 }
@@ -2817,7 +2865,6 @@ func (this *WebsiteResources) String() string {
 	s := strings.Join([]string{`&WebsiteResources{`,
 		`Server:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.Server), "ResourceRequirements", "v11.ResourceRequirements", 1), `&`, ``, 1) + `,`,
 		`Sync:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.Sync), "ResourceRequirements", "v11.ResourceRequirements", 1), `&`, ``, 1) + `,`,
-		`Disk:` + strings.Replace(fmt.Sprintf("%v", this.Disk), "Quantity", "resource.Quantity", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2959,6 +3006,7 @@ func (this *WebsiteSpec) String() string {
 		`TLS:` + strings.Replace(this.TLS.String(), "WebsiteTLS", "WebsiteTLS", 1) + `,`,
 		`Access:` + strings.Replace(strings.Replace(this.Access.String(), "WebsiteAccess", "WebsiteAccess", 1), `&`, ``, 1) + `,`,
 		`Previews:` + strings.Replace(this.Previews.String(), "WebsitePreviews", "WebsitePreviews", 1) + `,`,
+		`Storage:` + strings.Replace(strings.Replace(this.Storage.String(), "WebsiteStorage", "WebsiteStorage", 1), `&`, ``, 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3002,6 +3050,16 @@ func (this *WebsiteStatus) String() string {
 		`History:` + repeatedStringForHistory + `,`,
 		`Hosts:` + repeatedStringForHosts + `,`,
 		`Previews:` + repeatedStringForPreviews + `,`,
+		`}`,
+	}, "")
+	return s
+}
+func (this *WebsiteStorage) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&WebsiteStorage{`,
+		`SizeLimit:` + strings.Replace(fmt.Sprintf("%v", this.SizeLimit), "Quantity", "resource.Quantity", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -5965,42 +6023,6 @@ func (m *WebsiteResources) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Disk", wireType)
-			}
-			var msglen int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return ErrIntOverflowGenerated
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				msglen |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			if msglen < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			postIndex := iNdEx + msglen
-			if postIndex < 0 {
-				return ErrInvalidLengthGenerated
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			if m.Disk == nil {
-				m.Disk = &resource.Quantity{}
-			}
-			if err := m.Disk.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
-				return err
-			}
-			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -7597,6 +7619,39 @@ func (m *WebsiteSpec) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Storage", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Storage.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -8026,6 +8081,92 @@ func (m *WebsiteStatus) Unmarshal(dAtA []byte) error {
 			}
 			m.Previews = append(m.Previews, WebsitePreviewStatus{})
 			if err := m.Previews[len(m.Previews)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *WebsiteStorage) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: WebsiteStorage: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: WebsiteStorage: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SizeLimit", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.SizeLimit == nil {
+				m.SizeLimit = &resource.Quantity{}
+			}
+			if err := m.SizeLimit.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

@@ -91,6 +91,10 @@ type WebsiteSpec struct {
 	// +optional
 	Resources WebsiteResources `json:"resources,omitempty,omitzero" protobuf:"bytes,8,opt,name=resources"`
 
+	// storage configures the volume of each pod with the repository and its releases.
+	// +optional
+	Storage WebsiteStorage `json:"storage,omitempty,omitzero" protobuf:"bytes,17,opt,name=storage"`
+
 	// scheduling restricts the nodes of the pods.
 	// +optional
 	Scheduling WebsiteScheduling `json:"scheduling,omitempty,omitzero" protobuf:"bytes,9,opt,name=scheduling"`

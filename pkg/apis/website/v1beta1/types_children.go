@@ -54,7 +54,7 @@ const (
 	ServiceTypeLoadBalancer ServiceType = "LoadBalancer"
 )
 
-// WebsiteResources are the resources of each pod.
+// WebsiteResources are the compute resources of the containers of each pod.
 type WebsiteResources struct {
 	// server is for the container that serves the files. Requests and limits of
 	// cpu, memory and ephemeral-storage may be set; they are rounded up to
@@ -71,15 +71,18 @@ type WebsiteResources struct {
 	// +optional
 	// +k8s:opaqueType
 	Sync corev1.ResourceRequirements `json:"sync,omitempty,omitzero" protobuf:"bytes,2,opt,name=sync"`
+}
 
-	// disk is the size limit of the volume with the repository and its releases, in
-	// bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit;
-	// earlier releases are removed to stay below. The container that fetches requests
-	// an eighth of it as ephemeral-storage, unless sync sets that. Defaults to 2Gi.
+// WebsiteStorage configures the volume of each pod with the repository and its releases.
+type WebsiteStorage struct {
+	// sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from
+	// 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases
+	// are removed to stay below. The container that fetches requests an eighth of it as
+	// ephemeral-storage, unless resources.sync sets that. Defaults to 2Gi.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType
-	Disk *resource.Quantity `json:"disk,omitempty" protobuf:"bytes,3,opt,name=disk"`
+	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty" protobuf:"bytes,1,opt,name=sizeLimit"`
 }
 
 // WebsiteScheduling restricts the nodes of the pods.

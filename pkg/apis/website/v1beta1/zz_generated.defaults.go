@@ -64,6 +64,7 @@ func SetObjectDefaults_Website(in *Website) {
 		in.Spec.Service.Type = "ClusterIP"
 	}
 	SetDefaults_WebsiteResources(&in.Spec.Resources)
+	SetDefaults_WebsiteStorage(&in.Spec.Storage)
 	for i := range in.Spec.Hosts {
 		a := &in.Spec.Hosts[i]
 		if a.Role == "" {

@@ -146,6 +146,11 @@ func (in WebsiteStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebsiteStorage) OpenAPIModelName() string {
+	return "io.nevermosby.mycontroller.v1beta1.WebsiteStorage"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WebsiteSyncCompletion) OpenAPIModelName() string {
 	return "io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion"
 }

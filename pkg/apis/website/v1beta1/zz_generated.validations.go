@@ -1895,46 +1895,6 @@ func Validate_WebsiteRelease(
 	return errs
 }
 
-// Validate_WebsiteResources validates an instance of WebsiteResources according
-// to declarative validation rules in the API schema.
-func Validate_WebsiteResources(
-	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *WebsiteResources) (errs field.ErrorList) {
-
-	// field WebsiteResources.Server has no validation
-	// field WebsiteResources.Sync has no validation
-
-	{ // field WebsiteResources.Disk
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *resource.Quantity,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if equality.Semantic.DeepEqual(obj, oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteResources) *resource.Quantity {
-				return oldObj.Disk
-			})
-		errs = append(errs, fn(fldPath.Child("disk"), obj.Disk, oldVal, oldObj != nil)...)
-	}
-
-	return errs
-}
-
 var zeroOrOneOfMembershipFor_github_com_kubesites_website_apiserver_pkg_apis_website_v1beta1_WebsiteRouting_ = validate.NewUnionMembership(validate.NewUnionMember("parentRefs"), validate.NewUnionMember("ingressClassName"))
 
 // Validate_WebsiteRouting validates an instance of WebsiteRouting according
@@ -2581,10 +2541,12 @@ func Validate_WebsiteSpec(
 		errs = append(errs, fn(fldPath.Child("service"), &obj.Service, oldVal, oldObj != nil)...)
 	}
 
-	{ // field WebsiteSpec.Resources
+	// field WebsiteSpec.Resources has no validation
+
+	{ // field WebsiteSpec.Storage
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *WebsiteResources,
+			obj, oldObj *WebsiteStorage,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -2593,14 +2555,14 @@ func Validate_WebsiteSpec(
 				}
 			}
 			// call the type's validation function
-			errs = append(errs, Validate_WebsiteResources(ctx, op, fldPath, obj, oldObj)...)
+			errs = append(errs, Validate_WebsiteStorage(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *WebsiteSpec) *WebsiteResources {
-				return &oldObj.Resources
+			func(oldObj *WebsiteSpec) *WebsiteStorage {
+				return &oldObj.Storage
 			})
-		errs = append(errs, fn(fldPath.Child("resources"), &obj.Resources, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("storage"), &obj.Storage, oldVal, oldObj != nil)...)
 	}
 
 	// field WebsiteSpec.Scheduling has no validation
@@ -3224,6 +3186,43 @@ func Validate_WebsiteStatus(
 				return oldObj.Previews
 			})
 		errs = append(errs, fn(fldPath.Child("previews"), obj.Previews, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_WebsiteStorage validates an instance of WebsiteStorage according
+// to declarative validation rules in the API schema.
+func Validate_WebsiteStorage(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *WebsiteStorage) (errs field.ErrorList) {
+
+	{ // field WebsiteStorage.SizeLimit
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *resource.Quantity,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *WebsiteStorage) *resource.Quantity {
+				return oldObj.SizeLimit
+			})
+		errs = append(errs, fn(fldPath.Child("sizeLimit"), obj.SizeLimit, oldVal, oldObj != nil)...)
 	}
 
 	return errs

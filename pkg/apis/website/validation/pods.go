@@ -53,13 +53,13 @@ func validateQuantities(quantities corev1.ResourceList, path *field.Path) field.
 
 // The limits of the volume of a pod. git-sync and git take some megabytes of it for an empty
 // repository.
-var minDisk, maxDisk = resource.MustParse("64Mi"), resource.MustParse("16Ti")
+var minSizeLimit, maxSizeLimit = resource.MustParse("64Mi"), resource.MustParse("16Ti")
 
-func validateDisk(disk *resource.Quantity, path *field.Path) field.ErrorList {
-	if disk == nil || disk.Cmp(minDisk) >= 0 && disk.Cmp(maxDisk) <= 0 {
+func validateSizeLimit(limit *resource.Quantity, path *field.Path) field.ErrorList {
+	if limit == nil || limit.Cmp(minSizeLimit) >= 0 && limit.Cmp(maxSizeLimit) <= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, disk.String(), fmt.Sprintf("must be between %s and %s", minDisk.String(), maxDisk.String()))}
+	return field.ErrorList{field.Invalid(path, limit.String(), fmt.Sprintf("must be between %s and %s", minSizeLimit.String(), maxSizeLimit.String()))}
 }
 
 // sortedNames makes the order of errors deterministic.

@@ -106,8 +106,8 @@ func validateSpec(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	check(spec.Resources.Sync, old.Resources.Sync, func() field.ErrorList {
 		return validateResources(&spec.Resources.Sync, path.Child("resources", "sync"))
 	})
-	check(spec.Resources.Disk, old.Resources.Disk, func() field.ErrorList {
-		return validateDisk(spec.Resources.Disk, path.Child("resources", "disk"))
+	check(spec.Storage, old.Storage, func() field.ErrorList {
+		return validateSizeLimit(spec.Storage.SizeLimit, path.Child("storage", "sizeLimit"))
 	})
 	check(spec.Scheduling.NodeSelector, old.Scheduling.NodeSelector, func() field.ErrorList {
 		return metav1validation.ValidateLabels(spec.Scheduling.NodeSelector, path.Child("scheduling", "nodeSelector"))

@@ -47,7 +47,7 @@ func repo(repo string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Git.Repository = repo }
 }
 func disk(size string) func(*website.Website) {
-	return func(w *website.Website) { w.Spec.Resources.Disk = ptr.To(resource.MustParse(size)) }
+	return func(w *website.Website) { w.Spec.Storage.SizeLimit = ptr.To(resource.MustParse(size)) }
 }
 func secret(name string) func(*website.Website) {
 	return func(w *website.Website) { w.Spec.Source.Git.SecretRef = &website.SecretReference{Name: name} }
@@ -128,7 +128,7 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 				NodeSelector: map[string]string{"-": ""}, Tolerations: []corev1.Toleration{{}},
 			},
 		}
-		w.Spec.Resources.Disk = ptr.To(resource.MustParse("1"))
+		w.Spec.Storage.SizeLimit = ptr.To(resource.MustParse("1"))
 	}
 	tests := map[string]struct {
 		tweak func(*website.Website)
@@ -162,7 +162,7 @@ func TestValidateWebsiteUpdate(t *testing.T) {
 		}, want: []string{`spec.serving.headers[1].name: Invalid value: "TE": must not be a connection header, or a header that nginx sets`}},
 		"service made worse":     {tweak: func(w *website.Website) { w.Spec.Service.NodePort = 30001 }, want: []string{"spec.service.nodePort: Forbidden: may only be set when the type is NodePort or LoadBalancer"}},
 		"resources made worse":   {tweak: func(w *website.Website) { w.Spec.Resources.Sync.Claims = []corev1.ResourceClaim{{Name: "y"}} }, want: []string{"spec.resources.sync.claims: Forbidden: resource claims are not supported"}},
-		"disk made worse":        {tweak: disk("2"), want: []string{`spec.resources.disk: Invalid value: "2": must be between 64Mi and 16Ti`}},
+		"disk made worse":        {tweak: disk("2"), want: []string{`spec.storage.sizeLimit: Invalid value: "2": must be between 64Mi and 16Ti`}},
 		"disk mended":            {tweak: disk("64Mi")},
 		"selector made worse":    {tweak: func(w *website.Website) { w.Spec.Scheduling.NodeSelector = map[string]string{"--": ""} }, want: []string{`spec.scheduling.nodeSelector: Invalid value: "--": ` + utilvalidation.IsQualifiedName("--")[0]}},
 		"tolerations made worse": {tweak: func(w *website.Website) { w.Spec.Scheduling.Tolerations = []corev1.Toleration{{}, {}} }, want: []string{`spec.scheduling.tolerations[0].operator: Invalid value: "": must be Exists when there is no key`, `spec.scheduling.tolerations[1].operator: Invalid value: "": must be Exists when there is no key`}},

@@ -56,8 +56,8 @@ func agentContainer(website *v1beta1.Website, installation Installation) *corev1
 
 // diskLimit is the size limit of the volume of a Website.
 func diskLimit(website *v1beta1.Website) resource.Quantity {
-	if disk := website.Spec.Resources.Disk; disk != nil {
-		return *disk
+	if limit := website.Spec.Storage.SizeLimit; limit != nil {
+		return *limit
 	}
 	return resource.MustParse(diskSize)
 }

@@ -99,7 +99,7 @@ func TestDisk(t *testing.T) {
 			pod := buildDeployment(t, newWebsite(func(w *v1beta1.Website) {
 				if test.disk != "" {
 					disk := resource.MustParse(test.disk)
-					w.Spec.Resources.Disk = &disk
+					w.Spec.Storage.SizeLimit = &disk
 				}
 				if test.request != "" {
 					w.Spec.Resources.Sync.Requests = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(test.request)}

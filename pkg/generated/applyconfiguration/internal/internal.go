@@ -539,9 +539,6 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteResources
   map:
     fields:
-    - name: disk
-      type:
-        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
     - name: server
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
@@ -691,6 +688,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.nevermosby.mycontroller.v1beta1.WebsiteSource
       default: {}
+    - name: storage
+      type:
+        namedType: io.nevermosby.mycontroller.v1beta1.WebsiteStorage
+      default: {}
     - name: suspend
       type:
         scalar: boolean
@@ -763,6 +764,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: io.nevermosby.mycontroller.v1beta1.WebsiteStorage
+  map:
+    fields:
+    - name: sizeLimit
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: io.nevermosby.mycontroller.v1beta1.WebsiteSyncCompletion
   map:
     fields:

@@ -3,14 +3,13 @@
 package v1beta1
 
 import (
-	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
 // WebsiteResourcesApplyConfiguration represents a declarative configuration of the WebsiteResources type for use
 // with apply.
 //
-// WebsiteResources are the resources of each pod.
+// WebsiteResources are the compute resources of the containers of each pod.
 type WebsiteResourcesApplyConfiguration struct {
 	// server is for the container that serves the files. Requests and limits of
 	// cpu, memory and ephemeral-storage may be set; they are rounded up to
@@ -22,11 +21,6 @@ type WebsiteResourcesApplyConfiguration struct {
 	// thousandths. Defaults to requests of cpu 10m and memory 32Mi, and limits
 	// of cpu 1 and memory 256Mi.
 	Sync *v1.ResourceRequirementsApplyConfiguration `json:"sync,omitempty"`
-	// disk is the size limit of the volume with the repository and its releases, in
-	// bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit;
-	// earlier releases are removed to stay below. The container that fetches requests
-	// an eighth of it as ephemeral-storage, unless sync sets that. Defaults to 2Gi.
-	Disk *resource.Quantity `json:"disk,omitempty"`
 }
 
 // WebsiteResourcesApplyConfiguration constructs a declarative configuration of the WebsiteResources type for use with
@@ -48,13 +42,5 @@ func (b *WebsiteResourcesApplyConfiguration) WithServer(value *v1.ResourceRequir
 // If called multiple times, the Sync field is set to the value of the last call.
 func (b *WebsiteResourcesApplyConfiguration) WithSync(value *v1.ResourceRequirementsApplyConfiguration) *WebsiteResourcesApplyConfiguration {
 	b.Sync = value
-	return b
-}
-
-// WithDisk sets the Disk field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Disk field is set to the value of the last call.
-func (b *WebsiteResourcesApplyConfiguration) WithDisk(value resource.Quantity) *WebsiteResourcesApplyConfiguration {
-	b.Disk = &value
 	return b
 }

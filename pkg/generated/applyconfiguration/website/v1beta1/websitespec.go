@@ -38,6 +38,8 @@ type WebsiteSpecApplyConfiguration struct {
 	// request and limit of cpu and memory that is not set has its own default,
 	// adjusted so that no request exceeds its limit.
 	Resources *WebsiteResourcesApplyConfiguration `json:"resources,omitempty"`
+	// storage configures the volume of each pod with the repository and its releases.
+	Storage *WebsiteStorageApplyConfiguration `json:"storage,omitempty"`
 	// scheduling restricts the nodes of the pods.
 	Scheduling *WebsiteSchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// pin is a commit to serve instead of the newest one. The repository is still
@@ -132,6 +134,14 @@ func (b *WebsiteSpecApplyConfiguration) WithService(value *WebsiteServiceApplyCo
 // If called multiple times, the Resources field is set to the value of the last call.
 func (b *WebsiteSpecApplyConfiguration) WithResources(value *WebsiteResourcesApplyConfiguration) *WebsiteSpecApplyConfiguration {
 	b.Resources = value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *WebsiteSpecApplyConfiguration) WithStorage(value *WebsiteStorageApplyConfiguration) *WebsiteSpecApplyConfiguration {
+	b.Storage = value
 	return b
 }
 
