@@ -79,17 +79,25 @@ func errorsForVersion(version string, errs field.ErrorList) field.ErrorList {
 	return renamed
 }
 
+// repositoryPath is the field whose place v1alpha1 does not share.
+const repositoryPath = "spec.source.git.repository"
+
+// fieldsOfV1alpha1 are the fields that v1alpha1 has, and where.
+var fieldsOfV1alpha1 = map[string]string{
+	repositoryPath:             "spec.gitRepo",
+	"spec.deploymentName":      "spec.deploymentName",
+	"spec.replicas":            "spec.replicas",
+	"status.availableReplicas": "status.availableReplicas",
+}
+
 // fieldInVersion returns where a version has a field of the hub. Fields that
 // v1alpha1 lacks can only have come in the annotation that carries them.
 func fieldInVersion(version, path string) string {
 	if version != v1alpha1.SchemeGroupVersion.Version {
 		return path
 	}
-	switch path {
-	case "spec.source.git.repository":
-		return "spec.gitRepo"
-	case "spec.deploymentName", "spec.replicas", "status.availableReplicas":
-		return path
+	if named, found := fieldsOfV1alpha1[path]; found {
+		return named
 	}
 	if strings.HasPrefix(path, "spec.") || strings.HasPrefix(path, "status.") {
 		return fmt.Sprintf("metadata.annotations[%s].%s", website.AnnotationCarriedFields, path)

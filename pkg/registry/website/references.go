@@ -33,12 +33,10 @@ var (
 // and to those of the submodules of the reference and of the branches with previews. The
 // CA decides who may be these servers.
 type gitRecipients struct {
-	Repository string
-	Ref        *website.GitReference
-	Previews   []string
-	Submodules website.SubmodulePolicy
-	Scope      website.CredentialScope
-	CA         *website.CAReference
+	// Source has no secretRef. A field that is added counts as well.
+	Source website.GitSource
+	// Previews are the branches with previews.
+	Previews []string
 }
 
 // certificateRecipients decide who proves with a certificate which host it is.
@@ -60,7 +58,8 @@ func referencesOf(spec *website.WebsiteSpec) []objectReference {
 	var references []objectReference
 	git := gitOf(spec)
 	if git.SecretRef != nil {
-		recipients := gitRecipients{Repository: git.Repository, Ref: git.Ref, Submodules: git.Submodules, Scope: git.CredentialScope, CA: git.CARef}
+		recipients := gitRecipients{Source: git}
+		recipients.Source.SecretRef = nil
 		if spec.Previews != nil {
 			recipients.Previews = spec.Previews.Branches
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // A request in v1alpha1 sets the fields that this version lacks with an
@@ -111,46 +113,50 @@ func validateAnnotation(ctx context.Context, w *website.Website) field.ErrorList
 	return errs
 }
 
-// carriedFields are the fields of the spec that v1alpha1 lacks.
-var carriedFields = []struct {
-	path string
-	get  func(*website.WebsiteSpec) any
-}{
-	{"spec.suspend", func(s *website.WebsiteSpec) any { return s.Suspend }},
-	{"spec.source.path", func(s *website.WebsiteSpec) any { return s.Source.Path }},
-	{"spec.source.git.ref", func(s *website.WebsiteSpec) any { return gitOf(s).Ref }},
-	{"spec.source.git.submodules", func(s *website.WebsiteSpec) any { return gitOf(s).Submodules }},
-	{"spec.source.git.secretRef", func(s *website.WebsiteSpec) any { return gitOf(s).SecretRef }},
-	{"spec.source.git.credentialScope", func(s *website.WebsiteSpec) any { return gitOf(s).CredentialScope }},
-	{"spec.source.git.caRef", func(s *website.WebsiteSpec) any { return gitOf(s).CARef }},
-	{"spec.pin", func(s *website.WebsiteSpec) any { return s.Pin }},
-	{"spec.polling", func(s *website.WebsiteSpec) any { return s.Polling }},
-	{"spec.serving", func(s *website.WebsiteSpec) any { return s.Serving }},
-	{"spec.service", func(s *website.WebsiteSpec) any { return s.Service }},
-	{"spec.resources", func(s *website.WebsiteSpec) any { return s.Resources }},
-	{"spec.storage", func(s *website.WebsiteSpec) any { return s.Storage }},
-	{"spec.scheduling", func(s *website.WebsiteSpec) any { return s.Scheduling }},
-	{"spec.hosts", func(s *website.WebsiteSpec) any { return s.Hosts }},
-	{"spec.routing", func(s *website.WebsiteSpec) any { return s.Routing }},
-	{"spec.tls", func(s *website.WebsiteSpec) any { return s.TLS }},
-	{"spec.access", func(s *website.WebsiteSpec) any { return s.Access }},
-	{"spec.previews", func(s *website.WebsiteSpec) any { return s.Previews }},
-}
-
 // annotationWarnings warns of an annotation that changes stored fields, because a
 // user of v1alpha1 may have exported it long ago.
 func annotationWarnings(ctx context.Context, spec, old *website.WebsiteSpec) []string {
 	if !isV1alpha1(ctx) {
 		return nil
 	}
-	var changed []string
-	for _, f := range carriedFields {
-		if !apiequality.Semantic.DeepEqual(f.get(spec), f.get(old)) {
-			changed = append(changed, f.path)
-		}
+	var now, before v1beta1.WebsiteSpec
+	if v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(spec, &now, nil) != nil ||
+		v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(old, &before, nil) != nil {
+		return nil
 	}
+	changed := changedCarriedFields(reflect.ValueOf(now), reflect.ValueOf(before), "spec")
 	if len(changed) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("metadata.annotations[%s]: changes %s; remove the annotation to keep the stored values", website.AnnotationCarriedFields, strings.Join(changed, ", "))}
+}
+
+// changedCarriedFields returns the paths of the fields that v1alpha1 lacks and that differ. Of a member of which v1alpha1
+// has a field, it returns those of the members.
+func changedCarriedFields(now, before reflect.Value, path string) []string {
+	var changed []string
+	for i := range now.NumField() {
+		name, _, _ := strings.Cut(now.Type().Field(i).Tag.Get("json"), ",")
+		at, member, former := path+"."+name, now.Field(i), before.Field(i)
+		_, isInV1alpha1 := fieldsOfV1alpha1[at]
+		switch {
+		case isInV1alpha1:
+		case strings.HasPrefix(repositoryPath, at+"."):
+			changed = append(changed, changedCarriedFields(orZero(member), orZero(former), at)...)
+		case !apiequality.Semantic.DeepEqual(member.Interface(), former.Interface()):
+			changed = append(changed, at)
+		}
+	}
+	return changed
+}
+
+// orZero returns the struct that value is or points to, a zero one for nil.
+func orZero(value reflect.Value) reflect.Value {
+	if value.Kind() != reflect.Pointer {
+		return value
+	}
+	if value.IsNil() {
+		return reflect.Zero(value.Type().Elem())
+	}
+	return value.Elem()
 }

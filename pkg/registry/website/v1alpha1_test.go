@@ -2,7 +2,6 @@ package website
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,14 +9,11 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // withBetaFields sets fields that v1alpha1 lacks, and their managers.
@@ -214,28 +210,30 @@ func TestUpdateWithoutDeploymentName(t *testing.T) {
 	}
 }
 
-// TestCarriedFields: a warning names each field of the spec that v1alpha1 lacks.
-func TestCarriedFields(t *testing.T) {
-	known := sets.New[string]()
-	for _, f := range carriedFields {
-		known.Insert(f.path)
-	}
-	names := func(of reflect.Type) (names []string) {
-		for field := range of.Fields() {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-		return names
-	}
-	alpha := names(reflect.TypeFor[v1alpha1.WebsiteSpec]())
-	for prefix, of := range map[string]reflect.Type{
-		"spec.": reflect.TypeFor[v1beta1.WebsiteSpec](), "spec.source.": reflect.TypeFor[v1beta1.WebsiteSource](), "spec.source.git.": reflect.TypeFor[v1beta1.GitSource](),
+// TestChangedCarriedFields: a warning names the members of the spec that v1alpha1 lacks, and of its source and repository,
+// of which it has one.
+func TestChangedCarriedFields(t *testing.T) {
+	changed := newWebsite(previewing(inDomain("example.com")), func(w *website.Website) {
+		w.Spec.DeploymentName, w.Spec.Replicas, w.Spec.Suspend = "other", ptr.To[int32](5), ptr.To(false)
+		w.Spec.Source.Path = "docs"
+		w.Spec.Source.Git.Repository, w.Spec.Source.Git.CARef = "https://example.com/other.git", &website.CAReference{SecretName: "ca", Key: "k"}
+	})
+	for name, test := range map[string]struct {
+		old  *website.Website
+		want string
+	}{
+		"unchanged":            {old: changed},
+		"changed":              {old: newWebsite(), want: "spec.suspend, spec.source.git.caRef, spec.source.path, spec.previews"},
+		"without a repository": {old: newWebsite(func(w *website.Website) { w.Spec.Source.Git = nil }), want: "spec.suspend, spec.source.git.submodules, spec.source.git.credentialScope, spec.source.git.caRef, spec.source.path, spec.previews"},
 	} {
-		for _, name := range names(of) {
-			// The repository has another name in v1alpha1.
-			if isOurs := name == "source" || name == "git" || name == "repository" || prefix == "spec." && slices.Contains(alpha, name); isOurs == known.Has(prefix+name) {
-				t.Errorf("%s%s: listed %t", prefix, name, !isOurs)
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			if test.want != "" {
+				want = []string{"metadata.annotations[" + website.AnnotationCarriedFields + "]: changes " + test.want + "; remove the annotation to keep the stored values"}
 			}
-		}
+			if got := annotationWarnings(requestContext("v1alpha1", ""), &changed.Spec, &test.old.Spec); !slices.Equal(got, want) {
+				t.Errorf("warnings %q, want %q", got, want)
+			}
+		})
 	}
 }

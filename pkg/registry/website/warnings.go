@@ -46,7 +46,7 @@ func finalizerWarnings(finalizers, former []string) []string {
 }
 
 func warnings(version string, spec *website.WebsiteSpec) []string {
-	repository := fieldInVersion(version, "spec.source.git.repository")
+	repository := fieldInVersion(version, repositoryPath)
 	var warnings []string
 	if strings.HasPrefix(gitOf(spec).Repository, "http://") {
 		warnings = append(warnings, fmt.Sprintf("%s: http:// is not encrypted, so the site can be altered on its way; use https:// or ssh://", repository))

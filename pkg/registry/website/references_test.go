@@ -1,0 +1,50 @@
+package website
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/apis/website"
+)
+
+// TestReferencesOfEveryField fails for a new field that names a Secret or ConfigMap whose reader is not authorized.
+func TestReferencesOfEveryField(t *testing.T) {
+	var spec website.WebsiteSpec
+	named := map[string]string{}
+	nameReferences(reflect.ValueOf(&spec).Elem(), "spec", named)
+	if len(named) < 5 {
+		t.Fatalf("only %v were found", named)
+	}
+	for _, reference := range referencesOf(&spec) {
+		delete(named, reference.name)
+	}
+	if len(named) > 0 {
+		t.Errorf("referencesOf lacks %v", named)
+	}
+}
+
+// nameReferences gives each reference below a value a name, and adds the path of its field.
+func nameReferences(value reflect.Value, path string, named map[string]string) {
+	name := fmt.Sprintf("name-%d", len(named))
+	switch reference := value.Addr().Interface().(type) {
+	case *website.SecretReference:
+		reference.Name, named[name] = name, path
+		return
+	case *website.CAReference:
+		reference.ConfigMapName, named[name] = name, path
+		return
+	}
+	switch {
+	case value.Kind() == reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		nameReferences(value.Elem(), path, named)
+	case value.Kind() == reflect.Slice:
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		nameReferences(value.Index(0), path, named)
+	case value.Kind() == reflect.Struct && value.Type().PkgPath() == reflect.TypeFor[website.Website]().PkgPath():
+		for i := range value.NumField() {
+			nameReferences(value.Field(i), path+"."+value.Type().Field(i).Name, named)
+		}
+	}
+}
