@@ -1520,11 +1520,11 @@ func schema_pkg_apis_website_v1beta1_WebsiteService(ref common.ReferenceCallback
 					"annotations": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-map-type": "atomic",
+								"x-kubernetes-map-type": "granular",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "annotations are set on the Service, at most 4 KiB as JSON. Their keys must be allowed by --allowed-service-annotations of website-apiserver, and setting them requires expose. Defaults to none.",
+							Description: "annotations are set on the Service, at most 4 KiB as JSON. Their keys must be allowed by --allowed-service-annotations of website-apiserver, and setting them requires expose. With server-side apply, each key has its own managers. Defaults to none.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,

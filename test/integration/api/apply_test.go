@@ -180,3 +180,28 @@ func TestApplyOfHeadersIsByPathAndName(t *testing.T) {
 		t.Errorf("headers = %+v (%v), want both", w.Spec.Serving.Headers, err)
 	}
 }
+
+// TestApplyOfServiceAnnotationsIsByKey: two managers own annotations of one Service.
+func TestApplyOfServiceAnnotationsIsByKey(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), framework.NewNamespace(t)
+	server := framework.NewServer(t, "--allowed-service-annotations=example.com/*")
+	websites := framework.NewClients(t, server.Config(t)).Websites.WebsiteV1beta1().Websites(namespace)
+	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed))
+	annotation := func(key, value string) *v1beta1.WebsiteApplyConfiguration {
+		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithService(v1beta1.WebsiteService().
+			WithAnnotations(map[string]string{"example.com/" + key: value})))
+	}
+	for manager, wanted := range map[string]*v1beta1.WebsiteApplyConfiguration{"one": annotation("a", "1"), "two": annotation("b", "2")} {
+		if _, err := websites.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: manager}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := websites.Apply(ctx, annotation("a", "3"), metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
+		t.Errorf("applying the other's annotation: %v, want Conflict", err)
+	}
+	w, err := websites.Get(ctx, "kubia", metav1.GetOptions{})
+	if err != nil || len(w.Spec.Service.Annotations) != 2 {
+		t.Errorf("annotations = %v (%v), want both", w.Spec.Service.Annotations, err)
+	}
+}

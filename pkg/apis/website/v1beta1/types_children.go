@@ -33,9 +33,10 @@ type WebsiteService struct {
 
 	// annotations are set on the Service, at most 4 KiB as JSON. Their keys must be
 	// allowed by --allowed-service-annotations of website-apiserver, and setting them
-	// requires expose. Defaults to none.
+	// requires expose. With server-side apply, each key has its own managers. Defaults to
+	// none.
 	// +optional
-	// +mapType=atomic
+	// +mapType=granular
 	Annotations map[string]string `json:"annotations,omitempty" protobuf:"bytes,4,rep,name=annotations"`
 }
 

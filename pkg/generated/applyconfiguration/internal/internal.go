@@ -582,7 +582,7 @@ var schemaYAML = typed.YAMLObject(`types:
         map:
           elementType:
             scalar: string
-          elementRelationship: atomic
+          elementRelationship: separable
     - name: loadBalancerClass
       type:
         scalar: string

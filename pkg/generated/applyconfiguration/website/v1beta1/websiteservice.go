@@ -25,7 +25,8 @@ type WebsiteServiceApplyConfiguration struct {
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
 	// annotations are set on the Service, at most 4 KiB as JSON. Their keys must be
 	// allowed by --allowed-service-annotations of website-apiserver, and setting them
-	// requires expose. Defaults to none.
+	// requires expose. With server-side apply, each key has its own managers. Defaults to
+	// none.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
