@@ -16,7 +16,9 @@ import (
 func EveryField(namespace string) []*v1beta1.Website {
 	commit := strings.Repeat("0a", 20)
 	quantity := func(cpu, memory string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+		return corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		}
 	}
 	users := func(name string) v1beta1.WebsiteAccess {
 		return v1beta1.WebsiteAccess{BasicAuth: &v1beta1.BasicAuth{SecretRef: v1beta1.SecretReference{Name: name}}}
@@ -35,11 +37,17 @@ func EveryField(namespace string) []*v1beta1.Website {
 			Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 30, TimeoutSeconds: 60},
 			Serving: v1beta1.WebsiteServing{
 				Index: "home.html", NotFoundPath: "/missing.html", Fallback: v1beta1.FallbackSPA,
-				Redirects: []v1beta1.Redirect{{From: "/old", To: "/new", StatusCode: 301}, {From: "/blog/*", To: "https://blog.example.com/:splat", StatusCode: 308}},
-				Headers:   []v1beta1.ResponseHeader{{Path: "/", Name: "X-A", Value: "a"}, {Path: "/", Name: "X-B", Value: "b"}},
+				Redirects: []v1beta1.Redirect{
+					{From: "/old", To: "/new", StatusCode: 301},
+					{From: "/blog/*", To: "https://blog.example.com/:splat", StatusCode: 308},
+				},
+				Headers: []v1beta1.ResponseHeader{
+					{Path: "/", Name: "X-A", Value: "a"}, {Path: "/", Name: "X-B", Value: "b"},
+				},
 			},
 			Service: v1beta1.WebsiteService{
-				Type: v1beta1.ServiceTypeLoadBalancer, NodePort: 31999, LoadBalancerClass: "example.com/class", Annotations: map[string]string{"example.com/a": "b"},
+				Type: v1beta1.ServiceTypeLoadBalancer, NodePort: 31999, LoadBalancerClass: "example.com/class",
+				Annotations: map[string]string{"example.com/a": "b"},
 			},
 			Resources: v1beta1.WebsiteResources{
 				Server: corev1.ResourceRequirements{Requests: quantity("10m", "32Mi"), Limits: quantity("1", "64Mi")},
@@ -48,18 +56,26 @@ func EveryField(namespace string) []*v1beta1.Website {
 			Storage: v1beta1.WebsiteStorage{SizeLimit: new(resource.MustParse("2Gi"))},
 			Scheduling: v1beta1.WebsiteScheduling{
 				NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
-				Tolerations: []corev1.Toleration{
-					{Key: "sites", Operator: corev1.TolerationOpEqual, Value: "only", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(60))},
-				},
+				Tolerations: []corev1.Toleration{{
+					Key: "sites", Operator: corev1.TolerationOpEqual, Value: "only",
+					Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(60)),
+				}},
 			},
-			Hosts:   []v1beta1.WebsiteHost{{Name: "www.every.example.test", Role: v1beta1.HostRoleCanonical}, {Name: "every.example.test", Role: v1beta1.HostRoleRedirect}},
-			Routing: v1beta1.WebsiteRouting{ParentRefs: []v1beta1.ParentReference{{Namespace: "gateways", Name: "public"}}},
+			Hosts: []v1beta1.WebsiteHost{
+				{Name: "www.every.example.test", Role: v1beta1.HostRoleCanonical},
+				{Name: "every.example.test", Role: v1beta1.HostRoleRedirect},
+			},
+			Routing: v1beta1.WebsiteRouting{
+				ParentRefs: []v1beta1.ParentReference{{Namespace: "gateways", Name: "public"}},
+			},
 			TLS: &v1beta1.WebsiteTLS{
-				Mode: v1beta1.TLSModeIssuer, IssuerRef: &v1beta1.IssuerReference{Group: "cert-manager.io", Kind: "ClusterIssuer", Name: "ca"}, Redirect: new(false),
+				Mode: v1beta1.TLSModeIssuer, Redirect: new(false),
+				IssuerRef: &v1beta1.IssuerReference{Group: "cert-manager.io", Kind: "ClusterIssuer", Name: "ca"},
 			},
 			Access: users("readers"),
 			Previews: &v1beta1.WebsitePreviews{
-				Branches: []string{"feature/*", "next"}, MaxCount: 3, TTLSeconds: new(int32(86400)), Domain: "every.example.test", Access: users("reviewers"),
+				Branches: []string{"feature/*", "next"}, MaxCount: 3, TTLSeconds: new(int32(86400)),
+				Domain: "every.example.test", Access: users("reviewers"),
 			},
 		}
 	}
@@ -68,7 +84,9 @@ func EveryField(namespace string) []*v1beta1.Website {
 		w.Spec.Source.Git.CARef = &v1beta1.CAReference{SecretName: "ca", Key: "ca.crt"}
 		w.Spec.Hosts = []v1beta1.WebsiteHost{{Name: "secrets.example.test", Role: v1beta1.HostRoleAlias}}
 		w.Spec.Routing.IngressClassName = "nginx"
-		w.Spec.TLS = &v1beta1.WebsiteTLS{Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}, Redirect: new(true)}
+		w.Spec.TLS = &v1beta1.WebsiteTLS{
+			Mode: v1beta1.TLSModeSecret, SecretRef: &v1beta1.SecretReference{Name: "certificate"}, Redirect: new(true),
+		}
 	}
 	listener := func(w *v1beta1.Website) {
 		w.Spec.Source.Git = git(v1beta1.GitReference{Commit: commit})

@@ -128,11 +128,13 @@ func (a *FieldAuthorizer) authorize(ctx context.Context, w, old *website.Website
 // authorizer has not answered, with the error err.
 func warnOfMissing(ctx context.Context, p permission, missing string, err error) {
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The use of a host was not authorized: the authorizer is unavailable", "host", p.name, "err", err)
+		klog.FromContext(ctx).V(2).Info("The use of a host was not authorized: the authorizer is unavailable",
+			"host", p.name, "err", err)
 		return
 	}
 	path := fieldInVersion(requestVersion(ctx), p.path.String())
-	warning.AddWarning(ctx, "", fmt.Sprintf("%s: %s. It is accepted because website-apiserver has --host-authorization=Warn", path, missing))
+	warning.AddWarning(ctx, "", fmt.Sprintf(
+		"%s: %s. It is accepted because website-apiserver has --host-authorization=Warn", path, missing))
 }
 
 // allows does not read the object, so that the answer does not reveal whether it

@@ -23,6 +23,10 @@ import (
 // applier applies a manifest with a client. With again, it returns an error if the client finds a difference.
 type applier func(s *site, again bool) error
 
+var appliers = map[string]applier{
+	"kubectl": applyWithKubectl, "kubectl, server-side": applyServerSide, "Flux": applyWithFlux,
+}
+
 // site is a manifest, and a client of the server that has it.
 type site struct {
 	t        *testing.T
@@ -35,7 +39,8 @@ type site struct {
 // nothing is written. No controller writes to the store of this server.
 func TestEveryFieldTwice(t *testing.T) {
 	t.Parallel()
-	server, namespace := framework.NewServer(t, "--allowed-service-annotations=example.com/*"), framework.NewNamespace(t)
+	namespace := framework.NewNamespace(t)
+	server := framework.NewServer(t, "--allowed-service-annotations=example.com/*")
 	direct, err := client.New(server.Config(t), client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +48,7 @@ func TestEveryFieldTwice(t *testing.T) {
 	for _, website := range framework.EveryField(namespace) {
 		t.Run(website.Name, func(t *testing.T) {
 			s := &site{t, server, direct, manifestOf(t, website)}
-			for name, apply := range map[string]applier{"kubectl": applyWithKubectl, "kubectl, server-side": applyServerSide, "Flux": applyWithFlux} {
+			for name, apply := range appliers {
 				if err := apply(s, false); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -113,7 +118,8 @@ func applyServerSide(s *site, again bool) error {
 
 // applyWithFlux does what kustomize-controller does.
 func applyWithFlux(s *site, again bool) error {
-	manager := ssa.NewResourceManager(s.direct, nil, ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"})
+	owner := ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"}
+	manager := ssa.NewResourceManager(s.direct, nil, owner)
 	if again {
 		entry, existing, merged, err := manager.Diff(s.t.Context(), s.manifest.DeepCopy(), ssa.DefaultDiffOptions())
 		if err != nil {
@@ -130,9 +136,9 @@ func applyWithFlux(s *site, again bool) error {
 	return err
 }
 
-// compareAsArgoCD compares a manifest that kubectl has applied, and one with the same quantities in other words, with the
-// stored Website as Argo CD does by default. It repeats the few steps of gitops-engine's diff for a kind that is not
-// compiled in, because that package links k8s.io/kubernetes, and requires other versions of what Helm and Flux use here.
+// compareAsArgoCD compares a manifest that kubectl has applied, and one with the same quantities in other words, with
+// the stored Website as Argo CD does by default. It repeats the few steps of gitops-engine's diff for a kind that is
+// not compiled in, because that package links k8s.io/kubernetes v1.36, which does not compile with k8s.io/api v0.37.
 // The other ways of Argo CD, server-side and structured merge diff, compare as Flux and server-side apply.
 func (s *site) compareAsArgoCD() {
 	t := s.t
@@ -144,7 +150,8 @@ func (s *site) compareAsArgoCD() {
 	}
 	for _, config := range []*unstructured.Unstructured{applied, reworded} {
 		live, last := s.stored(), &unstructured.Unstructured{}
-		if err := json.Unmarshal([]byte(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]), &last.Object); err != nil {
+		annotation := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+		if err := json.Unmarshal([]byte(annotation), &last.Object); err != nil {
 			t.Fatal(err)
 		}
 		unstructured.RemoveNestedField(last.Object, "metadata", "annotations")
@@ -152,7 +159,8 @@ func (s *site) compareAsArgoCD() {
 			normalizeQuantities(t, object)
 		}
 		known := withoutOthers(last.Object, live.Object)
-		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(encode(t, last.Object), encode(t, config.Object), encode(t, known))
+		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(
+			encode(t, last.Object), encode(t, config.Object), encode(t, known))
 		if err != nil || string(patch) != "{}" {
 			t.Errorf("Argo CD finds the difference %s, %v", patch, err)
 		}
@@ -194,7 +202,8 @@ func normalizeQuantities(t *testing.T, object *unstructured.Unstructured) {
 	if err := yaml.UnmarshalStrict(data, &configMap); err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.UnmarshalStrict([]byte(configMap.Data["resource.customizations.knownTypeFields.mycontroller.nevermosby.io_Website"]), &fields); err != nil {
+	customization := configMap.Data["resource.customizations.knownTypeFields.mycontroller.nevermosby.io_Website"]
+	if err := yaml.UnmarshalStrict([]byte(customization), &fields); err != nil {
 		t.Fatal(err)
 	}
 	for _, field := range fields {
