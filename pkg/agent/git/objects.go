@@ -13,11 +13,7 @@ import (
 )
 
 // kinds of entries of a directory.
-const (
-	modeTree, modeLink, modeModule = "40000", "120000", "160000"
-	// modeTreePadded is how git prints modeTree.
-	modeTreePadded = "040000"
-)
+const modeTree, modeLink, modeModule = "40000", "120000", "160000"
 
 // entry is one of a directory of a commit.
 type entry struct{ mode, hash string }
