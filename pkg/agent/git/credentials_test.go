@@ -191,7 +191,7 @@ func TestSSH(t *testing.T) {
 	o := newOrigin(t)
 	o.commit(files{"p/x": "one" + random(5000), "y": "y"})
 	good, other := startSSH(t, ""), startSSH(t, "echo ERROR: Repository not found. >&2; exit 1")
-	hanging := startSSH(t, "sleep 30")
+	hanging := startSSH(t, "exec sleep 30")
 	cutting := startSSH(t, "printf 0100abc")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
