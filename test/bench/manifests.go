@@ -91,7 +91,7 @@ func websiteStatus() object {
 	}
 	return object{
 		"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
-		"selector": "app=website-nginx,controller=site",
+		"selector": "mycontroller.nevermosby.io/deployment=site",
 		"commit":   strings.Repeat("0123456789", 4), "nodePort": 30080,
 		"urls": []any{"http://192.0.2.1:30080/"},
 		"conditions": []any{

@@ -67,7 +67,7 @@ func newWebsite(tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 			DeploymentName: testDeployment,
 			Replicas:       ptr.To[int32](1),
 		},
-		Status: v1beta1.WebsiteStatus{Selector: "app=website-nginx,controller=" + testName + ",mycontroller.nevermosby.io/deployment=" + testDeployment},
+		Status: v1beta1.WebsiteStatus{Selector: "mycontroller.nevermosby.io/deployment=" + testDeployment},
 	}
 	for _, tweak := range tweaks {
 		tweak(website)
@@ -79,7 +79,6 @@ func withName(name string) func(*v1beta1.Website) {
 	return func(website *v1beta1.Website) {
 		website.Name = name
 		website.UID = types.UID("uid-of-" + name)
-		website.Status.Selector = "app=website-nginx,controller=" + name + ",mycontroller.nevermosby.io/deployment=" + testDeployment
 	}
 }
 

@@ -1,7 +1,6 @@
 package website
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
 
-	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/children"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
 // keptPodLabels are those by which Services and Deployments of the controller select pods, and what
 // a Deployment adds for each revision.
-var keptPodLabels = append(slices.Sorted(maps.Keys(api.PodSelectorLabels("", ""))), appsv1.DefaultDeploymentUniqueLabelKey)
+var keptPodLabels = append(slices.Clone(resources.PodSelectorKeys), appsv1.DefaultDeploymentUniqueLabelKey)
 
 // trimPod keeps of a pod what is read here: there are many, and most of each is
 // the same. Any client can give pods of any size the label of the controller.

@@ -187,7 +187,9 @@ func TestApplyOfServiceAnnotationsIsByKey(t *testing.T) {
 	ctx, namespace := t.Context(), framework.NewNamespace(t)
 	server := framework.NewServer(t, "--allowed-service-annotations=example.com/*")
 	websites := framework.NewClients(t, server.Config(t)).Websites.WebsiteV1beta1().Websites(namespace)
-	framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", framework.Detailed))
+	if _, err := websites.Create(ctx, framework.NewWebsite(namespace, "kubia", framework.Detailed), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	annotation := func(key, value string) *v1beta1.WebsiteApplyConfiguration {
 		return v1beta1.Website("kubia", namespace).WithSpec(v1beta1.WebsiteSpec().WithService(v1beta1.WebsiteService().
 			WithAnnotations(map[string]string{"example.com/" + key: value})))

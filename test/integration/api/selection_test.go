@@ -98,7 +98,7 @@ func TestScaleOfANewWebsite(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale, err := websites.GetScale(ctx, "kubia", metav1.GetOptions{})
-	if want := "app=website-nginx,controller=kubia,mycontroller.nevermosby.io/deployment=kubia"; err != nil || scale.Status.Selector != want {
+	if want := "mycontroller.nevermosby.io/deployment=kubia"; err != nil || scale.Status.Selector != want {
 		t.Errorf("selector = %q (%v), want %q", scale.Status.Selector, err, want)
 	}
 	for _, version := range []string{"v1beta1", "v1alpha1"} {

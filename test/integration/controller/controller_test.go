@@ -41,7 +41,7 @@ func TestTheOriginalExample(t *testing.T) {
 	if !slices.Equal(containers, []string{"agent", "git-sync", "nginx"}) {
 		t.Errorf("containers = %v, want agent, git-sync and nginx", containers)
 	}
-	podLabels := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
+	podLabels := map[string]string{labelDeployment: "kubia-website"}
 	if !maps.Equal(deployment.Spec.Selector.MatchLabels, podLabels) {
 		t.Errorf("selector = %v, want %v", deployment.Spec.Selector.MatchLabels, podLabels)
 	}
@@ -169,12 +169,12 @@ func TestChildrenAreRepaired(t *testing.T) {
 		{
 			name: "Service made to select nothing",
 			break_: func() error {
-				_, err := services.Patch(ctx, "kubia-website-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"controller":"another"}}}`), metav1.PatchOptions{})
+				_, err := services.Patch(ctx, "kubia-website-npsvc", types.MergePatchType, []byte(`{"spec":{"selector":{"mycontroller.nevermosby.io/deployment":"another"}}}`), metav1.PatchOptions{})
 				return err
 			},
 			repaired: func(ctx context.Context) error {
 				s, err := services.Get(ctx, "kubia-website-npsvc", metav1.GetOptions{})
-				if err == nil && s.Spec.Selector["controller"] != "kubia" {
+				if err == nil && s.Spec.Selector[labelDeployment] != "kubia-website" {
 					err = fmt.Errorf("selector = %v", s.Spec.Selector)
 				}
 				return err

@@ -198,7 +198,7 @@ func TestLegacySelector(t *testing.T) {
 	defer watch.Stop()
 
 	framework.MustCreate(t, w)
-	exact := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia"}
+	exact := map[string]string{labelDeployment: "kubia"}
 	framework.WaitFor(t, "the selectors are exact", func(ctx context.Context) error {
 		service, err := client.Kubernetes.CoreV1().Services(namespace).Get(ctx, "kubia-npsvc", metav1.GetOptions{})
 		if err != nil {

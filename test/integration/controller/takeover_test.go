@@ -215,7 +215,7 @@ func TestTakeover(t *testing.T) {
 	if got, want := current.Spec.Ports[0].NodePort, service.Spec.Ports[0].NodePort; got != want || current.UID != service.UID {
 		t.Errorf("the node port was %d, is %d", want, got)
 	}
-	exact := map[string]string{"app": "website-nginx", "controller": "kubia", labelDeployment: "kubia-website"}
+	exact := map[string]string{labelDeployment: "kubia-website"}
 	if port := current.Spec.Ports[0].TargetPort; port != intstr.FromString("http") || !maps.Equal(current.Spec.Selector, exact) {
 		t.Errorf("the Service sends requests to port %s of %v", port.String(), current.Spec.Selector)
 	}

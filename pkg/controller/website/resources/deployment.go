@@ -129,7 +129,7 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 		WithImagePullSecrets(pullSecrets(installation.PullSecrets)...)
 
 	return appsv1ac.Deployment(DeploymentName(website), website.Namespace).
-		WithLabels(podLabels(website)).
+		WithLabels(PodLabels(website)).
 		WithOwnerReferences(ownerReference(website)).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithReplicas(replicas).
@@ -138,7 +138,7 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 			WithStrategy(rollingUpdate()).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(PodSelector(website))).
 			WithTemplate(corev1ac.PodTemplateSpec().
-				WithLabels(podLabels(website)).
+				WithLabels(PodLabels(website)).
 				WithAnnotations(map[string]string{safeToEvict: "true"}).
 				WithSpec(pod))), nil
 }

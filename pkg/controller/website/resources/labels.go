@@ -20,12 +20,16 @@ const (
 	labelInstance  = "app.kubernetes.io/instance"
 	labelComponent = "app.kubernetes.io/component"
 
-	// LabelController names the Website on every child and pod.
-	LabelController = api.LabelController
+	// LabelController names the Website on every child and pod. It is that of the original
+	// controller, like labelApp: Services and NetworkPolicies of users select by them. Keys
+	// without a prefix belong to users, so no selector of a new object has them.
+	LabelController = "controller"
 	// LabelDeployment names the Deployment on every pod.
 	LabelDeployment = api.LabelDeployment
 
 	labelApp = "app"
+	// podApp is the value of labelApp on the pods.
+	podApp = "website-nginx"
 )
 
 // Kind is the kind of the owner of every child.
@@ -34,16 +38,16 @@ const Kind = "Website"
 // PodSelector returns the labels that select the pods of a Website's Deployment,
 // and no pods of another one.
 func PodSelector(website *v1beta1.Website) map[string]string {
-	return api.PodSelectorLabels(website.Name, DeploymentName(website))
+	return api.PodSelectorLabels(DeploymentName(website))
 }
 
-// LegacyPodSelector returns PodSelector without LabelDeployment, as Deployments
-// have it that are older than that label.
+// LegacyPodSelector returns the labels by which the original controller selects pods.
 func LegacyPodSelector(website *v1beta1.Website) map[string]string {
-	selector := PodSelector(website)
-	delete(selector, LabelDeployment)
-	return selector
+	return map[string]string{labelApp: podApp, LabelController: website.Name}
 }
+
+// PodSelectorKeys are the keys of the labels by which pods may be selected.
+var PodSelectorKeys = []string{labelApp, LabelController, LabelDeployment}
 
 // recommendedLabels are the labels that tools of the ecosystem show and group
 // by.
@@ -56,9 +60,10 @@ func recommendedLabels(website *v1beta1.Website) map[string]string {
 	}
 }
 
-// podLabels are the labels of the Deployment and of its pods.
-func podLabels(website *v1beta1.Website) map[string]string {
+// PodLabels are the labels of the Deployment and of its pods.
+func PodLabels(website *v1beta1.Website) map[string]string {
 	labels := recommendedLabels(website)
+	maps.Copy(labels, LegacyPodSelector(website))
 	maps.Copy(labels, PodSelector(website))
 	return labels
 }

@@ -1,11 +1,10 @@
 package workload
 
 import (
-	"maps"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 
@@ -14,14 +13,26 @@ import (
 )
 
 // DeploymentSelector returns the selector for the Deployment of a Website. It is
-// immutable, so an existing Deployment without resources.LabelDeployment in its
-// selector keeps it. There need not be a Deployment yet.
+// immutable, so an existing Deployment keeps one that selects the pods of the Website.
+// There need not be a Deployment yet.
 func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) map[string]string {
-	legacy := resources.LegacyPodSelector(website)
-	if existing != nil && existing.Spec.Selector != nil && maps.Equal(existing.Spec.Selector.MatchLabels, legacy) {
-		return legacy
+	if existing != nil && selects(existing.Spec.Selector, resources.PodLabels(website)) {
+		return existing.Spec.Selector.MatchLabels
 	}
 	return resources.PodSelector(website)
+}
+
+// selects reports whether a selector of labels alone selects pods with these labels.
+func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
+	if selector == nil || len(selector.MatchLabels) == 0 || len(selector.MatchExpressions) > 0 {
+		return false
+	}
+	for key, value := range selector.MatchLabels {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // ServingPodSelector returns labels that all ready pods of a Deployment have, with
@@ -30,15 +41,15 @@ func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) m
 // resources.Service. Without any, the selector of the Deployment decides: it is nil
 // if pods of before the label, or of another controller, may still serve.
 func ServingPodSelector(website *v1beta1.Website, deployment *appsv1.Deployment, ready []*corev1.Pod) map[string]string {
-	exact := resources.PodSelector(website)
-	if deployment.Spec.Selector != nil && maps.Equal(deployment.Spec.Selector.MatchLabels, exact) {
+	exact, name := resources.PodSelector(website), resources.DeploymentName(website)
+	if deployment.Spec.Selector != nil && deployment.Spec.Selector.MatchLabels[resources.LabelDeployment] == name {
 		return exact
 	}
 	if len(ready) == 0 {
 		return nil
 	}
 	for _, pod := range ready {
-		if pod.Labels[resources.LabelDeployment] != exact[resources.LabelDeployment] {
+		if pod.Labels[resources.LabelDeployment] != name {
 			return resources.LegacyPodSelector(website)
 		}
 	}

@@ -13,15 +13,17 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-// TestPodSelectors: the children of a Website follow its pods from the selector
-// without the label of the Deployment to the exact one.
+// TestPodSelectors: the children of a Website follow its pods from a selector of
+// before to the exact one, and a Deployment keeps its own.
 func TestPodSelectors(t *testing.T) {
 	website := &v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia"},
 		Spec:       v1beta1.WebsiteSpec{DeploymentName: "kubia-website"},
 	}
 	legacy := map[string]string{"app": "website-nginx", "controller": "kubia"}
-	exact := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
+	exact := map[string]string{"mycontroller.nevermosby.io/deployment": "kubia-website"}
+	// Of an earlier version of this controller.
+	former := map[string]string{"app": "website-nginx", "controller": "kubia", "mycontroller.nevermosby.io/deployment": "kubia-website"}
 	other := map[string]string{"app": "nginx"}
 	http, number := intstr.FromString("http"), intstr.FromInt32(80)
 	pods := func(labels ...map[string]string) (pods []*corev1.Pod) {
@@ -42,6 +44,10 @@ func TestPodSelectors(t *testing.T) {
 	}{
 		"a new Website":                                  {exact, nil, intstr.IntOrString{}, nil, exact, exact, http},
 		"a Service that was edited":                      {exact, other, number, nil, exact, exact, http},
+		"former, no pod is ready":                        {former, former, http, nil, former, exact, http},
+		"former, pods serve":                             {former, former, http, pods(former), former, exact, http},
+		"of a former deploymentName":                     {map[string]string{"mycontroller.nevermosby.io/deployment": "former"}, other, number, nil, exact, other, number},
+		"a selector without labels":                      {nil, other, number, nil, exact, other, number},
 		"older, before the rollout":                      {legacy, legacy, http, pods(legacy, legacy), legacy, legacy, http},
 		"older, while pods of both kinds serve":          {legacy, legacy, http, pods(exact, legacy), legacy, legacy, http},
 		"older, a Service that was edited meanwhile":     {legacy, other, number, pods(exact, legacy), legacy, legacy, http},

@@ -110,7 +110,7 @@ func scaleOf(obj runtime.Object) (*autoscalingv1.Scale, error) {
 		return nil, fmt.Errorf("scaling Websites: got a %T", obj)
 	}
 	// From the spec: a Website that was not reported yet has none in its status.
-	selector := labels.Set(website.PodSelectorLabels(w.Name, w.Spec.DeploymentName))
+	selector := labels.Set(website.PodSelectorLabels(w.Spec.DeploymentName))
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              w.Name,

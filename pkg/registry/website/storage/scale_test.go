@@ -62,7 +62,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale := obj.(*autoscalingv1.Scale)
-	if scale.Name != "kubia" || scale.UID != created.UID || scale.Spec.Replicas != 2 || scale.Status.Replicas != 1 || scale.Status.Selector != "app=website-nginx,controller=kubia,mycontroller.nevermosby.io/deployment=kubia-website" {
+	if scale.Name != "kubia" || scale.UID != created.UID || scale.Spec.Replicas != 2 || scale.Status.Replicas != 1 || scale.Status.Selector != "mycontroller.nevermosby.io/deployment=kubia-website" {
 		t.Errorf("scale = %+v, want 2 replicas wanted, 1 there, and the selector of the spec", scale)
 	}
 
