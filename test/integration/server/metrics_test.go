@@ -20,7 +20,7 @@ func TestMetricsNeedAuthorization(t *testing.T) {
 		want []string
 	}{
 		"website-apiserver": {
-			url:  framework.Cluster.WebsiteAPIServerURL(),
+			url: framework.Cluster.WebsiteAPIServerURL(),
 			want: []string{`(?m)^apiserver_request_total\{.*resource="websites"`, `(?m)^etcd_request_duration_seconds_count`,
 				`(?m)^website_apiserver_store_closed\{reason="StoreEmpty"\} 0`},
 		},
