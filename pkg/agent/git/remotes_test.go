@@ -60,6 +60,7 @@ var elsewhere = map[string]string{
 	"timeout, server":                         "ssh after 30 seconds",
 	"connection closed by":                    "ssh, or the other one",
 	"connection reset by":                     "ssh, or the other one",
+	"failure writing output to destination":   "libcurl, if git ends before all of a pack has come",
 	// Without ssh these tests are skipped.
 	"host key verification failed":           "ssh",
 	"permission denied (":                    "ssh",
