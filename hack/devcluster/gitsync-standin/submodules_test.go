@@ -55,7 +55,9 @@ func inContainer(t *testing.T, source v1beta1.WebsiteSource) {
 	t.Helper()
 	deployment, err := resources.Deployment(&v1beta1.Website{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubia", Namespace: "default"},
-		Spec:       v1beta1.WebsiteSpec{Source: source},
+		Spec: v1beta1.WebsiteSpec{
+			Source: source, Polling: v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic},
+		},
 	}, resources.Installation{}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ type WebsiteRelease struct {
 type ReleaseCause string
 
 const (
-	// ReleaseCausePoll is a fetch at the polling interval.
+	// ReleaseCausePoll is a fetch that was not requested.
 	ReleaseCausePoll ReleaseCause = "Poll"
 	// ReleaseCauseSync is a request to fetch at once.
 	ReleaseCauseSync ReleaseCause = "Sync"

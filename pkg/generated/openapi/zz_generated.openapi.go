@@ -963,7 +963,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteHost(ref common.ReferenceCallback) c
 					},
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "role is what visitors of the host get: the site (Alias and Canonical), or a redirect to the canonical host with the status code 301 (Redirect). At most one host is Canonical; it must have no wildcard, and Redirect requires it. The roles do not depend on the order of the list, which others may change. An Ingress cannot redirect: the condition Routed reports it. Later versions may add values. Defaults to Alias.\n\nPossible enum values:\n - `\"Alias\"` serves the site.\n - `\"Canonical\"` serves the site, and is where other hosts are redirected to.\n - `\"Redirect\"` redirects to the canonical host.",
+							Description: "role is what visitors of the host get: the site (Alias and Canonical), or a redirect to the canonical host with the status code 301 (Redirect). At most one host is Canonical; it must have no wildcard, and Redirect requires it. The roles do not depend on the order of the list, which others may change. An Ingress cannot redirect: the condition Routed reports it. Defaults to Alias.\n\nPossible enum values:\n - `\"Alias\"` serves the site.\n - `\"Canonical\"` serves the site, and is where other hosts are redirected to.\n - `\"Redirect\"` redirects to the canonical host.",
 							Default:     "Alias",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1299,7 +1299,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteRelease(ref common.ReferenceCallback
 					},
 					"cause": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cause is why the commit was published: Poll (a fetch at the polling interval), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback). More values can be added.\n\nPossible enum values:\n - `\"Poll\"` is a fetch at the polling interval.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
+							Description: "cause is why the commit was published: Poll (a fetch that was not requested, at the polling interval or by a pod that starts), Sync (a request to the subresource sync), Spec (a change of the spec) or Rollback (a request to the subresource rollback). More values can be added.\n\nPossible enum values:\n - `\"Poll\"` is a fetch that was not requested.\n - `\"Rollback\"` is a request to the subresource rollback.\n - `\"Spec\"` is a change of the spec.\n - `\"Sync\"` is a request to the subresource sync.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2259,7 +2259,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteTLS(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is where the certificate of the hosts is from: Listener (that of the Gateway's own listeners, or the default certificate of the Ingress controller), Secret (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret and Issuer need a Gateway that allows ListenerSets; at others the hosts are served with the certificates of their listeners, and the condition Routed reports that the certificate is not used. Later versions may add values.\n\nPossible enum values:\n - `\"Issuer\"` uses certificates that cert-manager issues.\n - `\"Listener\"` uses the certificates of the Gateway's own listeners, or the default certificate of the Ingress controller.\n - `\"Secret\"` uses the certificate in a Secret.",
+							Description: "mode is where the certificate of the hosts is from: Listener (that of the Gateway's own listeners, or the default certificate of the Ingress controller), Secret (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret and Issuer need a Gateway that allows ListenerSets; at others the hosts are served with the certificates of their listeners, and the condition Routed reports that the certificate is not used.\n\nPossible enum values:\n - `\"Issuer\"` uses certificates that cert-manager issues.\n - `\"Listener\"` uses the certificates of the Gateway's own listeners, or the default certificate of the Ingress controller.\n - `\"Secret\"` uses the certificate in a Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

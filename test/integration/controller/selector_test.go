@@ -142,8 +142,12 @@ func legacy(t *testing.T, namespace, resource, name string, desired any) {
 	}
 }
 
-// forget removes the label from all maps, and the owner.
+// forget removes the label from all maps, and the owner. In the selectors, which have no other label, it puts those of
+// before.
 func forget(object map[string]any) {
+	if _, ok := object[labelDeployment]; ok && len(object) == 1 {
+		object["app"], object["controller"] = "website-nginx", "kubia"
+	}
 	delete(object, labelDeployment)
 	delete(object, "ownerReferences")
 	for _, value := range object {
@@ -170,7 +174,7 @@ func TestLegacySelector(t *testing.T) {
 		w.Spec.DeploymentName, w.Spec.Replicas = "kubia", ptr.To[int32](2)
 		w.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 		w.Spec.Source.Git.Submodules = v1beta1.SubmodulesNone
-		w.Spec.Polling.TimeoutSeconds = 120
+		w.Spec.Polling.Mode, w.Spec.Polling.TimeoutSeconds = v1beta1.PollingModePeriodic, 120
 	})
 	config, err := resources.NginxConfig(w)
 	if err != nil {

@@ -137,10 +137,10 @@ type WebsiteRelease struct {
 	// +k8s:opaqueType
 	ObservedTime *metav1.Time `json:"observedTime,omitempty" protobuf:"bytes,5,opt,name=observedTime"`
 
-	// cause is why the commit was published: Poll (a fetch at the polling
-	// interval), Sync (a request to the subresource sync), Spec (a change of the
-	// spec) or Rollback (a request to the subresource rollback). More values can be
-	// added.
+	// cause is why the commit was published: Poll (a fetch that was not requested, at
+	// the polling interval or by a pod that starts), Sync (a request to the subresource
+	// sync), Spec (a change of the spec) or Rollback (a request to the subresource
+	// rollback). More values can be added.
 	// +required
 	// +k8s:required
 	Cause ReleaseCause `json:"cause" protobuf:"bytes,6,opt,name=cause,casttype=ReleaseCause"`
@@ -153,7 +153,7 @@ type WebsiteRelease struct {
 type ReleaseCause string
 
 const (
-	// ReleaseCausePoll is a fetch at the polling interval.
+	// ReleaseCausePoll is a fetch that was not requested.
 	ReleaseCausePoll ReleaseCause = "Poll"
 	// ReleaseCauseSync is a request to the subresource sync.
 	ReleaseCauseSync ReleaseCause = "Sync"

@@ -17,15 +17,15 @@ type WebsiteHost struct {
 	// redirect to the canonical host with the status code 301 (Redirect). At most one
 	// host is Canonical; it must have no wildcard, and Redirect requires it. The roles do
 	// not depend on the order of the list, which others may change. An Ingress cannot
-	// redirect: the condition Routed reports it. Later versions may add values. Defaults
-	// to Alias.
+	// redirect: the condition Routed reports it. Defaults to Alias.
 	// +optional
 	// +default="Alias"
 	// +k8s:optional
 	Role HostRole `json:"role,omitempty" protobuf:"bytes,2,opt,name=role,casttype=HostRole"`
 }
 
-// HostRole is what visitors of a host get.
+// HostRole is what visitors of a host get. More values may be added. A client that does
+// not know a value must keep it, and must not take it for the default.
 // +enum
 // +k8s:enum
 type HostRole string

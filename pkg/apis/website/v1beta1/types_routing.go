@@ -55,7 +55,7 @@ type WebsiteTLS struct {
 	// (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret
 	// and Issuer need a Gateway that allows ListenerSets; at others the hosts are served
 	// with the certificates of their listeners, and the condition Routed reports that the
-	// certificate is not used. Later versions may add values.
+	// certificate is not used.
 	// +required
 	// +k8s:required
 	// +k8s:unionDiscriminator
@@ -86,7 +86,8 @@ type WebsiteTLS struct {
 	Redirect *bool `json:"redirect,omitempty" protobuf:"varint,4,opt,name=redirect"`
 }
 
-// TLSMode is where the certificate of the hosts is from.
+// TLSMode is where the certificate of the hosts is from. More values may be added. A
+// client that does not know a value must keep it.
 // +enum
 // +k8s:enum
 type TLSMode string

@@ -18,8 +18,7 @@ type WebsiteHostApplyConfiguration struct {
 	// redirect to the canonical host with the status code 301 (Redirect). At most one
 	// host is Canonical; it must have no wildcard, and Redirect requires it. The roles do
 	// not depend on the order of the list, which others may change. An Ingress cannot
-	// redirect: the condition Routed reports it. Later versions may add values. Defaults
-	// to Alias.
+	// redirect: the condition Routed reports it. Defaults to Alias.
 	Role *websitev1beta1.HostRole `json:"role,omitempty"`
 }
 

@@ -25,10 +25,10 @@ type WebsiteReleaseApplyConfiguration struct {
 	// time until publishedTime is the delay. Absent if website-controller was started
 	// in between.
 	ObservedTime *v1.Time `json:"observedTime,omitempty"`
-	// cause is why the commit was published: Poll (a fetch at the polling
-	// interval), Sync (a request to the subresource sync), Spec (a change of the
-	// spec) or Rollback (a request to the subresource rollback). More values can be
-	// added.
+	// cause is why the commit was published: Poll (a fetch that was not requested, at
+	// the polling interval or by a pod that starts), Sync (a request to the subresource
+	// sync), Spec (a change of the spec) or Rollback (a request to the subresource
+	// rollback). More values can be added.
 	Cause *websitev1beta1.ReleaseCause `json:"cause,omitempty"`
 }
 

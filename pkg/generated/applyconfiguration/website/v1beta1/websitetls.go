@@ -17,7 +17,7 @@ type WebsiteTLSApplyConfiguration struct {
 	// (secretRef) or Issuer (issuerRef). The hosts are then served with TLS only. Secret
 	// and Issuer need a Gateway that allows ListenerSets; at others the hosts are served
 	// with the certificates of their listeners, and the condition Routed reports that the
-	// certificate is not used. Later versions may add values.
+	// certificate is not used.
 	Mode *websitev1beta1.TLSMode `json:"mode,omitempty"`
 	// secretRef names the Secret of type kubernetes.io/tls with the certificate of
 	// all hosts. It must be set if and only if mode is Secret. Setting it, or changing
