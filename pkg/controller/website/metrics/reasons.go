@@ -74,6 +74,7 @@ var reasons = sets.New(
 	v1beta1.WebsiteReasonPodsUnreachable,
 	v1beta1.WebsiteReasonNoReadyPods,
 	v1beta1.WebsiteReasonSuspended,
+	v1beta1.WebsiteReasonSuspendedWithoutCommit,
 	v1beta1.WebsiteReasonSuspending,
 	v1beta1.WebsiteReasonHostsRouted,
 	v1beta1.WebsiteReasonHostRouted,
