@@ -127,14 +127,18 @@ func (e *environment) saysWhy(t *testing.T, server *devcluster.Process, url, rea
 	ctx := t.Context()
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for _, path := range []string{"/readyz", "/livez"} {
-		response, err := insecure.Get(url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s answered %d while closed, want 200", path, response.StatusCode)
-		}
+		// A replica is not ready while it takes another one for open, which is closed as well some seconds later.
+		framework.WaitFor(t, path+" is answered while closed", func(context.Context) error {
+			response, err := insecure.Get(url + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				return fmt.Errorf("got %d, want 200", response.StatusCode)
+			}
+			return nil
+		})
 	}
 	discovered, err := e.kube.Discovery().ServerResourcesForGroupVersion("mycontroller.nevermosby.io/v1beta1")
 	if err != nil || !slices.ContainsFunc(discovered.APIResources, func(r metav1.APIResource) bool { return r.Name == "websites" }) {

@@ -1675,7 +1675,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSpec(ref common.ReferenceCallback) c
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops publishing: while it is true, no commit is served that was not published before. Unless pin is set, the server sets it to the last published commit, because only the spec outlives the pods, and removes that pin when suspend is no longer true. Without a published commit, pods keep what they serve, new pods serve nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults to false.",
+							Description: "suspend stops publishing: while it is true, no commit is published but that of pin. Unless pin is set, the server sets it to the last published commit, because only the spec outlives the pods, and removes that pin when suspend is no longer true. Without a published commit, pods keep what they serve, new pods serve nothing, and the condition Synced has the reason SuspendedWithoutCommit. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -22,7 +22,7 @@ const (
 // RollBack sets spec.pin to commit or, if that is empty, to the newest commit of the
 // history that is not served now.
 func RollBack(w *website.Website, commit string) error {
-	if commit == "" && isPublishing(w) {
+	if commit == "" && !isPinnedBySuspend(&w.Spec) && isPublishing(w) {
 		return nil // The request is repeated.
 	}
 	if commit == "" {

@@ -57,8 +57,8 @@ type WebsiteSpec struct {
 	// +k8s:minimum=0
 	Replicas *int32 `json:"replicas,omitempty" protobuf:"varint,2,opt,name=replicas"`
 
-	// suspend stops publishing: while it is true, no commit is served that was not
-	// published before. Unless pin is set, the server sets it to the last published
+	// suspend stops publishing: while it is true, no commit is published but that of
+	// pin. Unless pin is set, the server sets it to the last published
 	// commit, because only the spec outlives the pods, and removes that pin when
 	// suspend is no longer true. Without a published commit, pods keep what they serve,
 	// new pods serve nothing, and the condition Synced has the reason

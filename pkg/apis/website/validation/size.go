@@ -100,16 +100,14 @@ func validateSize(spec, old *website.WebsiteSpec, path *field.Path) field.ErrorL
 	return validateParts("the spec", maxSpecBytes, spec, old, path, parts)
 }
 
-// countedSpec returns what a manifest has of a spec: without the default status codes of redirects, and without the pin
-// of a suspended Website, which the server adds.
+// countedSpec returns what is limited of a spec: without the default status codes of redirects, and without what is
+// small, and changed when it has to be possible: a rollback, suspending and scaling.
 func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
 	var counted v1beta1.WebsiteSpec
 	if err := v1beta1.Convert_website_WebsiteSpec_To_v1beta1_WebsiteSpec(spec, &counted, nil); err != nil {
 		return &v1beta1.WebsiteSpec{}
 	}
-	if counted.Pin != nil && counted.Pin.Cause == v1beta1.PinCauseSuspend {
-		counted.Pin = nil
-	}
+	counted.Pin, counted.Suspend, counted.Replicas = nil, nil, nil
 	// The conversion shares the list.
 	counted.Serving.Redirects = slices.Clone(counted.Serving.Redirects)
 	for i := range counted.Serving.Redirects {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -109,12 +111,19 @@ func countCertificates(websites []*v1beta1.Website, now time.Time) map[certifica
 			mode = tls.Mode
 		}
 		for _, host := range website.Status.Hosts {
-			if expires := host.CertificateExpirationTime; expires != nil {
+			if expires := host.CertificateExpirationTime; expires != nil && isRequested(host) {
 				counts[certificates{mode, stateOf(expires.Sub(now))}]++
 			}
 		}
 	}
 	return counts
+}
+
+// isRequested reports whether the certificate of a host is that of the last request: a host that cannot be requested now
+// keeps that of an earlier one.
+func isRequested(host v1beta1.WebsiteHostStatus) bool {
+	routed := meta.FindStatusCondition(host.Conditions, v1beta1.WebsiteRouted)
+	return routed != nil && (routed.Status == metav1.ConditionTrue || routed.Reason == v1beta1.WebsiteReasonCertificateInvalid)
 }
 
 func stateOf(rest time.Duration) string {

@@ -55,7 +55,7 @@ func previewProblem(in *Input) *finding {
 	if before := in.reported(v1beta1.WebsitePreviewsReady); before != nil {
 		return &finding{unchanged: before}
 	}
-	return nil
+	return &finding{reason: v1beta1.WebsiteReasonReconcileError, message: p.Message}
 }
 
 func branchesUnlisted(in *Input) *finding {

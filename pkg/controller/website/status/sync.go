@@ -85,7 +85,7 @@ func (in *Input) syncCompleted(id int64, result v1beta1.SyncResult, found *findi
 func (in *Input) syncRefused() *finding {
 	switch {
 	case resources.IsSuspended(in.Website):
-		return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: the repository is not fetched; set it to false"}
+		return &finding{reason: v1beta1.WebsiteReasonSuspended, message: "spec.suspend is true: nothing new is published; set it to false"}
 	case in.wantedReplicas() == 0:
 		return &finding{reason: v1beta1.WebsiteReasonScaledToZero, message: "spec.replicas is 0: no pod fetches the repository"}
 	case !in.Probing:

@@ -22,9 +22,11 @@ func DeploymentSelector(website *v1beta1.Website, existing *appsv1.Deployment) m
 	return resources.PodSelector(website)
 }
 
-// selects reports whether a selector of labels alone selects pods with these labels.
+// selects reports whether a selector of labels alone selects pods with these labels, and none of other Websites: the
+// Service has the same selector until a pod is ready.
 func selects(selector *metav1.LabelSelector, labels map[string]string) bool {
-	if selector == nil || len(selector.MatchLabels) == 0 || len(selector.MatchExpressions) > 0 {
+	if selector == nil || len(selector.MatchExpressions) > 0 ||
+		selector.MatchLabels[resources.LabelDeployment] == "" && selector.MatchLabels[resources.LabelController] == "" {
 		return false
 	}
 	for key, value := range selector.MatchLabels {

@@ -17,8 +17,8 @@ type WebsiteSpecApplyConfiguration struct {
 	// replicas is the number of pods, at least 0. With 0 the site is offline.
 	// Defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// suspend stops publishing: while it is true, no commit is served that was not
-	// published before. Unless pin is set, the server sets it to the last published
+	// suspend stops publishing: while it is true, no commit is published but that of
+	// pin. Unless pin is set, the server sets it to the last published
 	// commit, because only the spec outlives the pods, and removes that pin when
 	// suspend is no longer true. Without a published commit, pods keep what they serve,
 	// new pods serve nothing, and the condition Synced has the reason
