@@ -52,8 +52,11 @@ func TestWebsitesByCondition(t *testing.T) {
 			website.Status.Hosts = []v1beta1.WebsiteHostStatus{{Name: "of no certificate"}}
 			for _, rest := range rest {
 				expires := metav1.NewTime(testNow.Add(rest))
-				website.Status.Hosts = append(website.Status.Hosts, v1beta1.WebsiteHostStatus{CertificateExpirationTime: &expires})
+				website.Status.Hosts = append(website.Status.Hosts, hostWith(metav1.ConditionTrue, v1beta1.WebsiteReasonHostsRouted, expires))
 			}
+			// A host that is not requested any more keeps the time of its last certificate.
+			website.Status.Hosts = append(website.Status.Hosts,
+				hostWith(metav1.ConditionFalse, v1beta1.WebsiteReasonGatewayNotFound, metav1.NewTime(testNow.Add(-time.Hour))))
 		}
 	}
 	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -103,6 +106,12 @@ website_controller_websites{condition="Synced",reason="Observing",status="Unknow
 		"website_controller_host_certificates", "website_controller_limited_rollouts"); err != nil {
 		t.Error(err)
 	}
+}
+
+func hostWith(routed metav1.ConditionStatus, reason string, expires metav1.Time) v1beta1.WebsiteHostStatus {
+	return v1beta1.WebsiteHostStatus{CertificateExpirationTime: &expires, Conditions: []metav1.Condition{
+		{Type: v1beta1.WebsiteRouted, Status: routed, Reason: reason},
+	}}
 }
 
 // TestReasons: each constant of reasons.go is counted as itself.
