@@ -3,11 +3,9 @@ package website
 import (
 	"cmp"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // pinSuspended pins a suspended Website to a commit, and removes that pin when it is resumed. Only the spec outlives the
@@ -50,12 +48,8 @@ func isPinnedBySuspend(spec *website.WebsiteSpec) bool {
 }
 
 // lastPublished returns the commit that all ready pods serve or, if there is none, have served last; empty before the
-// first one, and while commits are not observed: the history is then of a former time.
+// first one.
 func lastPublished(status *website.WebsiteStatus) string {
-	synced := meta.FindStatusCondition(status.Conditions, v1beta1.WebsiteSynced)
-	if synced != nil && synced.Reason == v1beta1.WebsiteReasonNotObserved {
-		return ""
-	}
 	last := ""
 	if len(status.History) > 0 {
 		last = status.History[0].Commit

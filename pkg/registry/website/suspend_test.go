@@ -3,10 +3,7 @@ package website
 import (
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
-	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 // TestPinOfSuspendedWebsites changes Websites of which commit A was published last.
@@ -20,10 +17,6 @@ func TestPinOfSuspendedWebsites(t *testing.T) {
 	noPin := func(w *website.Website) { w.Spec.Pin = nil }
 	noPods := func(w *website.Website) { w.Status.Commit = "" }
 	unpublished := func(w *website.Website) { w.Status = website.WebsiteStatus{} }
-	notObserved := func(w *website.Website) {
-		w.Status.Commit = ""
-		w.Status.Conditions = []metav1.Condition{{Type: v1beta1.WebsiteSynced, Reason: v1beta1.WebsiteReasonNotObserved}}
-	}
 	scale := func(w *website.Website) { w.Spec.Replicas = new(int32(7)) }
 	bySuspend := website.PinCauseSuspend
 	suspendedOnA, suspendedOnB := tweaks(suspend(true), pin(commitA, bySuspend)), tweaks(suspend(true), pin(commitB, bySuspend))
@@ -36,7 +29,6 @@ func TestPinOfSuspendedWebsites(t *testing.T) {
 		"suspended":                                  {change: suspend(true), want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"suspended while no pod is ready":            {stored: noPods, change: suspend(true), want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"suspended before it was published":          {stored: unpublished, change: suspend(true)},
-		"suspended, commits are not observed":        {stored: notObserved, change: suspend(true)},
 		"changed, suspended before it was published": {stored: suspend(true), change: scale, want: &website.WebsitePin{Commit: commitA, Cause: bySuspend}},
 		"only labels, suspended before it was published": {stored: suspend(true), isSame: true,
 			change: func(w *website.Website) { w.Labels = map[string]string{"a": "b"} }},

@@ -22,6 +22,8 @@ func PinOf(website *v1beta1.Website) string {
 		return pin
 	case website.Status.Commit != "":
 		return website.Status.Commit
+	case len(website.Status.History) > 0:
+		return website.Status.History[0].Commit
 	default:
 		return requests.PinCurrent
 	}

@@ -28,7 +28,7 @@ func TestPinOf(t *testing.T) {
 		"pinned":                            {[]func(*v1beta1.Website){pinned, served}, commitA},
 		"suspended":                         {[]func(*v1beta1.Website){suspended, pinned, served, published}, commitA},
 		"suspended, and published later":    {[]func(*v1beta1.Website){suspended, served}, commitB},
-		"suspended, with an older history":  {[]func(*v1beta1.Website){suspended, published}, requests.PinCurrent},
+		"suspended, and without pods now":   {[]func(*v1beta1.Website){suspended, published}, commitB},
 		"suspended before it was published": {[]func(*v1beta1.Website){suspended}, requests.PinCurrent},
 	} {
 		if got := PinOf(newWebsite(test.tweaks...)); got != test.want {
