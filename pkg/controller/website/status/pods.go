@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -86,7 +85,7 @@ func (in *Input) isOfTheSpec(pod Pod) bool {
 func (in *Input) podNotServing(pod Pod) *finding {
 	if scheduled := workload.PodCondition(pod.Pod, corev1.PodScheduled); scheduled != nil &&
 		scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable {
-		return &finding{reason: v1beta1.WebsiteReasonUnschedulable, message: "no node fits a pod: " + problem.Shorten(scheduled.Message)}
+		return &finding{reason: v1beta1.WebsiteReasonUnschedulable, message: "no node fits a pod: " + scheduled.Message}
 	}
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
@@ -114,7 +113,7 @@ func (in *Input) podNotServing(pod Pod) *finding {
 // on that; otherwise the agent has.
 func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 	if why := pod.Status.Message; strings.Contains(why, "EmptyDir volume") {
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: " + problem.Shorten(why)}
+		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: " + why}
 	}
 	if workload.VolumeWasFull(pod.Pod) {
 		return explainFetch(website, workload.FailureStorage)
@@ -149,7 +148,7 @@ func containerNotRunning(container *corev1.ContainerStatus) *finding {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable":
 		return &finding{reason: v1beta1.WebsiteReasonImageUnavailable, message: fmt.Sprintf("the image %q of container %q cannot be pulled; check the flags --nginx-image, --git-sync-image and --agent-image of website-controller, and that the nodes can reach the registry", container.Image, container.Name)}
 	case "CreateContainerConfigError":
-		return &finding{reason: v1beta1.WebsiteReasonContainerConfigError, message: fmt.Sprintf("container %q cannot be created: %s", container.Name, problem.Shorten(cmp.Or(waiting.Message, "its configuration is incomplete")))}
+		return &finding{reason: v1beta1.WebsiteReasonContainerConfigError, message: fmt.Sprintf("container %q cannot be created: %s", container.Name, cmp.Or(waiting.Message, "its configuration is incomplete"))}
 	case "CrashLoopBackOff", "RunContainerError", "CreateContainerError":
 		message := fmt.Sprintf("container %q is crash-looping", container.Name)
 		if last := container.LastTerminationState.Terminated; last != nil {

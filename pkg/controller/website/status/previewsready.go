@@ -67,7 +67,7 @@ func branchesUnlisted(in *Input) *finding {
 		message = explainFetch(in.Website, in.Previews.ListFailure).message
 	}
 	return &finding{reason: v1beta1.WebsiteReasonBranchListFailed,
-		message: problem.Shorten("the branches cannot be listed, so no previews are created or removed: " + message)}
+		message: "the branches cannot be listed, so no previews are created or removed: " + message}
 }
 
 func previewsNotObserved(in *Input) *finding {

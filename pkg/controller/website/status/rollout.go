@@ -179,7 +179,7 @@ func podsRefused(website *v1beta1.Website, deployment *appsv1.Deployment) *findi
 	}
 	message := forbiddenObject.ReplaceAllString(failure.Message, "")
 	if !strings.Contains(failure.Message, "is forbidden") {
-		return &finding{reason: v1beta1.WebsiteReasonPodCreationFailed, message: "pods cannot be created: " + problem.Shorten(message)}
+		return &finding{reason: v1beta1.WebsiteReasonPodCreationFailed, message: "pods cannot be created: " + message}
 	}
 	if limit := quotaLimit.FindStringSubmatch(message); limit != nil {
 		message = fmt.Sprintf("quota %q is exceeded, %s", limit[1], limit[2])
@@ -187,5 +187,5 @@ func podsRefused(website *v1beta1.Website, deployment *appsv1.Deployment) *findi
 	if containers := resources.LimitedContainers(website, message); len(containers) > 0 {
 		message = "container " + strings.Join(containers, ", ") + ": " + message
 	}
-	return &finding{reason: problem.RefusalReason(failure.Message), message: "pods are rejected: " + problem.Shorten(message)}
+	return &finding{reason: problem.RefusalReason(failure.Message), message: "pods are rejected: " + message}
 }

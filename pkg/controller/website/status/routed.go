@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/routeprobe"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -78,7 +77,7 @@ func notRouted(in *Input) *finding {
 	if in.Routing == nil || in.Routing.Obstacle == nil || in.Routing.Obstacle.Pending {
 		return nil
 	}
-	return &finding{reason: in.Routing.Obstacle.Reason, message: problem.Shorten(in.Routing.Obstacle.Message)}
+	return &finding{reason: in.Routing.Obstacle.Reason, message: in.Routing.Obstacle.Message}
 }
 
 // routePending finds that another controller has not done its part, unless requests reach
@@ -87,7 +86,7 @@ func routePending(in *Input) *finding {
 	if in.Routing == nil || in.Routing.Obstacle == nil || in.allRouted() {
 		return nil
 	}
-	return &finding{reason: in.Routing.Obstacle.Reason, message: problem.Shorten(in.Routing.Obstacle.Message)}
+	return &finding{reason: in.Routing.Obstacle.Reason, message: in.Routing.Obstacle.Message}
 }
 
 // allRouted reports whether requests for all hosts that can be requested reach the site,
@@ -142,8 +141,7 @@ func certificateNotUsed(in *Input) *finding {
 	if in.Routing == nil || in.Routing.UnusedCertificate == "" {
 		return nil
 	}
-	message := problem.Shorten(in.Routing.UnusedCertificate)
-	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: message}
+	return &finding{reason: v1beta1.WebsiteReasonCertificateNotUsed, message: in.Routing.UnusedCertificate}
 }
 
 // dnsElsewhere finds that the name of a host does not lead to the Gateway. The site may be
