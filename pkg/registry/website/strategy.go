@@ -105,10 +105,11 @@ func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	if updated.Spec.DeploymentName == "" && !isV1alpha1(ctx) {
 		updated.Spec.DeploymentName = previous.Spec.DeploymentName
 	}
-	if !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
-		pinSuspended(updated, previous)
+	if apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
+		return
 	}
-	if !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
+	// A manifest without the pin of suspending changes nothing in the end.
+	if pinSuspended(updated, previous); !apiequality.Semantic.DeepEqual(updated.Spec, previous.Spec) {
 		updated.Generation = previous.Generation + 1
 	}
 }
