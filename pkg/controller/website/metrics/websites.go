@@ -122,7 +122,7 @@ func countCertificates(websites []*v1beta1.Website, now time.Time) map[certifica
 // isRequested reports whether the certificate of a host is that of the last request: a host that cannot be requested now
 // keeps that of an earlier one.
 func isRequested(host v1beta1.WebsiteHostStatus) bool {
-	routed := meta.FindStatusCondition(host.Conditions, v1beta1.WebsiteRouted)
+	routed := meta.FindStatusCondition(host.Conditions, v1beta1.HostRouted)
 	return routed != nil && (routed.Status == metav1.ConditionTrue || routed.Reason == v1beta1.WebsiteReasonCertificateInvalid)
 }
 
