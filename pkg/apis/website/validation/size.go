@@ -120,6 +120,9 @@ func countedSpec(spec *website.WebsiteSpec) *v1beta1.WebsiteSpec {
 
 // validateStatusSize checks the size of status against that of old.
 func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) field.ErrorList {
+	if StatusFits(betaStatus(status)) {
+		return nil
+	}
 	parts := func(status *website.WebsiteStatus) (int, []part) {
 		counted := betaStatus(status)
 		return StatusSize(counted), []part{
@@ -131,6 +134,15 @@ func validateStatusSize(status, old *website.WebsiteStatus, path *field.Path) fi
 		}
 	}
 	return validateParts("the status", MaxStatusBytes, status, old, path, parts)
+}
+
+// maxGrowth is more than the size of a status as JSON is times its size as protobuf.
+const maxGrowth = 16
+
+// StatusFits reports whether a status is within MaxStatusBytes. Most are by far: to encode each as JSON would take longer
+// than to compute it.
+func StatusFits(status *v1beta1.WebsiteStatus) bool {
+	return maxGrowth*status.Size() <= MaxStatusBytes || StatusSize(status) <= MaxStatusBytes
 }
 
 // StatusSize is the size of a status as JSON, without sync: that is small, and a request to sync must not be rejected

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
 func TestObjectSize(t *testing.T) {
@@ -165,5 +166,23 @@ func TestLargerStoredWebsites(t *testing.T) {
 				t.Errorf("errors = %s, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestMaxGrowth: what takes the most as JSON, for its size as protobuf, takes less than StatusFits assumes.
+func TestMaxGrowth(t *testing.T) {
+	zero := metav1.Time{}
+	for name, status := range map[string]v1beta1.WebsiteStatus{
+		"a number":      {ObservedGeneration: 1},
+		"a condition":   {Conditions: make([]metav1.Condition, 100)},
+		"a host":        {Hosts: []v1beta1.WebsiteHostStatus{{CertificateExpirationTime: &zero, Conditions: make([]metav1.Condition, 1)}}},
+		"a certificate": {Hosts: []v1beta1.WebsiteHostStatus{{CertificateExpirationTime: &zero}}},
+		"a preview":     {Previews: make([]v1beta1.WebsitePreviewStatus, 100)},
+		"a release":     {History: make([]v1beta1.WebsiteRelease, 10)},
+		"characters":    {URLs: []string{strings.Repeat("\x01", 1000)}},
+	} {
+		if size, assumed := StatusSize(&status), maxGrowth*status.Size(); size > assumed {
+			t.Errorf("%s: %d bytes as JSON, %d are assumed", name, size, assumed)
+		}
 	}
 }

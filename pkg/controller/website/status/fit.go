@@ -10,14 +10,10 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 )
 
-// maxGrowth is more than the size of a status as JSON is times its size as protobuf.
-const maxGrowth = 16
-
 // fit removes from a status what other clients have written into its conditions if the API server would reject it as
 // too large. What this package writes fits without it.
 func fit(status *v1beta1.WebsiteStatus) {
-	// To encode each status as JSON would take longer than to compute it.
-	if maxGrowth*status.Size() <= validation.MaxStatusBytes || validation.StatusSize(status) <= validation.MaxStatusBytes {
+	if validation.StatusFits(status) {
 		return
 	}
 	status.Conditions = ownConditions(status.Conditions, func(kind string) bool {
