@@ -125,7 +125,7 @@ func (r *Repository) run(ctx context.Context, c command) (string, error) {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case stdout.err != nil:
-		// git then ends because nobody reads its output.
+		// git ends when its output is not read.
 		err = stdout.err
 	}
 	if err != nil {

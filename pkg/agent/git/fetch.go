@@ -187,7 +187,7 @@ var fetchArguments = []string{
 // fetchBlobs fetches files in one request.
 func (r *Repository) fetchBlobs(ctx context.Context, hashes []string) error {
 	return r.fetchObjects(ctx, command{
-		// A server that is told of the commit takes the files of it for known.
+		// In a negotiation, the client says that it has the commit, and the server then leaves out its files.
 		args: slices.Concat([]string{"-c", "fetch.negotiationAlgorithm=noop"}, fetchArguments,
 			[]string{"--filter=blob:none", "--stdin", "origin"}),
 		stdin: strings.NewReader(strings.Join(hashes, "\n") + "\n"),

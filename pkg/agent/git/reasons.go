@@ -194,7 +194,7 @@ func classify(printed string) Reason {
 	return firstOf(phrases, printed)
 }
 
-// matched is told each phrase that has decided.
+// matched is called with each phrase that decides. Tests replace it.
 var matched = func(phrase) {}
 
 func firstOf(phrases []phrase, printed string) Reason {
