@@ -55,33 +55,33 @@ func validateObjectSize(w, old *website.Website) field.ErrorList {
 	if old != nil && len(w.Finalizers) < len(old.Finalizers) {
 		addedEntries, addedBytes = 1, maxEntryBytes
 	}
-	check := func(what string, limit int, path *field.Path, size func(*website.Website) int) {
-		if n := size(w); n > limit && (old == nil || n > size(old)+addedBytes) {
+	check := func(what string, limit, added int, path *field.Path, size func(*website.Website) int) {
+		if n := size(w); n > limit && (old == nil || n > size(old)+added) {
 			err := field.TooLong(path, "", limit)
 			err.Detail = fmt.Sprintf("%s may not be more than %d bytes: the size is %d", what, limit, n)
 			errs = append(errs, err)
 		}
 	}
-	check("the Website, with the managed fields of all its field managers,", MaxBytes, field.NewPath("metadata"), func(w *website.Website) int {
+	check("the Website, with the managed fields of all its field managers,", MaxBytes, addedBytes, field.NewPath("metadata"), func(w *website.Website) int {
 		stored := *w
 		stored.Status = website.WebsiteStatus{}
 		return EncodedSize(&stored)
 	})
-	check("labels, finalizers and ownerReferences as JSON, together,", maxSmallPartsBytes, field.NewPath("metadata"), func(w *website.Website) int {
+	check("labels, finalizers and ownerReferences as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("metadata"), func(w *website.Website) int {
 		return jsonSize(w.Labels) + jsonSize(w.Finalizers) + jsonSize(w.OwnerReferences)
 	})
-	check("scheduling and resources as JSON, together,", maxSmallPartsBytes, field.NewPath("spec"), func(w *website.Website) int {
+	check("scheduling and resources as JSON, together,", maxSmallPartsBytes, 0, field.NewPath("spec"), func(w *website.Website) int {
 		return jsonSize(w.Spec.Scheduling) + jsonSize(w.Spec.Resources)
 	})
-	count := func(limit int, path *field.Path, number func(*website.Website) int) {
-		if n := number(w); n > limit && (old == nil || n > number(old)+addedEntries) {
+	count := func(limit, added int, path *field.Path, number func(*website.Website) int) {
+		if n := number(w); n > limit && (old == nil || n > number(old)+added) {
 			errs = append(errs, field.TooMany(path, n, limit))
 		}
 	}
-	count(maxAnnotations, field.NewPath("metadata", "annotations"), func(w *website.Website) int { return len(w.Annotations) })
-	count(maxFinalizers, field.NewPath("metadata", "finalizers"), func(w *website.Website) int { return len(w.Finalizers) })
-	count(MaxManagedFields, field.NewPath("metadata", "managedFields"), func(w *website.Website) int { return len(w.ManagedFields) })
-	count(MaxOwnerReferences, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
+	count(maxAnnotations, 0, field.NewPath("metadata", "annotations"), func(w *website.Website) int { return len(w.Annotations) })
+	count(maxFinalizers, 0, field.NewPath("metadata", "finalizers"), func(w *website.Website) int { return len(w.Finalizers) })
+	count(MaxManagedFields, addedEntries, field.NewPath("metadata", "managedFields"), func(w *website.Website) int { return len(w.ManagedFields) })
+	count(MaxOwnerReferences, 0, field.NewPath("metadata", "ownerReferences"), func(w *website.Website) int { return len(w.OwnerReferences) })
 	return errs
 }
 

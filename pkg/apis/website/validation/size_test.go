@@ -102,6 +102,12 @@ func TestFinalizersCanBeRemoved(t *testing.T) {
 	if errs := validateObjectSize(updated, old); len(errs) != 1 {
 		t.Errorf("without the finalizer, and much larger: %v, want an error", errs)
 	}
+	old.Labels = map[string]string{"a": strings.Repeat("v", maxSmallPartsBytes)}
+	updated = old.DeepCopy()
+	updated.Finalizers, updated.Labels["b"] = nil, strings.Repeat("v", 100)
+	if errs := validateObjectSize(updated, old); len(errs) != 1 {
+		t.Errorf("without the finalizer, and with another label: %v, want an error", errs)
+	}
 }
 
 // TestLargerStoredWebsites: what was stored under older rules can be changed if it does not grow.
