@@ -26,7 +26,7 @@
 //   - The default StorageClass has one volume, a directory of the node.
 //
 // Other images are pulled if a registry is reachable. Otherwise they are built from Debian
-// packages (package image), with stand-ins for git-sync and pause.
+// packages (package image), that of git-sync with git and ssh only, and with a stand-in for pause.
 //
 // "make up" starts a cluster that outlives the command (Options.Detached), on fixed ports.
 // Tests start a cluster on free ports, whose processes end with the test binary, even if

@@ -1,7 +1,6 @@
 package devcluster
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,7 +47,7 @@ func (r recipe) archive(p *plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := json.Marshal([]any{imageFormat, hash, r.name, r.packages, r.program, r.as, r.config, r.passwd, r.group})
+	data, err := json.Marshal([]any{imageFormat, hash, r.name, r.packages, r.program, r.config, r.passwd, r.group})
 	if err != nil {
 		return "", fmt.Errorf("computing the cache key of image %s: %w", r.name, err)
 	}
@@ -116,7 +115,7 @@ func (r recipe) make(ctx context.Context, p *plan, out string, say func(string))
 		if err != nil {
 			return fmt.Errorf("reading a program for the image: %w", err)
 		}
-		layer.AddFile(cmp.Or(r.as, r.program), 0o755, data)
+		layer.AddFile(r.program, 0o755, data)
 	}
 	config := r.config
 	config.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, config.Env...)

@@ -40,8 +40,8 @@ type recipe struct {
 	local bool
 	// packages are Debian's, whose dependencies come along.
 	packages []string
-	// program of this repository that is put at the root, under another name if as is set.
-	program, as string
+	// program of this repository that is put at the root.
+	program string
 	// product images are those that users get: hack/images makes them.
 	product bool
 	config  v1.Config
@@ -73,11 +73,12 @@ var recipes = []recipe{
 		},
 	},
 	{
-		name: gitSyncImage, packages: append([]string{"git", "openssh-client"}, shell...), program: gitSyncStandIn, as: "git-sync", what: "a stand-in for git-sync, on Debian's git",
+		// The agent runs git and ssh of this image, and nothing else of git-sync.
+		name: gitSyncImage, packages: append([]string{"git", "openssh-client"}, shell...), what: "Debian's git and ssh",
 		passwd: []string{"git-sync:x:65533:65533:git-sync:/tmp:/usr/sbin/nologin"}, group: []string{"git-sync:x:65533:"},
 		config: v1.Config{
-			User: "65533:65533", Entrypoint: []string{"/git-sync"}, WorkingDir: "/tmp", Env: []string{"HOME=/tmp"},
-			Labels: map[string]string{standInLabel: "git-sync"},
+			User: "65533:65533", WorkingDir: "/tmp", Env: []string{"HOME=/tmp"},
+			Labels: map[string]string{standInLabel: "git-sync, with Debian's git and ssh, and without git-sync"},
 		},
 	},
 }

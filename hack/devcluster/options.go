@@ -44,8 +44,8 @@ const (
 	ImagesAuto ImageSource = "auto"
 	// ImagesRegistry pulls all images except that of pause.
 	ImagesRegistry ImageSource = "registry"
-	// ImagesDebian uses no registry: nginx is Debian's, and git-sync is a stand-in that
-	// runs Debian's git.
+	// ImagesDebian uses no registry: nginx is Debian's, and so are git and ssh of the image of
+	// git-sync.
 	ImagesDebian ImageSource = "debian"
 )
 

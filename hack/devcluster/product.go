@@ -21,7 +21,6 @@ var productSets = []programSet{
 		programs: []program{
 			{devclusterCommand, "./cmd", 0},
 			{pauseStandIn, "./pause-standin", 1},
-			{gitSyncStandIn, "./gitsync-standin", 3},
 		},
 	},
 	{dir: imagesModule, node: NodeReal, programs: []program{{imagesCommand, "./cmd", 3}}},

@@ -22,7 +22,6 @@ const (
 	ctr               = "ctr"
 	devclusterCommand = "devcluster"
 	pauseStandIn      = "pause-standin"
-	gitSyncStandIn    = "gitsync-standin"
 	websiteAgent      = "website-agent"
 )
 

@@ -157,11 +157,6 @@ var suites = []suite{
 		}},
 	},
 	{
-		name: "gitsync-standin", about: "the stand-in for git-sync, and website-agent beside it", budget: 5 * time.Minute, long: true,
-		tools: []string{"ssh"},
-		steps: []step{{module: "hack/devcluster", packages: []string{"./gitsync-standin"}, race: true, cached: true}},
-	},
-	{
 		name: "faults-alone", about: "each point of the faults with its own controller", budget: 40 * time.Minute, long: true,
 		steps: []step{{
 			module: "test", packages: []string{"./faults"}, tests: []string{"TestEveryCall"},

@@ -56,11 +56,17 @@ http {
   fastcgi_temp_path /tmp/fastcgi; uwsgi_temp_path /tmp/uwsgi; scgi_temp_path /tmp/scgi;
   server {
     listen 80;
-    root /git/root/current;
+    root /git/current;
     location / { try_files $uri $uri.html $uri/index.html =404; add_header Website-Commit %s; }
   }
 }
 `
+
+// originalFetch fetches a repository once, and ends when it is asked to.
+const originalFetch = `trap "exit 0" TERM
+until git clone --quiet --depth=1 "$1" /git/fetched; do sleep 1; done
+mv /git/fetched /git/current
+sleep infinity & wait`
 
 // OriginalSite is what the original controller has for a Website.
 type OriginalSite struct {
@@ -127,11 +133,7 @@ func originalPod(repository, config string) corev1.PodSpec {
 			},
 		}, {
 			Name: "git-sync", Image: images.GitSync, Resources: requests,
-			Args: []string{
-				"--repo=" + repository, "--ref=HEAD", "--root=/git/root", "--link=current", "--period=10s", "--sync-timeout=120s", "--max-failures=-1",
-				"--stale-worktree-timeout=10m", "--submodules=off", "--http-bind=:8082", "--http-metrics=true",
-			},
-			VolumeMounts: []corev1.VolumeMount{{Name: "git", MountPath: "/git"}},
+			Command: []string{"sh", "-c", originalFetch, "sh", repository}, VolumeMounts: []corev1.VolumeMount{{Name: "git", MountPath: "/git"}},
 		}},
 		Volumes: []corev1.Volume{
 			{Name: "git", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
