@@ -51,7 +51,7 @@ func testDashboard(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// There are no restarts of git-sync and no snapshots within the time, and others need not be.
+	// There are no snapshots within the time, and others need not be.
 	if drawn < len(panels)/2 {
 		t.Errorf("only %d queries of %d panels have data", drawn, len(panels))
 	}

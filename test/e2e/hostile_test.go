@@ -60,7 +60,7 @@ const hostileModules = `[submodule "program"]
 	url = --upload-pack=touch /tmp/owned
 [submodule "file"]
 	path = file
-	url = file:///git/root/.git
+	url = file:///git/repository/repository
 	update = !touch /tmp/owned
 [submodule "above"]
 	path = ../../above
@@ -87,7 +87,7 @@ func TestHostileSubmodules(t *testing.T) {
 			r.markers[second] = "release-2"
 			published := second
 			if policy == v1beta1.SubmodulesRecursive {
-				framework.WaitFor(t, "git-sync has refused", syncFailed(t, s))
+				framework.WaitFor(t, "the submodules are refused", syncFailed(t, s))
 				published = first
 			}
 			s.waitLive(t, published)

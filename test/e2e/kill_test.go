@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kubesites/website-apiserver/test/framework"
 )
@@ -39,9 +40,9 @@ func TestKilledKubelet(t *testing.T) {
 	visitors.finish(t)
 }
 
-// TestKilledGitSync kills what fetches. The pod is not ready until that runs
+// TestKilledAgent kills what fetches, with the agent. The pod is not ready until that runs
 // again, so that it takes another one for visitors not to notice.
-func TestKilledGitSync(t *testing.T) {
+func TestKilledAgent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, framework.WithReplicas(2))
 	visitors := startTraffic(t, s)
@@ -54,41 +55,44 @@ func TestKilledGitSync(t *testing.T) {
 	visitors.finish(t)
 }
 
-// TestKilledGitSyncProcess kills git-sync and not its parent: nothing of it is to be seen,
-// also with one replica, and the next commit is published.
-func TestKilledGitSyncProcess(t *testing.T) {
+// TestKilledGit kills git and what it has started whenever it runs, and not the agent: visitors see nothing of it, also
+// with one replica, and the commit is published once git is left alone.
+func TestKilledGit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	visitors, pod := startTraffic(t, s), s.pod(t)
 	status, ok := container(pod, "git-sync")
 	_, id, found := strings.Cut(status.ContainerID, "://")
 	if !ok || !found {
-		t.Fatalf("git-sync does not run: %+v", status)
+		t.Fatalf("the container does not run: %+v", status)
 	}
+	second := s.repository.release(t, "release-2")
 	killed := 0
-	for _, pid := range framework.ContainerProcesses(t, id) {
-		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(name)) == "git-sync" {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			killed++
+	framework.WaitFor(t, "a fetch has failed as git was killed", func(ctx context.Context) error {
+		for end := time.Now().Add(time.Second); time.Now().Before(end); {
+			killed += killGit(t, id)
+			time.Sleep(5 * time.Millisecond)
 		}
-	}
-	if killed != 1 {
-		t.Fatalf("%d processes are git-sync", killed)
-	}
-	framework.WaitFor(t, "the agent has restarted it", func(ctx context.Context) error {
-		a := adminGet(ctx, pod, adminPort, "/status")
-		if a.err != nil || !strings.Contains(a.body, `"gitSyncRestarts":1`) {
-			return fmt.Errorf("/status: %v", a)
-		}
-		return nil
+		return podSyncFailed(ctx, pod)
 	})
-	s.waitLive(t, s.repository.release(t, "release-2"))
+	t.Logf("killed %d processes", killed)
+	s.waitLive(t, second)
 	visitors.finish(t)
 	if now := s.pod(t); now.UID != pod.UID || restarts(now) != 0 {
 		t.Errorf("pod %s with %d restarts serves the site, want %s as it was", now.Name, restarts(now), pod.Name)
 	}
+}
+
+// killGit kills all processes of a container whose name begins with git, and returns how many there were.
+func killGit(t *testing.T, id string) (killed int) {
+	t.Helper()
+	for _, pid := range framework.ContainerProcesses(t, id) {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err == nil && strings.HasPrefix(string(name), "git") && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
 }
 
 // TestKilledNginx kills what serves: it comes back by itself, with the commit

@@ -82,7 +82,7 @@ func TestMistakes(t *testing.T) {
 				return nil
 			})
 			if test.reason != v1beta1.WebsiteReasonPathNotFound {
-				framework.WaitFor(t, "git-sync has tried", syncFailed(t, s))
+				framework.WaitFor(t, "a fetch has failed", syncFailed(t, s))
 			}
 			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 			if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
@@ -148,7 +148,7 @@ func TestRefused(t *testing.T) {
 	for name, source := range map[string]string{
 		"option instead of a repository": `{"git":{"repository":"--upload-pack=touch /tmp/owned"}}`,
 		"program instead of a URL":       `{"git":{"repository":"ext::sh -c touch% /tmp/owned"}}`,
-		"file of the pod":                `{"git":{"repository":"file:///git/root"}}`,
+		"file of the pod":                `{"git":{"repository":"file:///git/repository"}}`,
 		"option instead of a branch":     `{"git":{"repository":"https://127.0.0.1/x.git","ref":{"branch":"--upload-pack=x"}}}`,
 		"path out of the repository":     `{"git":{"repository":"https://127.0.0.1/x.git"},"path":"../../etc"}`,
 	} {

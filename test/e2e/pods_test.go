@@ -16,24 +16,24 @@ import (
 	"github.com/kubesites/website-apiserver/test/framework"
 )
 
-var failedSyncs = regexp.MustCompile(`(?m)^git_sync_count_total\{status="error"\} ([0-9.e+]+)$`)
+var failedFetches = regexp.MustCompile(`(?m)^website_agent_fetches_total\{result="error"\} ([0-9.e+]+)$`)
 
-// syncFailed is nil once git-sync of the site's only pod has failed to fetch.
+// syncFailed is nil once a fetch of the site's only pod has failed.
 func syncFailed(t *testing.T, s *site) func(context.Context) error {
 	t.Helper()
 	pod := s.pod(t)
 	return func(ctx context.Context) error { return podSyncFailed(ctx, pod) }
 }
 
-// podSyncFailed is nil once git-sync of a pod has failed to fetch.
+// podSyncFailed is nil once a fetch of a pod has failed.
 func podSyncFailed(ctx context.Context, pod corev1.Pod) error {
 	a := adminGet(ctx, pod, metricsPort, "/metrics")
 	if a.err != nil || a.status != http.StatusOK {
-		return fmt.Errorf("the metrics of git-sync: %v", a)
+		return fmt.Errorf("the metrics of the agent: %v", a)
 	}
-	count := failedSyncs.FindStringSubmatch(a.body)
+	count := failedFetches.FindStringSubmatch(a.body)
 	if count == nil {
-		return fmt.Errorf("git-sync counts no failures in %q", a.body)
+		return fmt.Errorf("the agent counts no failures in %q", a.body)
 	}
 	if n, err := strconv.ParseFloat(count[1], 64); err != nil || n == 0 {
 		return fmt.Errorf("%s fetches have failed (%w)", count[1], err)

@@ -30,7 +30,7 @@ func TestPrivateRepository(t *testing.T) {
 			"--from-literal=username="+user, "--from-literal=password="+password)
 	}
 	s := applySite(t, newWebsite(namespace, r, withSecret("wrong")), r)
-	framework.WaitFor(t, "git-sync has been refused", syncFailed(t, s))
+	framework.WaitFor(t, "the password has been refused", syncFailed(t, s))
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonAuthenticationFailed)
 	if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
 		t.Errorf("the NodePort answers %v, want no answer", a)
@@ -46,8 +46,7 @@ func TestPrivateRepository(t *testing.T) {
 }
 
 // TestRotatedPassword changes the Secret of a site that is served, as one whose
-// password has expired: git-sync takes the new one without a new pod, and the same of a new
-// user name.
+// password has expired: the new one is used without a new pod, and so is a new user name.
 func TestRotatedPassword(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -152,7 +152,7 @@ func TestRemoteGone(t *testing.T) {
 	if err := os.Rename(s.repository.path, away); err != nil {
 		t.Fatal(err)
 	}
-	framework.WaitFor(t, "git-sync has noticed", syncFailed(t, s))
+	framework.WaitFor(t, "a fetch has failed", syncFailed(t, s))
 	s.waitCondition(t, v1beta1.WebsiteSynced, metav1.ConditionFalse, v1beta1.WebsiteReasonRepositoryNotFound)
 	// What is served does not depend on the repository.
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionTrue, v1beta1.WebsiteReasonServing)

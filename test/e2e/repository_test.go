@@ -16,6 +16,8 @@ import (
 type repository struct {
 	// url is where pods fetch it.
 	url string
+	// ca is a ConfigMap with the CA of its server, or empty.
+	ca string
 	// path is the bare repository.
 	path string
 	// clone is the working copy.

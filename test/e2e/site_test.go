@@ -50,6 +50,9 @@ type site struct {
 func newWebsite(namespace string, r *repository, tweaks ...func(*v1beta1.Website)) *v1beta1.Website {
 	return framework.NewWebsite(namespace, siteName, append([]func(*v1beta1.Website){func(w *v1beta1.Website) {
 		w.Spec.Source.Git.Repository = r.url
+		if r.ca != "" {
+			w.Spec.Source.Git.CARef = &v1beta1.CAReference{ConfigMapName: r.ca, Key: caKey}
+		}
 		w.Spec.Service.Type = v1beta1.ServiceTypeNodePort
 		w.Spec.Polling.PeriodSeconds = int32(syncPeriod / time.Second)
 	}}, tweaks...)...)

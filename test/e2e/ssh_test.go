@@ -42,7 +42,7 @@ func TestRepositoryOverSSH(t *testing.T) {
 		})
 	}
 	s := applySite(t, newWebsite(namespace, r, withSecret("wrong")), r)
-	framework.WaitFor(t, "git-sync has refused the host", syncFailed(t, s))
+	framework.WaitFor(t, "the host has been refused", syncFailed(t, s))
 	s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, v1beta1.WebsiteReasonHostKeyMismatch)
 	s.patch(t, `{"spec":{"source":{"git":{"secretRef":{"name":"right"}}}}}`)
 	s.waitLive(t, commit)
