@@ -217,12 +217,6 @@ var scenarios = map[string]struct {
 		labels:  map[string]string{"tls_mode": "Issuer", "state": "Expiring"},
 		summary: "the certificates of 2 hosts with tls.mode Issuer are Expiring",
 	},
-	"WebsiteGitSyncRestarts": {
-		fires:   series{`website_agent_git_sync_restarts_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+1x90"},
-		silent:  series{`website_agent_git_sync_restarts_total{job="website-nginx",namespace="team-a",website="shop"}`: "3x90"},
-		labels:  map[string]string{"job": "website-nginx", "namespace": "team-a", "website": "shop"},
-		summary: "git-sync of Website team-a/shop has restarted 60 times within an hour",
-	},
 	"WebsiteRequestsRefused": {
 		fires:   series{`website_agent_requests_refused_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+4x90"},
 		silent:  series{`website_agent_requests_refused_total{job="website-nginx",namespace="team-a",website="shop"}`: "0+1x90"},
