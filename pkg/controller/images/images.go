@@ -13,11 +13,11 @@ const (
 	APIServer = Repository + "/website-apiserver:" + Tag
 	// Controller is website-controller.
 	Controller = Repository + "/website-controller:" + Tag
-	// Agent is git-sync's parent process. It copies itself into each pod.
+	// Agent fetches and publishes. It copies itself into each pod.
 	Agent = Repository + "/website-agent:" + Tag
 
 	// Nginx serves the files.
 	Nginx = "docker.io/nginxinc/nginx-unprivileged:1.30.5-alpine"
-	// GitSync fetches the repository.
+	// GitSync has the git, ssh and CA certificates that the agent runs with. The program git-sync in it is not run.
 	GitSync = "registry.k8s.io/git-sync/git-sync:v4.7.1"
 )

@@ -168,7 +168,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.NginxImage, "nginx-image", o.NginxImage,
 		"The image of the container nginx, which must run as user 101. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.GitSyncImage, "git-sync-image", o.GitSyncImage,
-		"The image of the container git-sync: git-sync v4.7 or compatible, with the program at /git-sync. A change rolls out all Deployments; see --max-concurrent-rollouts.")
+		"The image of the container git-sync, in which the agent runs: git 2.39 or later, ssh and CA certificates. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage,
 		"The image of website-agent, of the same version as website-controller. A change rolls out all Deployments; see --max-concurrent-rollouts.")
 	fs.StringSliceVar(&o.ImagePullSecrets, "image-pull-secrets", o.ImagePullSecrets,

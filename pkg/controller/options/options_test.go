@@ -1,7 +1,6 @@
 package options
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -25,15 +24,6 @@ func parse(t *testing.T, args ...string) CompletedOptions {
 		t.Fatal(err)
 	}
 	return o.Complete()
-}
-
-// TestFlagsOfDefaultGitSyncAreKnown: the builders are tested against the flags
-// of one version, which has to be the one that runs.
-func TestFlagsOfDefaultGitSyncAreKnown(t *testing.T) {
-	_, tag, _ := strings.Cut(images.GitSync, ":")
-	if _, err := os.Stat("../website/resources/testdata/git-sync-" + tag + "-flags.txt"); err != nil {
-		t.Errorf("there is no list of the flags of %s: %v", images.GitSync, err)
-	}
 }
 
 func TestDefaults(t *testing.T) {

@@ -67,8 +67,9 @@ type WebsiteResources struct {
 
 	// sync is for the container that fetches the repository. Requests and limits
 	// of cpu, memory and ephemeral-storage may be set; they are rounded up to
-	// thousandths. Defaults to requests of cpu 10m and memory 32Mi, and limits
-	// of cpu 1 and memory 256Mi.
+	// thousandths. Defaults to requests of cpu 10m and memory 32Mi, limits of
+	// cpu 1 and memory 256Mi, and an eighth of storage.sizeLimit requested as
+	// ephemeral-storage, whose limit is 1376Mi above the sizeLimit.
 	// +optional
 	// +k8s:opaqueType
 	Sync corev1.ResourceRequirements `json:"sync,omitempty,omitzero" protobuf:"bytes,2,opt,name=sync"`
@@ -77,9 +78,8 @@ type WebsiteResources struct {
 // WebsiteStorage configures the volume of each pod with the repository and its releases.
 type WebsiteStorage struct {
 	// sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from
-	// 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases
-	// are removed to stay below. The container that fetches requests an eighth of it as
-	// ephemeral-storage, unless resources.sync sets that. Defaults to 2Gi.
+	// 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit
+	// beside the published one is refused. Defaults to 2Gi.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType

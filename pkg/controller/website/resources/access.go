@@ -35,12 +35,12 @@ func usersFile(website *v1beta1.Website) string {
 	return accessFile
 }
 
-// accessArgs are the flags of the agent for the users.
-func accessArgs(website *v1beta1.Website) []string {
-	if !isProtected(website) {
-		return nil
+// addAccess adds the flags of the agent for the users.
+func addAccess(args *arguments, website *v1beta1.Website) {
+	if isProtected(website) {
+		args.add("access-secret", accessSecretMountPath)
+		args.add("access-file", accessFile)
 	}
-	return []string{"--access-secret=" + accessSecretMountPath, "--access-file=" + accessFile}
 }
 
 // accessVolumes are the Secret, of which each key may be missing, and the file. A pod starts

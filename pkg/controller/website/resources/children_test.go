@@ -200,7 +200,7 @@ func TestDeployment(t *testing.T) {
 						Command: []string{"/website-agent"},
 						Args:    []string{"install", "/agent/website-agent"},
 						Resources: corev1.ResourceRequirements{
-							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: resourceList("1", "256Mi"),
+							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: withStorage(resourceList("1", "256Mi"), "3424Mi"),
 						},
 						SecurityContext: securityContext(65533),
 						VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: "/agent"}},
@@ -212,62 +212,25 @@ func TestDeployment(t *testing.T) {
 						Command:       []string{"/agent/website-agent"},
 						Args: []string{
 							"run",
-							"--root=/git/root",
-							"--link=current",
-							"--config=/etc/website-agent",
-							"--error-file=/tmp/git-sync-error.json",
+							"--repository=https://github.com/nevermosby/kubia-website-example.git",
+							"--ref=HEAD",
+							"--submodules=None",
 							"--period=60s",
-							"--sync-timeout=120s",
+							"--timeout=120s",
+							"--root=/git/repository",
 							"--releases=/git/site",
 							"--volume=/git",
 							"--disk-budget=1932735283",
-							"--path=",
+							"--config=/etc/website-agent",
 							"--listen=:8082",
 							"--status-listen=127.0.0.1:8083",
-							"--git-sync-metrics=http://127.0.0.1:8084/metrics",
-							"--",
-							"/git-sync",
-							"--repo=https://github.com/nevermosby/kubia-website-example.git",
-							"--ref=HEAD",
-							"--root=/git/root",
-							"--link=current",
-							"--period=60s",
-							"--sync-timeout=120s",
-							"--max-failures=-1",
-							"--init-period=5s",
-							"--error-file=/tmp/git-sync-error.json",
-							"--sync-on-signal=SIGHUP",
-							"--submodules=off",
-							"--http-bind=127.0.0.1:8084",
-							"--http-metrics=true",
 						},
 						Env: []corev1.EnvVar{
 							{Name: "WEBSITE_POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}}},
-							{Name: "GIT_ALLOW_PROTOCOL", Value: "http:https:ssh"},
-							{Name: "GIT_SSH_COMMAND", Value: "ssh -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"},
-							{Name: "GIT_CONFIG_COUNT", Value: "9"},
-							{Name: "GIT_CONFIG_KEY_0", Value: "core.bigFileThreshold"},
-							{Name: "GIT_CONFIG_VALUE_0", Value: "16m"},
-							{Name: "GIT_CONFIG_KEY_1", Value: "pack.threads"},
-							{Name: "GIT_CONFIG_VALUE_1", Value: "1"},
-							{Name: "GIT_CONFIG_KEY_2", Value: "pack.windowMemory"},
-							{Name: "GIT_CONFIG_VALUE_2", Value: "32m"},
-							{Name: "GIT_CONFIG_KEY_3", Value: "core.preloadIndex"},
-							{Name: "GIT_CONFIG_VALUE_3", Value: "false"},
-							{Name: "GIT_CONFIG_KEY_4", Value: "index.threads"},
-							{Name: "GIT_CONFIG_VALUE_4", Value: "1"},
-							{Name: "GIT_CONFIG_KEY_5", Value: "fetch.recurseSubmodules"},
-							{Name: "GIT_CONFIG_VALUE_5", Value: "false"},
-							{Name: "GIT_CONFIG_KEY_6", Value: "http.lowSpeedLimit"},
-							{Name: "GIT_CONFIG_VALUE_6", Value: "1"},
-							{Name: "GIT_CONFIG_KEY_7", Value: "http.lowSpeedTime"},
-							{Name: "GIT_CONFIG_VALUE_7", Value: "30"},
-							{Name: "GIT_CONFIG_KEY_8", Value: "core.trustctime"},
-							{Name: "GIT_CONFIG_VALUE_8", Value: "false"},
 						},
 						Ports: []corev1.ContainerPort{{Name: "sync-metrics", ContainerPort: 8082, Protocol: corev1.ProtocolTCP}},
 						Resources: corev1.ResourceRequirements{
-							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: resourceList("1", "256Mi"),
+							Requests: withStorage(resourceList("10m", "32Mi"), "256Mi"), Limits: withStorage(resourceList("1", "256Mi"), "3424Mi"),
 						},
 						SecurityContext: securityContext(65533),
 						VolumeMounts: []corev1.VolumeMount{
@@ -430,7 +393,7 @@ func TestUnsafeRepositories(t *testing.T) {
 		"short option":      "-u",
 		"empty":             "",
 		"space":             "https://example.com/a b",
-		"line feed":         "https://example.com/a\n--exechook-command=id",
+		"line feed":         "https://example.com/a\n--root=/",
 		"nul":               "https://example.com/\x00",
 		"next line control": "https://example.com/\u0085",
 	} {
@@ -458,8 +421,8 @@ func TestRepositoryIsOneArgument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := newWebsite(func(site *v1beta1.Website) { site.Spec.Source.Git.Repository = repository })
 			pod := buildDeployment(t, site).Spec.Template.Spec
-			if !slices.Contains(expandAll(pod.InitContainers[1].Args, everyVariable), "--repo="+repository) {
-				t.Errorf("--repo is not one argument: %q", pod.InitContainers[1].Args)
+			if !slices.Contains(expandAll(pod.InitContainers[1].Args, everyVariable), "--repository="+repository) {
+				t.Errorf("--repository is not one argument: %q", pod.InitContainers[1].Args)
 			}
 		})
 	}

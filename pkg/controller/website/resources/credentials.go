@@ -15,7 +15,7 @@ const (
 	knownHostsKey        = "known_hosts"
 
 	// secretMode is read-only for the owner; the kubelet adds the group of the
-	// pod, which is git-sync's.
+	// pod, which is that of the agent.
 	secretMode = 0o400
 )
 
@@ -25,44 +25,23 @@ func usesSSH(git *v1beta1.GitSource) bool {
 	return !strings.HasPrefix(git.Repository, "https://") && !strings.HasPrefix(git.Repository, "http://")
 }
 
-// credentialSettings are git's settings that limit the password to the path of
-// the repository. They are for submodules only: git requests credentials again
-// where a server redirects to, which is often the path with ".git" at its end.
-func credentialSettings(git *v1beta1.GitSource) []gitSetting {
-	if git.SecretRef == nil || usesSSH(git) || git.Submodules == v1beta1.SubmodulesNone || git.CredentialScope == v1beta1.CredentialScopeHost {
-		return nil
+// addCredentials adds the flags for a private repository. The password and the key stay in files.
+func addCredentials(args *arguments, git *v1beta1.GitSource) {
+	if git.SecretRef == nil {
+		return
 	}
-	return []gitSetting{{"credential.useHttpPath", "true"}}
+	if usesSSH(git) {
+		args.add("ssh-key-file", credentialsMountPath+"/"+corev1.SSHAuthPrivateKey)
+		args.add("ssh-known-hosts-file", credentialsMountPath+"/"+knownHostsKey)
+	} else {
+		args.add("username-file", credentialsMountPath+"/"+corev1.BasicAuthUsernameKey)
+		args.add("password-file", credentialsMountPath+"/"+corev1.BasicAuthPasswordKey)
+	}
+	args.add("credential-scope", string(git.CredentialScope))
 }
 
-// credentialArgs are the flags of git-sync for the credentials of a private
-// repository. The password and the key stay in files.
-func credentialArgs(git *v1beta1.GitSource) []string {
-	switch {
-	case git.SecretRef == nil:
-		return nil
-	case usesSSH(git):
-		return []string{
-			"--ssh-key-file=" + credentialsMountPath + "/" + corev1.SSHAuthPrivateKey,
-			"--ssh-known-hosts=true",
-			"--ssh-known-hosts-file=" + credentialsMountPath + "/" + knownHostsKey,
-		}
-	default:
-		return []string{"--password-file=" + credentialsMountPath + "/" + corev1.BasicAuthPasswordKey}
-	}
-}
-
-// agentCredentialArgs are the flags of the agent for them. git-sync takes the user name as a
-// flag only, which the agent adds, and changes when the Secret changes.
-func agentCredentialArgs(git *v1beta1.GitSource) []string {
-	if git.SecretRef == nil || usesSSH(git) {
-		return nil
-	}
-	return []string{"--username-file=" + credentialsMountPath + "/" + corev1.BasicAuthUsernameKey}
-}
-
-// credentialVolumes mount what the arguments point to, and no other key of the Secret. A Secret that lacks one keeps the pod from starting, with an event
-// that names the key.
+// credentialVolumes mount what the arguments point to, and no other key of the Secret. A Secret that lacks one keeps the
+// pod from starting, with an event that names the key.
 func credentialVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
 	if git.SecretRef == nil {
 		return nil
@@ -78,7 +57,7 @@ func credentialVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfigurat
 	return []*corev1ac.VolumeApplyConfiguration{corev1ac.Volume().WithName(credentialsVolume).WithSecret(secret)}
 }
 
-// credentialMounts give git-sync, and not nginx, what credentialVolumes hold.
+// credentialMounts give the agent, and not nginx, what credentialVolumes hold.
 func credentialMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration {
 	if git.SecretRef == nil {
 		return nil

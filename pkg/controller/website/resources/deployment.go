@@ -71,7 +71,7 @@ const (
 type Installation struct {
 	// Nginx serves the files. It must be an nginx that runs as user 101.
 	Nginx string
-	// GitSync fetches the repository. It must take the flags of git-sync v4.7.
+	// GitSync has git, ssh and the public CA certificates, with which the agent fetches the repository.
 	GitSync string
 	// Agent has the agent, which runs in the container of GitSync.
 	Agent string
@@ -104,7 +104,7 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(terminationGraceSeconds).
 		WithSecurityContext(podSecurityContext(installation)).
-		// git-sync is a sidecar: it starts before nginx, and it ends when nginx has
+		// The agent is a sidecar: it starts before nginx, and it ends when nginx has
 		// answered the requests in flight.
 		WithInitContainers(agentContainer(website, installation), gitSync).
 		WithContainers(nginxContainer(website, installation)).
@@ -118,9 +118,9 @@ func Deployment(website *v1beta1.Website, installation Installation, nginxConfig
 			emptyDir(gitVolume, diskLimit(website)),
 			corev1ac.Volume().WithName(nginxConfigVolume).
 				WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(ConfigMapName(website, nginxConfig))),
-			emptyDir(nginxTempVolume, resource.MustParse("64Mi")),
-			emptyDir(gitSyncTempVolume, resource.MustParse("256Mi")),
-			emptyDir(agentVolume, resource.MustParse("32Mi")),
+			emptyDir(nginxTempVolume, *byteQuantity(nginxTempSize)),
+			emptyDir(gitSyncTempVolume, *byteQuantity(gitSyncTempSize)),
+			emptyDir(agentVolume, *byteQuantity(agentSize)),
 		).
 		WithVolumes(agentConfig(website)).
 		WithVolumes(credentialVolumes(Git(website))...).
@@ -282,7 +282,7 @@ func restricted(installation Installation, user int64) *corev1ac.SecurityContext
 // the remote is unreachable, and a startup probe would delay nginx in a pod that
 // has content already.
 func gitSyncContainer(website *v1beta1.Website, installation Installation) (*corev1ac.ContainerApplyConfiguration, error) {
-	args, err := gitSyncArgs(website)
+	args, err := agentArgs(website, installation.Proxy)
 	if err != nil {
 		return nil, fmt.Errorf("the Deployment of Website %q cannot be built: %w", website.Name, err)
 	}
@@ -292,16 +292,8 @@ func gitSyncContainer(website *v1beta1.Website, installation Installation) (*cor
 		WithImage(installation.GitSync).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithCommand(agentProgram).
-		WithArgs(unexpandedArgs(agentArgs(website))...).
-		WithArgs(agentCredentialArgs(git)...).
-		WithArgs(accessArgs(website)...).
-		WithArgs("--", gitSyncProgram).
-		WithArgs(unexpandedArgs(args)...).
-		WithArgs(credentialArgs(git)...).
+		WithArgs(args...).
 		WithEnv(podUID()).
-		WithEnv(gitVariables(git)...).
-		WithEnv(caVariables(git)...).
-		WithEnv(installation.Proxy.variables()...).
 		WithPorts(containerPort(metricsPortName, syncMetricsPort)).
 		WithResources(requirements(website.Spec.Resources.Sync, gitSyncDefaults(website))).
 		WithSecurityContext(restricted(installation, gitSyncUser)).

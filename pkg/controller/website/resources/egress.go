@@ -22,15 +22,14 @@ type Proxy struct {
 	None string
 }
 
-// variables are those that git reads. The first is read in lower case only.
-func (p Proxy) variables() []*corev1ac.EnvVarApplyConfiguration {
-	var variables []*corev1ac.EnvVarApplyConfiguration
-	for _, variable := range []struct{ name, value string }{{"http_proxy", p.HTTP}, {"https_proxy", p.HTTPS}, {"no_proxy", p.None}} {
-		if variable.value != "" {
-			variables = append(variables, corev1ac.EnvVar().WithName(variable.name).WithValue(unexpanded(variable.value)))
-		}
+// addEgress adds the flags for the way to the repository.
+func addEgress(args *arguments, git *v1beta1.GitSource, proxy Proxy) {
+	if git.CARef != nil {
+		args.add("ca-file", caMountPath+"/"+caFile)
 	}
-	return variables
+	args.add("https-proxy", proxy.HTTPS)
+	args.add("http-proxy", proxy.HTTP)
+	args.add("no-proxy", proxy.None)
 }
 
 func pullSecrets(names []string) []*corev1ac.LocalObjectReferenceApplyConfiguration {
@@ -41,8 +40,8 @@ func pullSecrets(names []string) []*corev1ac.LocalObjectReferenceApplyConfigurat
 	return secrets
 }
 
-// caVolumes mount the bundle of CA certificates of a git. One that is missing keeps the
-// pod from starting, with an event that names it.
+// caVolumes mount the bundle of CA certificates that git trusts in the place of the public ones. One that is missing
+// keeps the pod from starting, with an event that names it.
 func caVolumes(git *v1beta1.GitSource) []*corev1ac.VolumeApplyConfiguration {
 	if git.CARef == nil {
 		return nil
@@ -62,13 +61,4 @@ func caMounts(git *v1beta1.GitSource) []*corev1ac.VolumeMountApplyConfiguration 
 		return nil
 	}
 	return []*corev1ac.VolumeMountApplyConfiguration{corev1ac.VolumeMount().WithName(caVolume).WithMountPath(caMountPath).WithReadOnly(true)}
-}
-
-// caVariables have git verify servers with the bundle, which it reads for each fetch, in the
-// place of the public CAs.
-func caVariables(git *v1beta1.GitSource) []*corev1ac.EnvVarApplyConfiguration {
-	if git.CARef == nil {
-		return nil
-	}
-	return []*corev1ac.EnvVarApplyConfiguration{corev1ac.EnvVar().WithName("GIT_SSL_CAINFO").WithValue(caMountPath + "/" + caFile)}
 }

@@ -10,15 +10,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 )
 
-func variablesOf(container corev1.Container) map[string]string {
-	variables := map[string]string{}
-	for _, variable := range container.Env {
-		variables[variable.Name] = variable.Value
-	}
-	return variables
-}
-
-// TestPrivateCA: git-sync, and not nginx, gets the one key of the ConfigMap or Secret.
+// TestPrivateCA: the agent, and not nginx, gets the one key of the ConfigMap or Secret.
 func TestPrivateCA(t *testing.T) {
 	for name, test := range map[string]struct {
 		ref  v1beta1.CAReference
@@ -45,21 +37,26 @@ func TestPrivateCA(t *testing.T) {
 			if i := slices.IndexFunc(container.VolumeMounts, isCA); i < 0 || !container.VolumeMounts[i].ReadOnly || container.VolumeMounts[i].SubPath != "" {
 				t.Errorf("git-sync mounts %+v", container.VolumeMounts)
 			}
-			if got := variablesOf(container)["GIT_SSL_CAINFO"]; got != "/etc/git-ca/ca.crt" {
-				t.Errorf("GIT_SSL_CAINFO is %q", got)
+			if !slices.Contains(container.Args, "--ca-file=/etc/git-ca/ca.crt") {
+				t.Errorf("the arguments are %q", container.Args)
 			}
 			if slices.ContainsFunc(containerOf(t, pod, NginxContainer).VolumeMounts, isCA) {
 				t.Error("nginx mounts the CA")
 			}
 		})
 	}
-	if container := containerOf(t, podOf(t, testInstallation), GitSyncContainer); variablesOf(container)["GIT_SSL_CAINFO"] != "" {
+	args := containerOf(t, podOf(t, testInstallation), GitSyncContainer).Args
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--ca-file") }) {
 		t.Error("without caRef git has another CA")
 	}
 }
 
-// TestInstallationFlags: the flags of the controller reach git, and the pod.
+// TestInstallationFlags: the flags of the controller reach the agent, and the pod.
 func TestInstallationFlags(t *testing.T) {
+	isProxy := func(arg string) bool { return strings.Contains(arg, "-proxy=") }
+	if args := containerOf(t, podOf(t, testInstallation), GitSyncContainer).Args; slices.ContainsFunc(args, isProxy) {
+		t.Errorf("without a proxy the arguments are %q", args)
+	}
 	installation := testInstallation
 	installation.PullSecrets = []string{"registry", "mirror"}
 	installation.Proxy = Proxy{HTTPS: "http://proxy.example.com:3128", HTTP: "http://other.example.com:3128", None: "git.example.com,10.0.0.0/8,$(HOME)"}
@@ -71,16 +68,10 @@ func TestInstallationFlags(t *testing.T) {
 	if !slices.Equal(names, installation.PullSecrets) {
 		t.Errorf("the images are pulled with %q", names)
 	}
-	variables := map[string]string{}
-	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
-		for name, value := range variablesOf(container) {
-			if strings.HasSuffix(name, "_proxy") {
-				variables[container.Name+" "+name] = value
-			}
-		}
-	}
-	if len(variables) != 3 || variables["git-sync https_proxy"] != installation.Proxy.HTTPS || variables["git-sync http_proxy"] != installation.Proxy.HTTP ||
-		variables["git-sync no_proxy"] != "git.example.com,10.0.0.0/8,$$(HOME)" {
-		t.Errorf("the variables are %q", variables)
+	want := []string{"--https-proxy=http://proxy.example.com:3128", "--http-proxy=http://other.example.com:3128",
+		"--no-proxy=git.example.com,10.0.0.0/8,$$(HOME)"}
+	args := slices.DeleteFunc(containerOf(t, pod, GitSyncContainer).Args, func(arg string) bool { return !isProxy(arg) })
+	if !slices.Equal(args, want) {
+		t.Errorf("the arguments are %q, want %q", args, want)
 	}
 }

@@ -6,12 +6,3 @@ import "strings"
 // as it is. It replaces $(NAME) there by the variable NAME of the container, which
 // can come from a Secret, and takes two dollar signs for one.
 func unexpanded(value string) string { return strings.ReplaceAll(value, "$", "$$") }
-
-// unexpandedArgs is unexpanded for each of args.
-func unexpandedArgs(args []string) []string {
-	passed := make([]string, 0, len(args))
-	for _, arg := range args {
-		passed = append(passed, unexpanded(arg))
-	}
-	return passed
-}

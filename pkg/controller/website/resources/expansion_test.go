@@ -110,7 +110,7 @@ func TestNothingIsExpanded(t *testing.T) {
 				got = append(got, expandAll(slices.Concat(container.Command, container.Args), everyVariable)...)
 				got = append(got, expandAll(environmentOf(&container), everyVariable)...)
 			}
-			for _, want := range []string{"--repo=" + repository, "--ref=refs/heads/" + branch} {
+			for _, want := range []string{"--repository=" + repository, "--ref=refs/heads/" + branch} {
 				if !slices.Contains(got, want) {
 					t.Errorf("the kubelet passes on %q, want %q among them", got, want)
 				}

@@ -16,13 +16,12 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/install"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/resources/resourcestest"
 	registry "github.com/kubesites/website-apiserver/pkg/registry/website"
 )
 
 // FuzzAcceptedWebsites makes of every Website that the API server would store
-// what the controller makes of it: a command line of git-sync on which no value
-// can be taken for an option, and a configuration that nginx takes. Where there is
+// what the controller makes of it: a command line of the agent on which no value
+// can be taken for a flag, here or by git, and a configuration that nginx takes. Where there is
 // no nginx on PATH, it is only rendered, and each input is reported as skipped.
 //
 // Run it for longer by: go test -fuzz=FuzzAcceptedWebsites ./pkg/controller/website/resources
@@ -83,19 +82,18 @@ func FuzzAcceptedWebsites(f *testing.F) {
 				site = candidate
 			}
 		}
-		args, err := gitSyncArgs(site)
-		if err != nil {
-			t.Fatalf("%+v is accepted, and git-sync cannot be told: %v", site.Spec, err)
-		}
-		// Only what is said of the credentials is meant to be expanded.
 		pod := buildDeployment(t, site).Spec.Template.Spec
-		want := slices.Concat(args, expandAll(credentialArgs(site.Spec.Source.Git), everyVariable))
-		if got := expandAll(resourcestest.GitSyncArgs(pod.InitContainers[1].Args), everyVariable); !slices.Equal(got, want) {
-			t.Errorf("%+v is accepted, and the kubelet passes on %q, want %q", site.Spec, got, want)
+		args := expandAll(pod.InitContainers[1].Args, everyVariable)
+		for _, want := range []string{
+			"--repository=" + site.Spec.Source.Git.Repository, "--ref=" + gitRef(site.Spec.Source.Git.Ref), "--path=" + site.Spec.Source.Path,
+		} {
+			if !slices.Contains(args, want) && want != "--path=" {
+				t.Errorf("%+v is accepted, and the kubelet passes on %q, want %q among them", site.Spec, args, want)
+			}
 		}
-		for _, arg := range args {
+		for _, arg := range args[1:] {
 			name, value, _ := strings.Cut(arg, "=")
-			if !strings.HasPrefix(name, "--") || strings.HasPrefix(value, "-") && name != "--max-failures" {
+			if !strings.HasPrefix(name, "--") || value == "" || strings.HasPrefix(value, "-") {
 				t.Errorf("%+v is accepted and becomes %q", site.Spec, arg)
 			}
 		}
@@ -137,7 +135,7 @@ func renderedFor(t *testing.T, folder string, site *v1beta1.Website) string {
 		t.Fatalf("%+v is accepted, and nginx cannot be told: %v", site.Spec, err)
 	}
 	config, err := renderNginx(nginxParameters{
-		Root: folder, Link: gitLink, StatusURL: "http://127.0.0.1:8083/status", HTTPListen: "127.0.0.1:8080", AdminListen: "127.0.0.1:8081",
+		Root: folder, Link: siteLink, StatusURL: "http://127.0.0.1:8083/status", HTTPListen: "127.0.0.1:8080", AdminListen: "127.0.0.1:8081",
 		TempDir: folder, AccessLog: filepath.Join(folder, "access.log"), Workers: workers(site), Limits: newConnectionLimits(site), Serving: serving,
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	limitRangeBound = regexp.MustCompile(`(minimum|maximum) (\S+) usage per Container is ([0-9A-Za-z.]+)`)
+	limitRangeBound = regexp.MustCompile(`(minimum|maximum) (\S+) usage per Container is ([0-9A-Za-z.]+)(, but no limit)?`)
 	limitRangeRatio = regexp.MustCompile(`(\S+) max limit to request ratio per Container is ([0-9A-Za-z.]+)`)
 )
 
@@ -46,7 +46,9 @@ func exceeds(message string, requests, limits corev1.ResourceList) bool {
 			continue
 		}
 		request, limit := requests[name], limits[name]
-		if bound[1] == "minimum" && request.Cmp(value) < 0 || bound[1] == "maximum" && (limit.IsZero() || limit.Cmp(value) > 0) {
+		// What has no limit gets the default of the LimitRange, if that has one.
+		isUnlimited := limit.IsZero() && bound[4] != ""
+		if bound[1] == "minimum" && request.Cmp(value) < 0 || bound[1] == "maximum" && (isUnlimited || limit.Cmp(value) > 0) {
 			return true
 		}
 	}

@@ -23,6 +23,7 @@ func TestLimitedContainers(t *testing.T) {
 		"minimum":        {"minimum memory usage per Container is 30Mi, but request is 16Mi", all[:1]},
 		"ratio":          {"cpu max limit to request ratio per Container is 4, but provided ratio is 100.000000", all},
 		"several":        {"[maximum cpu usage per Container is 2, but limit is 3, minimum memory usage per Container is 20Mi, but request is 16Mi]", all[:1]},
+		"of the disk":    {"maximum ephemeral-storage usage per Container is 1Gi, but limit is 3424Mi", sync},
 		"no limit":       {"maximum ephemeral-storage usage per Container is 1Gi, but no limit is specified", all},
 		"of pods":        {"maximum cpu usage per Pod is 1, but limit is 2", nil},
 		"of a policy":    {"violates PodSecurity", nil},

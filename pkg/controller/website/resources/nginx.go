@@ -17,21 +17,15 @@ import (
 )
 
 const (
-	// gitRoot is the directory that git-sync works in. It is one below the
-	// volume, because the root of an emptyDir belongs to another user and
-	// git-sync requires to own its directory.
-	gitRoot = gitMountPath + "/root"
-	// gitLink is the name of the link in gitRoot that git-sync flips to the
-	// worktree of the current commit, and of the one that the agent flips to the
-	// release of it.
-	gitLink = "current"
+	// siteLink is the name of the link that the agent switches to the release of the current commit.
+	siteLink = "current"
 
 	httpPort  = 8080
 	adminPort = 8081
 	tempDir   = "/tmp"
 
 	// shutdownSeconds is how long requests in flight may go on after nginx was
-	// told to end: what is left of the grace period, less a little for git-sync.
+	// told to end: what is left of the grace period, less a little for the agent.
 	shutdownSeconds = terminationGraceSeconds - drainSeconds - 3
 )
 
@@ -82,7 +76,7 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 	parameters := nginxParameters{
 		Root:            siteMountPath,
 		StatusURL:       fmt.Sprintf("http://127.0.0.1:%d/status", agentPort),
-		Link:            gitLink,
+		Link:            siteLink,
 		HTTPListen:      fmt.Sprint(httpPort),
 		AdminListen:     fmt.Sprint(adminPort),
 		HTTPListenIPv6:  ipv6Include(httpIPv6Key),

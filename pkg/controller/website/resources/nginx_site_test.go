@@ -108,7 +108,7 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	}
 	s.revision = revision(serving, website.Spec.Source.Git.Submodules, isProtected(website))
 	parameters := nginxParameters{
-		Root: s.root, Link: gitLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
+		Root: s.root, Link: siteLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
 		Workers: 2, ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
 		Limits: newConnectionLimits(website),
@@ -222,7 +222,7 @@ func (s *testSite) publish(target string) {
 	if err := os.Symlink(target, temporary); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.Rename(temporary, filepath.Join(s.root, gitLink)); err != nil {
+	if err := os.Rename(temporary, filepath.Join(s.root, siteLink)); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -68,16 +68,14 @@ func TestRequirements(t *testing.T) {
 			if got := template.Containers[0].Resources; !apiequality.Semantic.DeepEqual(got, test.want.server) {
 				t.Errorf("server: %+v, want %+v", got, test.want.server)
 			}
-			storage := resource.MustParse("256Mi")
-			if limit, limited := test.want.sync.Limits[corev1.ResourceEphemeralStorage]; limited && limit.Cmp(storage) < 0 {
-				storage = limit
+			sync := test.want.sync
+			sync.Requests, sync.Limits = maps.Clone(sync.Requests), maps.Clone(sync.Limits)
+			if _, given := sync.Limits[corev1.ResourceEphemeralStorage]; !given {
+				sync.Limits[corev1.ResourceEphemeralStorage] = resource.MustParse("3424Mi")
 			}
-			test.want.sync.Requests = maps.Clone(test.want.sync.Requests)
-			if _, given := test.want.sync.Requests[corev1.ResourceEphemeralStorage]; !given {
-				test.want.sync.Requests[corev1.ResourceEphemeralStorage] = storage
-			}
-			if got := template.InitContainers[1].Resources; !apiequality.Semantic.DeepEqual(got, test.want.sync) {
-				t.Errorf("sync: %+v, want %+v", got, test.want.sync)
+			sync.Requests[corev1.ResourceEphemeralStorage] = resource.MustParse("256Mi")
+			if got := template.InitContainers[1].Resources; !apiequality.Semantic.DeepEqual(got, sync) {
+				t.Errorf("sync: %+v, want %+v", got, sync)
 			}
 		})
 	}
@@ -86,36 +84,63 @@ func TestRequirements(t *testing.T) {
 // TestDisk follows the size limit to the volume, the agent and the scheduler.
 func TestDisk(t *testing.T) {
 	for name, test := range map[string]struct {
-		disk, request  string
-		limit, storage string
-		budget         int64
+		disk, request, limit        string
+		wantDisk, wantReq, wantMost string
+		budget                      int64
 	}{
-		"default":        {limit: "2Gi", storage: "256Mi", budget: 1932735283},
-		"small":          {disk: "64Mi", limit: "64Mi", storage: "8Mi", budget: 60397977},
-		"large":          {disk: "16Ti", limit: "16Ti", storage: "2Ti", budget: 15832967439974},
-		"with a request": {disk: "1Gi", request: "1Gi", limit: "1Gi", storage: "1Gi", budget: 966367641},
+		"default":        {wantDisk: "2Gi", wantReq: "256Mi", wantMost: "3424Mi", budget: 1932735283},
+		"small":          {disk: "64Mi", wantDisk: "64Mi", wantReq: "8Mi", wantMost: "1440Mi", budget: 60397977},
+		"large":          {disk: "16Ti", wantDisk: "16Ti", wantReq: "2Ti", wantMost: "16778592Mi", budget: 15832967439974},
+		"with a request": {disk: "1Gi", request: "1Gi", wantDisk: "1Gi", wantReq: "1Gi", wantMost: "2400Mi", budget: 966367641},
+		"request above":  {disk: "1Gi", request: "4Gi", wantDisk: "1Gi", wantReq: "4Gi", wantMost: "4Gi", budget: 966367641},
+		"limit above":    {limit: "4Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "4Gi", budget: 1932735283},
+		// The kubelet evicts the pod for its limit before it does for the volume.
+		"limit below":      {limit: "3Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "3Gi", budget: (3072 - 1376) << 20 * 9 / 10},
+		"limit far below":  {limit: "1Gi", wantDisk: "2Gi", wantReq: "256Mi", wantMost: "1Gi", budget: 512 << 20 * 9 / 10},
+		"limit of a share": {limit: "100Mi", wantDisk: "2Gi", wantReq: "100Mi", wantMost: "100Mi", budget: 50 << 20 * 9 / 10},
 	} {
 		t.Run(name, func(t *testing.T) {
+			storage := func(quantity string) corev1.ResourceList {
+				if quantity == "" {
+					return nil
+				}
+				return corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(quantity)}
+			}
 			pod := buildDeployment(t, newWebsite(func(w *v1beta1.Website) {
 				if test.disk != "" {
 					disk := resource.MustParse(test.disk)
 					w.Spec.Storage.SizeLimit = &disk
 				}
-				if test.request != "" {
-					w.Spec.Resources.Sync.Requests = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(test.request)}
-				}
+				w.Spec.Resources.Sync = corev1.ResourceRequirements{Requests: storage(test.request), Limits: storage(test.limit)}
 			})).Spec.Template.Spec
-			if limit := pod.Volumes[0].EmptyDir.SizeLimit; limit.Cmp(resource.MustParse(test.limit)) != 0 {
-				t.Errorf("the limit of volume %s is %s, want %s", pod.Volumes[0].Name, limit, test.limit)
+			if limit := pod.Volumes[0].EmptyDir.SizeLimit; limit.Cmp(resource.MustParse(test.wantDisk)) != 0 {
+				t.Errorf("the limit of volume %s is %s, want %s", pod.Volumes[0].Name, limit, test.wantDisk)
 			}
 			gitSync := pod.InitContainers[1]
-			if storage := gitSync.Resources.Requests[corev1.ResourceEphemeralStorage]; storage.Cmp(resource.MustParse(test.storage)) != 0 {
-				t.Errorf("%s of ephemeral-storage are requested, want %s", storage.String(), test.storage)
+			if got := gitSync.Resources.Requests.StorageEphemeral(); got.Cmp(resource.MustParse(test.wantReq)) != 0 {
+				t.Errorf("%s of ephemeral-storage are requested, want %s", got, test.wantReq)
+			}
+			if got := gitSync.Resources.Limits.StorageEphemeral(); got.Cmp(resource.MustParse(test.wantMost)) != 0 {
+				t.Errorf("the limit of ephemeral-storage is %s, want %s", got, test.wantMost)
 			}
 			if want := fmt.Sprintf("--disk-budget=%d", test.budget); !slices.Contains(gitSync.Args, want) {
 				t.Errorf("arguments = %q, want %q among them", gitSync.Args, want)
 			}
 		})
+	}
+}
+
+// TestStorageLimit: the kubelet evicts a pod that exceeds the limit of a volume, and not sooner.
+func TestStorageLimit(t *testing.T) {
+	pod := buildDeployment(t, newWebsite()).Spec.Template.Spec
+	limit := pod.InitContainers[1].Resources.Limits.StorageEphemeral().Value()
+	for _, volume := range pod.Volumes {
+		if volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumDefault {
+			limit -= volume.EmptyDir.SizeLimit.Value()
+		}
+	}
+	if limit < logSize {
+		t.Errorf("%d bytes are left for logs when all volumes are full", limit)
 	}
 }
 

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,8 @@ func mustContainer(t *testing.T, name string, tweaks ...func(*v1beta1.Website)) 
 	return nil, nil
 }
 
-func TestGitSyncFollowsTheSource(t *testing.T) {
+// TestAgentFollowsTheSource has each member of the source that the agent has a flag for.
+func TestAgentFollowsTheSource(t *testing.T) {
 	withSource := func(change func(*v1beta1.GitSource)) func(*v1beta1.Website) {
 		return func(website *v1beta1.Website) { change(website.Spec.Source.Git) }
 	}
@@ -43,23 +45,38 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 		tweak func(*v1beta1.Website)
 		want  []string
 	}{
-		"nothing said":       {tweak: func(*v1beta1.Website) {}, want: []string{"--ref=HEAD", "--period=60s", "--sync-timeout=120s", "--submodules=off"}},
+		"nothing said":       {tweak: func(*v1beta1.Website) {}, want: []string{"--ref=HEAD", "--period=60s", "--timeout=120s", "--submodules=None"}},
 		"branch":             {tweak: ref(v1beta1.GitReference{Branch: "main"}), want: []string{"--ref=refs/heads/main"}},
 		"tag":                {tweak: ref(v1beta1.GitReference{Tag: "v1.2"}), want: []string{"--ref=refs/tags/v1.2"}},
 		"commit":             {tweak: ref(v1beta1.GitReference{Commit: longCommit}), want: []string{"--ref=" + longCommit}},
 		"full name":          {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"}), want: []string{"--ref=refs/pull/1/head"}},
-		"shallow submodules": {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=shallow"}},
-		"all submodules":     {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=recursive"}},
+		"shallow submodules": {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesShallow }), want: []string{"--submodules=Shallow"}},
+		"all submodules":     {tweak: withSource(func(s *v1beta1.GitSource) { s.Submodules = v1beta1.SubmodulesRecursive }), want: []string{"--submodules=Recursive"}},
+		"path":               {tweak: func(website *v1beta1.Website) { website.Spec.Source.Path = "docs/my site é" }, want: []string{"--path=docs/my site é"}},
 		"times": {
 			tweak: func(website *v1beta1.Website) {
 				website.Spec.Polling = v1beta1.WebsitePolling{Mode: v1beta1.PollingModePeriodic, PeriodSeconds: 10, TimeoutSeconds: 30}
 			},
-			want: []string{"--period=10s", "--sync-timeout=30s"},
+			want: []string{"--period=10s", "--timeout=30s"},
 		},
 		"never polled": {
 			tweak: func(website *v1beta1.Website) { website.Spec.Polling.Mode = v1beta1.PollingModeNever },
-			want:  []string{"--period=0s", "--period=2147483647s"},
+			want:  []string{"--period=0s", "--timeout=120s"},
 		},
+		"password": {
+			tweak: withCredentials("https://example.com/site.git", v1beta1.SubmodulesNone, v1beta1.CredentialScopeRepository),
+			want: []string{"--username-file=/etc/git-credentials/username", "--password-file=/etc/git-credentials/password",
+				"--credential-scope=Repository"},
+		},
+		"password for the host": {
+			tweak: withCredentials("https://example.com/site.git", v1beta1.SubmodulesRecursive, v1beta1.CredentialScopeHost),
+			want:  []string{"--credential-scope=Host"},
+		},
+		"key": {
+			tweak: withCredentials("git@example.com:site.git", v1beta1.SubmodulesNone, v1beta1.CredentialScopeRepository),
+			want:  []string{"--ssh-key-file=/etc/git-credentials/ssh-privatekey", "--ssh-known-hosts-file=/etc/git-credentials/known_hosts"},
+		},
+		"protected": {tweak: withUsers("readers"), want: []string{"--access-secret=/etc/access-secret", "--access-file=/access/users"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,41 +86,54 @@ func TestGitSyncFollowsTheSource(t *testing.T) {
 					t.Errorf("arguments = %q, want %q among them", container.Args, want)
 				}
 			}
+			for i, arg := range container.Args {
+				if name, value, _ := strings.Cut(arg, "="); i > 0 && (!strings.HasPrefix(name, "--") || value == "") {
+					t.Errorf("%q is not of the form --name=value", arg)
+				}
+			}
+			if len(container.Env) != 1 || *container.Env[0].Name != "WEBSITE_POD_UID" {
+				t.Errorf("the environment is %+v", container.Env)
+			}
 		})
 	}
 }
 
-func TestCredentialsReachGitSyncOnly(t *testing.T) {
-	withSecret := func(repository string) func(*v1beta1.Website) {
-		return func(website *v1beta1.Website) {
-			website.Spec.Source.Git.Repository = repository
-			website.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "deploy-key"}
+// TestUnknownSources: a later version of the API has other values, which stand for something else.
+func TestUnknownSources(t *testing.T) {
+	for name, tweak := range map[string]func(*v1beta1.Website){
+		"no kind of source that is known": func(website *v1beta1.Website) { website.Spec.Source.Git = nil },
+		"submodules":                      func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = "Some" },
+		"polling":                         func(website *v1beta1.Website) { website.Spec.Polling.Mode = "Sometimes" },
+	} {
+		if _, err := Deployment(newWebsite(tweak), testInstallation, ""); err == nil || !strings.Contains(err.Error(), "update website-controller") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// withCredentials has a Website fetch a private repository.
+func withCredentials(repository string, submodules v1beta1.SubmodulePolicy, scope v1beta1.CredentialScope) func(*v1beta1.Website) {
+	return func(site *v1beta1.Website) {
+		site.Spec.Source = v1beta1.WebsiteSource{Git: &v1beta1.GitSource{
+			Repository: repository, Submodules: submodules,
+			SecretRef: &v1beta1.SecretReference{Name: "credentials"}, CredentialScope: scope,
+		}}
+	}
+}
+
+// TestCredentialsReachTheAgentOnly: they are in files, of which nginx has none.
+func TestCredentialsReachTheAgentOnly(t *testing.T) {
 	tests := map[string]struct {
 		repository string
-		wantArgs   []string
 		wantKeys   []string
 	}{
-		"https": {
-			repository: "https://example.com/site.git",
-			wantArgs:   []string{"--username-file=/etc/git-credentials/username", "--password-file=/etc/git-credentials/password"},
-			wantKeys:   []string{"username", "password"},
-		},
-		"ssh": {
-			repository: "git@example.com:site.git",
-			wantArgs:   []string{"--ssh-key-file=/etc/git-credentials/ssh-privatekey", "--ssh-known-hosts=true", "--ssh-known-hosts-file=/etc/git-credentials/known_hosts"},
-			wantKeys:   []string{"ssh-privatekey", "known_hosts"},
-		},
+		"https": {repository: "https://example.com/site.git", wantKeys: []string{"username", "password"}},
+		"ssh":   {repository: "git@example.com:site.git", wantKeys: []string{"ssh-privatekey", "known_hosts"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			pod, container := mustContainer(t, GitSyncContainer, withSecret(test.repository))
-			for _, want := range test.wantArgs {
-				if !slices.Contains(container.Args, want) {
-					t.Errorf("arguments = %q, want %q among them", container.Args, want)
-				}
-			}
+			tweak := withCredentials(test.repository, v1beta1.SubmodulesNone, v1beta1.CredentialScopeRepository)
+			pod, _ := mustContainer(t, GitSyncContainer, tweak)
 			var keys []string
 			for _, volume := range pod.Volumes {
 				if *volume.Name == credentialsVolume {
@@ -115,7 +145,7 @@ func TestCredentialsReachGitSyncOnly(t *testing.T) {
 			if !slices.Equal(keys, test.wantKeys) {
 				t.Errorf("mounted keys = %q, want %q", keys, test.wantKeys)
 			}
-			_, nginx := mustContainer(t, NginxContainer, withSecret(test.repository))
+			_, nginx := mustContainer(t, NginxContainer, tweak)
 			for _, mount := range nginx.VolumeMounts {
 				if *mount.Name == credentialsVolume {
 					t.Error("nginx can read the credentials")
@@ -123,7 +153,8 @@ func TestCredentialsReachGitSyncOnly(t *testing.T) {
 			}
 		})
 	}
-	if _, container := mustContainer(t, GitSyncContainer); slices.ContainsFunc(container.VolumeMounts, func(m corev1ac.VolumeMountApplyConfiguration) bool { return *m.Name == credentialsVolume }) {
+	_, container := mustContainer(t, GitSyncContainer)
+	if slices.ContainsFunc(container.VolumeMounts, func(m corev1ac.VolumeMountApplyConfiguration) bool { return *m.Name == credentialsVolume }) {
 		t.Error("credentials are mounted although the Website names none")
 	}
 }
