@@ -11,26 +11,11 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
-
-// failures are those of the reasons of the agent. Others are unknown.
-var failures = map[gitsync.Reason]workload.Failure{
-	gitsync.ReasonStorageFull:    workload.FailureStorage,
-	gitsync.ReasonRefNotFound:    workload.FailureRefNotFound,
-	gitsync.ReasonCommitRefused:  workload.FailureCommitRefused,
-	gitsync.ReasonHostKey:        workload.FailureHostKey,
-	gitsync.ReasonAuthentication: workload.FailureAuthentication,
-	gitsync.ReasonSubmodule:      workload.FailureSubmodule,
-	gitsync.ReasonObjectFormat:   workload.FailureObjectFormat,
-	gitsync.ReasonNotFound:       workload.FailureNotFound,
-	gitsync.ReasonTimedOut:       workload.FailureTimedOut,
-	gitsync.ReasonUnreachable:    workload.FailureUnreachable,
-	gitsync.ReasonMemory:         workload.FailureMemory,
-}
 
 // accesses are those of the problems of the agent. Others are unknown.
 var accesses = map[access.Problem]workload.Access{
@@ -90,7 +75,7 @@ func parseStatus(body []byte) (answer, error) {
 		Reachable: true, Commit: status.Commit, PathNotFound: status.Commit != "" && !status.PathFound, LFSPointers: status.LFSPointers > 0,
 		Access: accesses[status.Access],
 	}}
-	if status.Failure != nil && status.Failure.Reason == gitsync.ReasonPathNotFound {
+	if status.Failure != nil && git.Reason(status.Failure.Reason) == git.ReasonPathNotFound {
 		a.PathNotFound, status.Failure = true, nil
 	}
 	if len(status.Revision) <= maxRevision {
@@ -118,10 +103,7 @@ func parseStatus(body []byte) (answer, error) {
 		a.FollowingUnknown = status.LastContact == nil
 		return a, nil
 	}
-	a.Failure, a.FailedTwice = workload.FailureUnknown, status.Failure.Count >= 2
-	if known, ok := failures[status.Failure.Reason]; ok {
-		a.Failure = known
-	}
+	a.Failure, a.FailedTwice = workload.KnownReason(git.Reason(status.Failure.Reason)), status.Failure.Count >= 2
 	return a, nil
 }
 

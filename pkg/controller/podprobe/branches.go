@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -31,21 +31,17 @@ func branchesOf(status *agent.BranchesStatus) *workload.Branches {
 		listed.Head = status.Head
 	}
 	if status.Failure != nil {
-		listed.Failure = workload.FailureUnknown
-		if known, ok := failures[status.Failure.Reason]; ok {
-			listed.Failure = known
+		listed.Failure = workload.KnownReason(git.Reason(status.Failure.Reason))
+	}
+	for _, branch := range status.Branches {
+		if branches.IsValid(branch.Name) && resources.IsCommit(branch.Commit) {
+			listed.List = append(listed.List, workload.Branch{Name: branch.Name, Commit: branch.Commit})
 		}
 	}
-	valid := slices.DeleteFunc(slices.Clone(status.Branches), func(branch gitsync.Branch) bool {
-		return !branches.IsValid(branch.Name) || !resources.IsCommit(branch.Commit)
-	})
-	slices.SortFunc(valid, func(a, b gitsync.Branch) int { return cmp.Compare(a.Name, b.Name) })
-	valid = slices.CompactFunc(valid, func(a, b gitsync.Branch) bool { return a.Name == b.Name })
-	if len(valid) > maxBranches {
-		valid, listed.More = valid[:maxBranches], true
-	}
-	for _, branch := range valid {
-		listed.List = append(listed.List, workload.Branch{Name: branch.Name, Commit: branch.Commit})
+	slices.SortFunc(listed.List, func(a, b workload.Branch) int { return cmp.Compare(a.Name, b.Name) })
+	listed.List = slices.CompactFunc(listed.List, func(a, b workload.Branch) bool { return a.Name == b.Name })
+	if len(listed.List) > maxBranches {
+		listed.List, listed.More = slices.Clone(listed.List[:maxBranches]), true
 	}
 	return listed
 }

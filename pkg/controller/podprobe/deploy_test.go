@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -137,7 +137,7 @@ func (d *deployedPods) Get(ctx context.Context, pod *corev1.Pod, request Request
 			} else if a.disk[commit] {
 				d.serve(a, commit, hold)
 			} else {
-				d.change(a, func() { a.Failure = &agent.Failure{Reason: gitsync.ReasonCommitRefused, Count: 1} })
+				d.change(a, func() { a.Failure = &agent.Failure{Reason: "CommitRefused", Count: 1} })
 			}
 		}
 	}
@@ -364,7 +364,7 @@ func TestPinIsLevelTriggered(t *testing.T) {
 		if seen := known(p, pods)[0]; seen.Commit != commitOf(9) {
 			t.Errorf("the pod that has the commit serves %s", seen.Commit)
 		}
-		if seen := known(p, pods)[1]; seen.Failure != workload.FailureCommitRefused || seen.Commit != commitOf(0) {
+		if seen := known(p, pods)[1]; seen.Failure != git.ReasonCommitRefused || seen.Commit != commitOf(0) {
 			t.Errorf("the pod serves %s and fails with %q", seen.Commit, seen.Failure)
 		}
 	})

@@ -33,7 +33,7 @@ func TestReplicasSyncTogether(t *testing.T) {
 	t.Parallel()
 	f := startFollowed(t)
 	f.Want(testWebsite, &Wanted{UID: "1", Generation: 1})
-	t.Logf("nothing new: %v", f.waitAnswered(t, "nothing", git(t, f.repository, "rev-parse", "HEAD")))
+	t.Logf("nothing new: %v", f.waitAnswered(t, "nothing", runGit(t, f.repository, "rev-parse", "HEAD")))
 	for attempt := range attempts {
 		commit := commitFile(t, f.repository, fmt.Sprint("attempt ", attempt))
 		t.Logf("something new: %v", f.waitAnswered(t, fmt.Sprint("sync", attempt), commit))
@@ -52,7 +52,7 @@ func TestReplicasSyncTogether(t *testing.T) {
 func TestReplicasSwitchToPin(t *testing.T) {
 	t.Parallel()
 	f := startFollowed(t)
-	first := git(t, f.repository, "rev-parse", "HEAD")
+	first := runGit(t, f.repository, "rev-parse", "HEAD")
 	second := commitFile(t, f.repository, "second")
 	f.waitAnswered(t, "second", second)
 	for generation, pin := range []string{first, "", first} {

@@ -2,8 +2,6 @@ package podprobe
 
 import (
 	"time"
-
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 const (
@@ -69,7 +67,7 @@ func (p *Prober) again(r *record, made ask, took time.Duration, news bool) time.
 // sync.
 func (p *Prober) leastBetween(r *record) time.Duration {
 	switch {
-	case r.Failure != workload.FailureNone:
+	case r.Failure != "":
 		return min(backoff(r.unchanged), p.Period)
 	case r.early > 1:
 		// A pod that does not let requests wait must not be asked all the time.

@@ -108,7 +108,7 @@ type replica struct {
 	holds chan struct{}
 }
 
-func git(t *testing.T, dir string, args ...string) string {
+func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	command := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
 	output, err := command.CombinedOutput()
@@ -124,9 +124,9 @@ func commitFile(t *testing.T, repository, content string) string {
 	if err := os.WriteFile(filepath.Join(repository, "index.html"), []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	git(t, repository, "add", ".")
-	git(t, repository, "commit", "-q", "-m", content)
-	return git(t, repository, "rev-parse", "HEAD")
+	runGit(t, repository, "add", ".")
+	runGit(t, repository, "commit", "-q", "-m", content)
+	return runGit(t, repository, "rev-parse", "HEAD")
 }
 
 // startReplica starts an agent whose git-sync syncs only when it is signalled. With a short
@@ -138,7 +138,7 @@ func startReplica(t *testing.T, name, repository string, period time.Duration) *
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	git(t, root, "init", "-q")
+	runGit(t, root, "init", "-q")
 	if err := os.WriteFile(filepath.Join(dir, requests.KeysFile), []byte(requests.PublicKeysOf(signingKey).String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ type followed struct {
 func startFollowed(t *testing.T) *followed {
 	t.Helper()
 	f := &followed{repository: t.TempDir()}
-	git(t, f.repository, "init", "-q")
+	runGit(t, f.repository, "init", "-q")
 	first := commitFile(t, f.repository, "first")
 	urls := map[string]string{}
 	for name, period := range map[string]time.Duration{"a": time.Millisecond, "b": longTime, "c": longTime} {

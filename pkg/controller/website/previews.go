@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	api "github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/branches"
@@ -17,7 +18,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/status"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // reconcilePreviews has the branches that match spec.previews have a Website each, and sets
@@ -51,7 +51,7 @@ func (r *reconciler) reconcilePreviews(ctx context.Context, found *status.Input)
 			in.Held = append(in.Held, branch)
 		}
 	}
-	var failure workload.Failure
+	var failure git.Reason
 	in.Listed, failure = previews.Current(reportsOf(found.Pods), resources.BranchesID(website), found.Now)
 	selected := previews.Select(in)
 	r.deploys.notePreviewsTooOld(website, selected.TooOld)

@@ -230,7 +230,7 @@ func TestReconcile(t *testing.T) {
 			wantEvents: []string{updatedDeployment},
 			then: func(f *fixture) {
 				args := f.deployment().Spec.Template.Spec.InitContainers[1].Args
-				if !slices.Contains(args, "--repo=https://example.com/other.git") {
+				if !slices.Contains(args, "--repository=https://example.com/other.git") {
 					f.Errorf("args = %q", args)
 				}
 			},

@@ -78,8 +78,8 @@ const (
 	WebsiteReasonPodNotStarting = "PodNotStarting"
 	// WebsiteReasonPodCreationFailed means that pods cannot be created.
 	WebsiteReasonPodCreationFailed = "PodCreationFailed"
-	// WebsiteReasonRepositoryTooLarge means that the repository does not fit into
-	// the volume of a pod.
+	// WebsiteReasonRepositoryTooLarge means that a commit does not fit on the volume of
+	// a pod, or that the volume is full.
 	WebsiteReasonRepositoryTooLarge = "RepositoryTooLarge"
 	// WebsiteReasonAccessSecretInvalid means that the Secret of spec.access.basicAuth.secretRef
 	// is missing or invalid, and that every request is rejected.
@@ -101,8 +101,13 @@ const (
 	// the credentials.
 	WebsiteReasonAuthenticationFailed = "AuthenticationFailed"
 	// WebsiteReasonRefNotFound means that spec.source.git.ref is not in the
-	// repository, or that the repository is empty.
+	// repository.
 	WebsiteReasonRefNotFound = "RefNotFound"
+	// WebsiteReasonRepositoryEmpty means that the repository has no commits.
+	WebsiteReasonRepositoryEmpty = "RepositoryEmpty"
+	// WebsiteReasonHeadNotFound means that HEAD of the repository names a branch that
+	// does not exist.
+	WebsiteReasonHeadNotFound = "HeadNotFound"
 	// WebsiteReasonCommitRefused means that the repository's host does not send the
 	// commit of spec.source.git.ref: the repository lacks it, or none of its branches and
 	// tags contain it.
@@ -110,9 +115,30 @@ const (
 	// WebsiteReasonHostKeyMismatch means that the repository's host has an ssh key
 	// that known_hosts does not have.
 	WebsiteReasonHostKeyMismatch = "HostKeyMismatch"
-	// WebsiteReasonObjectFormatMismatch means that git-sync does not support the
-	// repository's object format.
-	WebsiteReasonObjectFormatMismatch = "ObjectFormatMismatch"
+	// WebsiteReasonRepositoryCertificateInvalid means that the certificate of the
+	// repository's host is not trusted.
+	WebsiteReasonRepositoryCertificateInvalid = "RepositoryCertificateInvalid"
+	// WebsiteReasonCAInvalid means that the bundle of spec.source.git.caRef has no
+	// certificate.
+	WebsiteReasonCAInvalid = "CAInvalid"
+	// WebsiteReasonCAMissing means that the bundle of spec.source.git.caRef does not
+	// exist.
+	WebsiteReasonCAMissing = "CAMissing"
+	// WebsiteReasonCredentialsMissing means that the Secret of
+	// spec.source.git.secretRef lacks a key.
+	WebsiteReasonCredentialsMissing = "CredentialsMissing"
+	// WebsiteReasonKnownHostsMissing means that the Secret of
+	// spec.source.git.secretRef has no known_hosts.
+	WebsiteReasonKnownHostsMissing = "KnownHostsMissing"
+	// WebsiteReasonProtocolRefused means that the repository, or what its host redirects
+	// to, has a transport that is not allowed.
+	WebsiteReasonProtocolRefused = "ProtocolRefused"
+	// WebsiteReasonWebPageAnswered means that the repository's host answers with a web
+	// page, such as that of a login.
+	WebsiteReasonWebPageAnswered = "WebPageAnswered"
+	// WebsiteReasonCommitInvalid means that a file name of the commit cannot be checked
+	// out.
+	WebsiteReasonCommitInvalid = "CommitInvalid"
 	// WebsiteReasonSubmoduleFailing means that a submodule cannot be fetched.
 	WebsiteReasonSubmoduleFailing = "SubmoduleFailing"
 	// WebsiteReasonRepositoryTimedOut means that the repository's host does not
@@ -121,6 +147,9 @@ const (
 	// WebsiteReasonLFSPointersPublished means that files of the repository are in Git
 	// LFS, and that their pointers are published.
 	WebsiteReasonLFSPointersPublished = "LFSPointersPublished"
+	// WebsiteReasonSyncOutOfMemory means that git has used up the memory of its
+	// container.
+	WebsiteReasonSyncOutOfMemory = "SyncOutOfMemory"
 	// WebsiteReasonSyncFailing means that fetches fail for another reason.
 	WebsiteReasonSyncFailing = "SyncFailing"
 	// WebsiteReasonPinned means that all ready pods serve the commit of spec.pin. A

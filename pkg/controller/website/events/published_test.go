@@ -56,6 +56,8 @@ func TestPublished(t *testing.T) {
 		"a request that had failed":         {tweaks{synced(v1beta1.SyncFailed)}, tweaks{synced(v1beta1.SyncFailed)}, nil},
 		"a fetch that fails":                {tweaks{condition("True", "CommitPublished")}, tweaks{condition("False", "RefNotFound")}, []string{"Warning PublishFailed RefNotFound: why"}},
 		"a fetch that fails still":          {tweaks{condition("False", "RefNotFound")}, tweaks{condition("False", "RefNotFound")}, nil},
+		"a commit that is too large":        {tweaks{condition("True", "CommitPublished")}, tweaks{condition("False", "RepositoryTooLarge")}, []string{"Warning PublishFailed RepositoryTooLarge: why"}},
+		"a commit that is still too large":  {tweaks{condition("False", "RepositoryTooLarge")}, tweaks{condition("False", "RepositoryTooLarge")}, nil},
 		"pods that differ for a moment":     {tweaks{condition("True", "CommitPublished")}, tweaks{condition("False", "CommitsDiffer")}, nil},
 		"a fetch of which nothing is known": {tweaks{condition("True", "CommitPublished")}, tweaks{condition("Unknown", "PodsUnreachable")}, nil},
 	} {

@@ -3,6 +3,7 @@ package previews
 import (
 	"time"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -16,16 +17,16 @@ type Report struct {
 // Current returns the report to go by: of those of the repository and the patterns that id
 // identifies the one that has changed last, and of several the one of the first pod by name.
 // Pods that cannot list the branches do not count, unless none can: then it returns why.
-func Current(reports []Report, id string, now time.Time) (*workload.Branches, workload.Failure) {
+func Current(reports []Report, id string, now time.Time) (*workload.Branches, git.Reason) {
 	var current *workload.Branches
 	var pod string
-	var failure workload.Failure
+	var failure git.Reason
 	for _, report := range reports {
 		known := report.Branches
 		switch {
 		case known == nil || known.ID != id:
 			continue
-		case known.Failure != workload.FailureNone:
+		case known.Failure != "":
 			failure = known.Failure
 			continue
 		}
@@ -34,7 +35,7 @@ func Current(reports []Report, id string, now time.Time) (*workload.Branches, wo
 		}
 	}
 	if current != nil {
-		return current, workload.FailureNone
+		return current, ""
 	}
 	return nil, failure
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
@@ -204,13 +205,13 @@ func TestReportIsBounded(t *testing.T) {
 }
 
 func TestCurrent(t *testing.T) {
-	report := func(pod, id string, since time.Duration, failure workload.Failure) Report {
+	report := func(pod, id string, since time.Duration, failure git.Reason) Report {
 		return Report{Pod: pod, Branches: &workload.Branches{ID: id, Since: now.Add(since), Failure: failure, Head: pod}}
 	}
 	for name, test := range map[string]struct {
 		reports []Report
 		want    string
-		failure workload.Failure
+		failure git.Reason
 	}{
 		"none":                {nil, "", ""},
 		"a pod without one":   {[]Report{{Pod: "a"}}, "", ""},
@@ -218,8 +219,8 @@ func TestCurrent(t *testing.T) {
 		"the last change":     {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", -time.Minute, ""), report("c", "other", 0, "")}, "b", ""},
 		"the first by name":   {[]Report{report("b", "id", -time.Minute, ""), report("a", "id", -time.Minute, "")}, "a", ""},
 		"a clock that is off": {[]Report{report("b", "id", time.Hour, ""), report("a", "id", 2*time.Minute, "")}, "a", ""},
-		"one that fails":      {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", 0, workload.FailureNotFound)}, "a", ""},
-		"all fail":            {[]Report{report("a", "id", 0, workload.FailureNotFound)}, "", workload.FailureNotFound},
+		"one that fails":      {[]Report{report("a", "id", -time.Hour, ""), report("b", "id", 0, git.ReasonNotFound)}, "a", ""},
+		"all fail":            {[]Report{report("a", "id", 0, git.ReasonNotFound)}, "", git.ReasonNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, failure := Current(test.reports, "id", now)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
@@ -249,26 +250,26 @@ func TestConditions(t *testing.T) {
 			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: violates PodSecurity"},
 		"a LimitRange of containers": {replicaFailure(`pods "kubia-1" is forbidden: maximum memory usage per Container is 200Mi, but limit is 256Mi`),
 			each("AdmissionDenied") + "Unknown/NoReadyPods", "", "pods are rejected: container agent (spec.resources.sync), git-sync (spec.resources.sync): maximum memory usage per Container is 200Mi"},
-		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureAuthentication }),
+		"never fetched": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, git.ReasonAuthentication }),
 			each("AuthenticationFailed") + "False/AuthenticationFailed", "", "spec.source.git.secretRef"},
-		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, workload.FailureRefNotFound }),
+		"wrong ref": {broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, git.ReasonRefNotFound }),
 			each("RefNotFound") + "False/RefNotFound", "", "spec.source.git.ref"},
 		"wrong path": {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }),
 			each("PathNotFound") + "False/PathNotFound", "", "spec.source.path"},
 
 		"LFS pointers":                {func(in *Input) { in.Pods[1].LFSPointers = true }, served + "False/LFSPointersPublished", commitA, ""},
-		"remote unreachable":          {func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
-		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = workload.FailureNotFound }, served + "False/RepositoryNotFound", commitA, ""},
-		"fails for an unknown reason": {func(in *Input) { in.Pods[1].Failure = workload.FailureUnknown }, served + "False/SyncFailing", commitA, ""},
+		"remote unreachable":          {func(in *Input) { in.Pods[1].Failure = git.ReasonUnreachable }, served + "False/RepositoryUnreachable", commitA, ""},
+		"no such repository any more": {func(in *Input) { in.Pods[1].Failure = git.ReasonNotFound }, served + "False/RepositoryNotFound", commitA, ""},
+		"fails for an unknown reason": {func(in *Input) { in.Pods[1].Failure = git.ReasonUnknown }, served + "False/SyncFailing", commitA, ""},
 		"remote unreachable, but the commit is fixed": {func(in *Input) {
-			in.Pods[1].Failure = workload.FailureUnreachable
+			in.Pods[1].Failure = git.ReasonUnreachable
 			in.Website.Spec.Source.Git.Ref = &v1beta1.GitReference{Commit: commitA}
 		}, served + "True/CommitPublished", commitA, ""},
 		"path removed by a push": {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
 			served + "False/PathNotFound", commitA, ""},
 		"pods differ": {func(in *Input) { in.Pods[1].Commit = commitB; in.Website.Status.Commit = commitA }, served + "False/CommitsDiffer", "", ""},
 		"pods differ, as one cannot follow": {func(in *Input) {
-			in.Pods[1].Commit, in.Pods[0].Failure = commitB, workload.FailureSubmodule
+			in.Pods[1].Commit, in.Pods[0].Failure = commitB, git.ReasonSubmodule
 			in.Website.Status.Commit = commitA
 		}, served + "False/SubmoduleFailing", "", ""},
 		"not probed yet keeps what was reported": {func(in *Input) {
@@ -285,7 +286,7 @@ func TestConditions(t *testing.T) {
 		}, served + "True/CommitPublished", commitA, ""},
 		"an evicted pod is left over": {func(in *Input) {
 			in.Pods = append(in.Pods, newPod("0"))
-			in.Pods[2].Ready, in.Pods[2].Failure = false, workload.FailureUnknown
+			in.Pods[2].Ready, in.Pods[2].Failure = false, git.ReasonUnknown
 			evicted(time.Minute)(&in.Pods[2])
 		}, served + "True/CommitPublished", commitA, ""},
 		"an evicted pod is left over, another fails": {func(in *Input) {
@@ -412,7 +413,7 @@ func TestSyncedOfFormerPods(t *testing.T) {
 	in := newInput(func(in *Input) {
 		in.Website.Spec.Source.Git.SecretRef = &v1beta1.SecretReference{Name: "wrong"}
 		for i := range in.Pods {
-			in.Pods[i].Failure, in.Pods[i].FailedTwice = workload.FailureAuthentication, true
+			in.Pods[i].Failure, in.Pods[i].FailedTwice = git.ReasonAuthentication, true
 		}
 	})
 	in.Website.Status = Compute(in)
@@ -430,7 +431,7 @@ func TestSyncedOfFormerPods(t *testing.T) {
 	if got := synced(); got.Reason != v1beta1.WebsiteReasonAuthenticationFailed || got.ObservedGeneration != 2 || !strings.Contains(got.Message, "wrong") {
 		t.Errorf("while the former pods serve: %+v", got)
 	}
-	in.Pods[2].Observed, in.Pods[2].Reachable, in.Pods[2].Failure = true, true, workload.FailureAuthentication
+	in.Pods[2].Observed, in.Pods[2].Reachable, in.Pods[2].Failure = true, true, git.ReasonAuthentication
 	if got := synced(); got.ObservedGeneration != 3 || !strings.Contains(got.Message, "right") {
 		t.Errorf("when a current pod has failed: %+v", got)
 	}
@@ -495,17 +496,6 @@ func TestLastTransitionTime(t *testing.T) {
 		changed := c.Type == "Ready" || c.Type == "Stalled"
 		if moved := !c.LastTransitionTime.Time.Equal(testNow); moved != changed {
 			t.Errorf("%s: last transition at %v", c.Type, c.LastTransitionTime)
-		}
-	}
-}
-
-func TestFailureMessagesRepeatNothing(t *testing.T) {
-	for _, failure := range []workload.Failure{workload.FailureUnknown, workload.FailureUnreachable, workload.FailureNotFound,
-		workload.FailureAuthentication, workload.FailureRefNotFound, workload.FailureCommitRefused, workload.FailureHostKey,
-		workload.FailureObjectFormat, workload.FailureSubmodule, workload.FailureTimedOut, workload.FailureStorage, workload.FailureMemory} {
-		got := fetchFailure(newWebsite(), workload.Observation{Failure: failure})
-		if got == nil || strings.Contains(got.message, "github.com") {
-			t.Errorf("%s: %+v", failure, got)
 		}
 	}
 }

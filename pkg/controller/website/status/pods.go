@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -116,7 +117,7 @@ func podEvicted(website *v1beta1.Website, pod Pod) *finding {
 		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: " + why}
 	}
 	if workload.VolumeWasFull(pod.Pod) {
-		return explainFetch(website, workload.FailureStorage)
+		return explainFetch(website, git.ReasonStorageFull)
 	}
 	return nil
 }
@@ -157,57 +158,6 @@ func containerNotRunning(container *corev1.ContainerStatus) *finding {
 		return &finding{reason: v1beta1.WebsiteReasonContainerFailing, message: message + "; see \"kubectl logs\""}
 	default:
 		return nil
-	}
-}
-
-// fetchFailure returns why a pod cannot fetch. One failed fetch may be resolved by
-// the next.
-func fetchFailure(website *v1beta1.Website, observed workload.Observation) *finding {
-	if observed.Failure == workload.FailureNone {
-		return nil
-	}
-	found := explainFetch(website, observed.Failure)
-	found.transient = !observed.FailedTwice
-	return found
-}
-
-// explainFetch returns the finding of a failure. It never repeats what a program has
-// printed.
-func explainFetch(website *v1beta1.Website, failure workload.Failure) *finding {
-	if pin := website.Spec.PinnedCommit(); pin != "" && (failure == workload.FailureRefNotFound || failure == workload.FailureCommitRefused) {
-		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.git.repository does not send commit " + pin + " of spec.pin; check that a branch or tag contains it"}
-	}
-	switch failure {
-	case workload.FailureUnreachable:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryUnreachable, message: "the host of spec.source.git.repository is unreachable from the pods, or is not a git server; check its name, the network and its certificate"}
-	case workload.FailureNotFound:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryNotFound, message: "repository not found, or not visible with these credentials; check spec.source.git.repository"}
-	case workload.FailureAuthentication:
-		if resources.Git(website).SecretRef == nil {
-			return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "the repository requires credentials, or does not exist; set spec.source.git.secretRef to a Secret with credentials"}
-		}
-		return &finding{reason: v1beta1.WebsiteReasonAuthenticationFailed, message: fmt.Sprintf("the repository rejects the credentials in Secret %q", resources.Git(website).SecretRef.Name)}
-	case workload.FailureRefNotFound:
-		return &finding{reason: v1beta1.WebsiteReasonRefNotFound, message: "spec.source.git.ref does not exist in the repository, or the repository is empty"}
-	case workload.FailureCommitRefused:
-		return &finding{reason: v1beta1.WebsiteReasonCommitRefused, message: "the host of spec.source.git.repository does not send the commit of spec.source.git.ref; check that a branch or tag contains it"}
-	case workload.FailureHostKey:
-		if resources.Git(website).SecretRef == nil {
-			return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: "the ssh key of the host of spec.source.git.repository is not known; set spec.source.git.secretRef to a Secret with known_hosts"}
-		}
-		return &finding{reason: v1beta1.WebsiteReasonHostKeyMismatch, message: fmt.Sprintf("the ssh key of the host of spec.source.git.repository is not in known_hosts of Secret %q; if the host has a new key, add it", resources.Git(website).SecretRef.Name)}
-	case workload.FailureObjectFormat:
-		return &finding{reason: v1beta1.WebsiteReasonObjectFormatMismatch, message: "the object format of the repository is not supported by git, or a submodule has another one; use SHA-1 or SHA-256 for all of them"}
-	case workload.FailureSubmodule:
-		return &finding{reason: v1beta1.WebsiteReasonSubmoduleFailing, message: "a submodule of the repository cannot be fetched; check .gitmodules and spec.source.git.credentialScope, or set spec.source.git.submodules to None"}
-	case workload.FailureTimedOut:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTimedOut, message: "the host of spec.source.git.repository does not finish a fetch in time; check the host, or raise spec.polling.timeoutSeconds"}
-	case workload.FailureStorage:
-		return &finding{reason: v1beta1.WebsiteReasonRepositoryTooLarge, message: "the repository is too large for the volume of a pod: the volume is full, or the commit has too many files or symbolic links"}
-	case workload.FailureMemory:
-		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: "git needs more memory for the repository than the container of git-sync has: raise the limit of memory in spec.resources.sync"}
-	default:
-		return &finding{reason: v1beta1.WebsiteReasonSyncFailing, message: fmt.Sprintf("fetching the repository fails; see \"kubectl logs --selector controller=%s --container git-sync\"", website.Name)}
 	}
 }
 

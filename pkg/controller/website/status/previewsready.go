@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // Previews is what was found of the previews of a Website.
@@ -19,7 +19,7 @@ type Previews struct {
 	// Listed is true if the branches are known, and ListFailure is why they could not be
 	// listed.
 	Listed      bool
-	ListFailure workload.Failure
+	ListFailure git.Reason
 	// Omitted is how many branches match and have no preview.
 	Omitted int
 	// Next is when the next preview is too old, or zero.
@@ -59,15 +59,11 @@ func previewProblem(in *Input) *finding {
 }
 
 func branchesUnlisted(in *Input) *finding {
-	if in.Previews == nil || in.Previews.Listed || in.Previews.ListFailure == workload.FailureNone {
+	if in.Previews == nil || in.Previews.Listed || in.Previews.ListFailure == "" {
 		return nil
 	}
-	message := "the repository has no branches"
-	if in.Previews.ListFailure != workload.FailureRefNotFound {
-		message = explainFetch(in.Website, in.Previews.ListFailure).message
-	}
 	return &finding{reason: v1beta1.WebsiteReasonBranchListFailed,
-		message: "the branches cannot be listed, so no previews are created or removed: " + message}
+		message: "the branches cannot be listed, so no previews are created or removed: " + explainFetch(in.Website, in.Previews.ListFailure).message}
 }
 
 func previewsNotObserved(in *Input) *finding {

@@ -11,21 +11,9 @@ import (
 
 // probedReasons are the reasons that only probes can find.
 var probedReasons = sets.New(
-	v1beta1.WebsiteReasonPathNotFound,
-	v1beta1.WebsiteReasonRefNotFound,
-	v1beta1.WebsiteReasonCommitRefused,
-	v1beta1.WebsiteReasonHostKeyMismatch,
-	v1beta1.WebsiteReasonObjectFormatMismatch,
-	v1beta1.WebsiteReasonSubmoduleFailing,
-	v1beta1.WebsiteReasonRepositoryTimedOut,
-	v1beta1.WebsiteReasonRepositoryUnreachable,
-	v1beta1.WebsiteReasonRepositoryNotFound,
-	v1beta1.WebsiteReasonAuthenticationFailed,
-	v1beta1.WebsiteReasonSyncFailing,
 	v1beta1.WebsiteReasonLFSPointersPublished,
-	v1beta1.WebsiteReasonRepositoryTooLarge,
 	v1beta1.WebsiteReasonAccessSecretInvalid,
-)
+).Union(conditionReasons(func(workload.Failure) bool { return true }))
 
 // IsFetchProblem reports whether a reason is why a commit could not be fetched or published.
 func IsFetchProblem(reason string) bool { return probedReasons.Has(reason) }
@@ -49,7 +37,7 @@ func (p *Pod) undecided() bool {
 	if !workload.CanAnswer(p.Pod) {
 		return false
 	}
-	return !p.Observed || p.Reachable && p.FollowingUnknown && p.Commit == "" && !p.PathNotFound && p.Failure == workload.FailureNone
+	return !p.Observed || p.Reachable && p.FollowingUnknown && p.Commit == "" && !p.PathNotFound && p.Failure == ""
 }
 
 // anyUndecided reports whether there is such a pod.

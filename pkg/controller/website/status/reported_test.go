@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
@@ -12,24 +13,24 @@ import (
 // and one that cannot reach them never will. What was reported stays until they
 // say something else: a status that goes there and back is wrong in between.
 func TestStillReported(t *testing.T) {
-	failing := func(failure workload.Failure) func(*Pod) {
+	failing := func(failure git.Reason) func(*Pod) {
 		return func(p *Pod) { p.Observed, p.Reachable, p.Failure = true, true, failure }
 	}
 	for name, tweak := range map[string]func(*Input){
 		"path removed by a push": func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true },
-		"never fetched":          broken(failing(workload.FailureAuthentication)),
+		"never fetched":          broken(failing(git.ReasonAuthentication)),
 		"wrong path": broken(func(p *Pod) {
 			p.Observed, p.Reachable, p.PathNotFound = true, true, true
 		}),
-		"repository too large": broken(failing(workload.FailureStorage)),
+		"repository too large": broken(failing(git.ReasonStorageFull)),
 		"a rollout that cannot fetch, old pods serve": func(in *Input) {
 			in.Deployment.Status.UpdatedReplicas, in.Deployment.Status.Replicas = 1, 3
 			added := newPod("c")
 			added.Ready, added.Commit = false, ""
-			failing(workload.FailureRefNotFound)(&added)
+			failing(git.ReasonRefNotFound)(&added)
 			in.Pods = append(in.Pods, added)
 		},
-		"remote unreachable": func(in *Input) { in.Pods[1].Failure = workload.FailureUnreachable },
+		"remote unreachable": func(in *Input) { in.Pods[1].Failure = git.ReasonUnreachable },
 		"all well":           func(*Input) {},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,12 +4,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // stalledReasons are the reasons that only a user can resolve, by changing the
 // Website or what it refers to. The others may resolve themselves: a node is added,
 // a quota is raised, a Secret follows, a host is reachable again. Since clients give
-// up when a Website is stalled, what is not certain is not in here.
+// up when a Website is stalled, what is not certain is not in here. A failed fetch counts
+// after the second in a row.
 var stalledReasons = sets.New(
 	v1beta1.WebsiteReasonSpecInvalid,
 	v1beta1.WebsiteReasonNameTaken,
@@ -18,17 +20,8 @@ var stalledReasons = sets.New(
 	v1beta1.WebsiteReasonDeploymentPaused,
 	v1beta1.WebsiteReasonSuspendedWithoutCommit,
 	v1beta1.WebsiteReasonProgressDeadlineExceeded,
-	v1beta1.WebsiteReasonPathNotFound,
-	v1beta1.WebsiteReasonRepositoryTooLarge,
 	v1beta1.WebsiteReasonAccessSecretInvalid,
-	// The next six count after two failed fetches in a row.
-	v1beta1.WebsiteReasonRefNotFound,
-	v1beta1.WebsiteReasonCommitRefused,
-	v1beta1.WebsiteReasonHostKeyMismatch,
-	v1beta1.WebsiteReasonObjectFormatMismatch,
-	v1beta1.WebsiteReasonRepositoryNotFound,
-	v1beta1.WebsiteReasonAuthenticationFailed,
-)
+).Union(conditionReasons(func(failure workload.Failure) bool { return failure.ByUser }))
 
 // stalled finds what keeps a Website from becoming what its spec says until a user
 // acts. Pods come before hosts: a host without pods behind it is unreachable.

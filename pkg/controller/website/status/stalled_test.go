@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -45,7 +46,7 @@ func checkAbnormal(t *testing.T, in *Input, status *v1beta1.WebsiteStatus) {
 }
 
 func TestStalledAndReconciling(t *testing.T) {
-	fetch := func(failure workload.Failure, twice bool) func(*Input) {
+	fetch := func(failure git.Reason, twice bool) func(*Input) {
 		return broken(func(p *Pod) { p.Observed, p.Reachable, p.Failure, p.FailedTwice = true, true, failure, twice })
 	}
 	taken := func(passing bool) func(*Input) {
@@ -79,37 +80,44 @@ func TestStalledAndReconciling(t *testing.T) {
 		"quota":                   {reports(v1beta1.WebsiteReasonQuotaExceeded), "Reconciling/QuotaExceeded"},
 		"the API server fails":    {reports(v1beta1.WebsiteReasonReconcileError), "Reconciling/ReconcileError"},
 		"image":                   {broken(waiting("ErrImagePull", "")), "Reconciling/ImageUnavailable"},
-		"ref, first fetch":        {fetch(workload.FailureRefNotFound, false), "Reconciling/RefNotFound"},
-		"ref, second fetch":       {fetch(workload.FailureRefNotFound, true), "Stalled/RefNotFound"},
-		"credentials, first":      {fetch(workload.FailureAuthentication, false), "Reconciling/AuthenticationFailed"},
-		"credentials, second":     {fetch(workload.FailureAuthentication, true), "Stalled/AuthenticationFailed"},
-		"no repository, second":   {fetch(workload.FailureNotFound, true), "Stalled/RepositoryNotFound"},
-		"unreachable, second":     {fetch(workload.FailureUnreachable, true), "Reconciling/RepositoryUnreachable"},
-		"unknown failure, second": {fetch(workload.FailureUnknown, true), "Reconciling/SyncFailing"},
+		"ref, first fetch":        {fetch(git.ReasonRefNotFound, false), "Reconciling/RefNotFound"},
+		"ref, second fetch":       {fetch(git.ReasonRefNotFound, true), "Stalled/RefNotFound"},
+		"credentials, first":      {fetch(git.ReasonAuthentication, false), "Reconciling/AuthenticationFailed"},
+		"credentials, second":     {fetch(git.ReasonAuthentication, true), "Stalled/AuthenticationFailed"},
+		"no commits, first":       {fetch(git.ReasonEmpty, false), "Reconciling/RepositoryEmpty"},
+		"no commits, second":      {fetch(git.ReasonEmpty, true), "Stalled/RepositoryEmpty"},
+		"login, second":           {fetch(git.ReasonWebPage, true), "Stalled/WebPageAnswered"},
+		"certificate, second":     {fetch(git.ReasonCertificate, true), "Stalled/RepositoryCertificateInvalid"},
+		"too large, second":       {fetch(git.ReasonTooLarge, true), "Stalled/RepositoryTooLarge"},
+		"no CA, second":           {fetch(git.ReasonCAMissing, true), "Reconciling/CAMissing"},
+		"memory, second":          {fetch(git.ReasonMemory, true), "Reconciling/SyncOutOfMemory"},
+		"no repository, second":   {fetch(git.ReasonNotFound, true), "Stalled/RepositoryNotFound"},
+		"unreachable, second":     {fetch(git.ReasonUnreachable, true), "Reconciling/RepositoryUnreachable"},
+		"unknown failure, second": {fetch(git.ReasonUnknown, true), "Reconciling/SyncFailing"},
 		"path":                    {broken(func(p *Pod) { p.Observed, p.Reachable, p.PathNotFound = true, true, true }), "Stalled/PathNotFound"},
 		"path removed by a push":  {func(in *Input) { in.Pods[0].PathNotFound, in.Pods[1].PathNotFound = true, true }, ""},
-		"served, ref removed":     {func(in *Input) { in.Pods[0].Failure, in.Pods[0].FailedTwice = workload.FailureRefNotFound, true }, ""},
+		"served, ref removed":     {func(in *Input) { in.Pods[0].Failure, in.Pods[0].FailedTwice = git.ReasonRefNotFound, true }, ""},
 		"ref of the spec before, not observed": {func(in *Input) {
-			fetch(workload.FailureRefNotFound, true)(in)
+			fetch(git.ReasonRefNotFound, true)(in)
 			in.Deployment.Generation = 2
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, no other pod": {func(in *Input) {
-			fetch(workload.FailureRefNotFound, true)(in)
+			fetch(git.ReasonRefNotFound, true)(in)
 			in.Template = ""
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, another pod starts": {func(in *Input) {
-			fetch(workload.FailureRefNotFound, true)(in)
+			fetch(git.ReasonRefNotFound, true)(in)
 			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Reconciling/RolloutInProgress"},
 		"ref of the spec before, whose pod was lost": {func(in *Input) {
-			fetch(workload.FailureRefNotFound, true)(in)
+			fetch(git.ReasonRefNotFound, true)(in)
 			in.Pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 			in.Pods[0].CreationTimestamp = metav1.NewTime(testNow)
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Reconciling/RolloutInProgress"},
 		"ref, and a pod of the spec before was lost": {func(in *Input) {
-			fetch(workload.FailureRefNotFound, true)(in)
+			fetch(git.ReasonRefNotFound, true)(in)
 			in.Pods = append(in.Pods, starting(time.Second))
 			in.Pods[1].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 		}, "Stalled/RefNotFound"},
@@ -120,7 +128,7 @@ func TestStalledAndReconciling(t *testing.T) {
 			in.Pods[1].Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "former"
 		}, "Reconciling/ImageUnavailable"},
 		"ref, and another pod starts": {func(in *Input) {
-			fetch(workload.FailureRefNotFound, true)(in)
+			fetch(git.ReasonRefNotFound, true)(in)
 			in.Pods = append(in.Pods, starting(time.Second))
 		}, "Stalled/RefNotFound"},
 		"evicted, another has started": {func(in *Input) {
@@ -155,7 +163,7 @@ func TestStalledAndReconciling(t *testing.T) {
 func TestStalledOutlivesTheController(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		in := newInput(broken(func(p *Pod) {
-			p.Observed, p.Reachable, p.Failure, p.FailedTwice, p.Status.PodIP = true, true, workload.FailureRefNotFound, twice, "192.0.2.9"
+			p.Observed, p.Reachable, p.Failure, p.FailedTwice, p.Status.PodIP = true, true, git.ReasonRefNotFound, twice, "192.0.2.9"
 		}))
 		in.Website.Status = Compute(in)
 		want := abnormal(&in.Website.Status)

@@ -9,7 +9,6 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/problem"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // syncGrace is how long pods may take for a sync in addition to the time limit of a fetch:
@@ -105,7 +104,7 @@ func (in *Input) syncResult(sync *v1beta1.WebsiteSyncStatus, history []v1beta1.W
 			waits = true
 		case pod.PathNotFound:
 			return v1beta1.SyncFailed, pathNotFound(in.Website, pod)
-		case pod.Failure != workload.FailureNone:
+		case pod.Failure != "":
 			return v1beta1.SyncFailed, explainFetch(in.Website, pod.Failure)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
-	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
 )
 
 // firstRequest and secondRequest are ids, and firstToken is what identifies the first towards pods.
@@ -112,9 +112,9 @@ func TestSync(t *testing.T) {
 		"for the commit of the next request": {tweaks: []func(*Input){requested(isStarted, isRequestedAgain, forCommit(commitB)), synced(commitA)}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncSucceeded, reason: v1beta1.WebsiteReasonCommitPublished},
 
-		"a pod cannot fetch": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[1].Failure = workload.FailureAuthentication }}, started: firstRequest,
+		"a pod cannot fetch": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[1].Failure = git.ReasonAuthentication }}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonAuthenticationFailed, message: "requires credentials"},
-		"a pod could not fetch before": {tweaks: []func(*Input){requested(isStarted), func(in *Input) { in.Pods[1].Failure = workload.FailureAuthentication }}, started: firstRequest},
+		"a pod could not fetch before": {tweaks: []func(*Input){requested(isStarted), func(in *Input) { in.Pods[1].Failure = git.ReasonAuthentication }}, started: firstRequest},
 		"the path is missing": {tweaks: []func(*Input){requested(isStarted), synced(commitA), func(in *Input) { in.Pods[0].PathNotFound = true }}, started: firstRequest,
 			completed: firstRequest, result: v1beta1.SyncFailed, reason: v1beta1.WebsiteReasonPathNotFound},
 

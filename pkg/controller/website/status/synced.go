@@ -137,7 +137,7 @@ func notPublished(website *v1beta1.Website, pod Pod, fixed string) *finding {
 		return nil
 	case pod.PathNotFound:
 		return pathNotFound(website, pod)
-	case pod.Failure != workload.FailureNone && (fixed == "" || pod.Commit != fixed):
+	case pod.Failure != "" && (fixed == "" || pod.Commit != fixed):
 		return fetchFailure(website, pod.Observation)
 	default:
 		return nil
@@ -200,7 +200,7 @@ func lfsPointers(in *Input) *finding {
 		return nil
 	}
 	return &finding{reason: v1beta1.WebsiteReasonLFSPointersPublished,
-		message: "files of the repository are in Git LFS, which git-sync does not fetch: their pointers are published; commit the files themselves"}
+		message: "files of the repository are in Git LFS, which is not fetched: their pointers are published; commit the files themselves"}
 }
 
 func commitPublished(in *Input) *finding {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
 // Branches are the branches that match the patterns of previews, as an agent has listed them.
@@ -17,8 +19,8 @@ type Branches struct {
 	More bool
 	// Head is the branch of the remote's HEAD, if that was asked for.
 	Head string
-	// Failure is why the last listing has failed. The list is then that of before.
-	Failure Failure
+	// Failure is why the last listing has failed, one of Failures, or empty. The list is then that of before.
+	Failure git.Reason
 }
 
 // Branch is a branch and its last commit.

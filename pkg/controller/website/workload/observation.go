@@ -1,5 +1,7 @@
 package workload
 
+import "github.com/kubesites/website-apiserver/pkg/agent/git"
+
 // Observation is what probing a pod has shown.
 type Observation struct {
 	// Reachable is false when the pod does not answer. The rest is then what it
@@ -14,8 +16,8 @@ type Observation struct {
 	Access Access
 	// LFSPointers is true when published files are pointers of Git LFS.
 	LFSPointers bool
-	// Failure is why the repository cannot be fetched.
-	Failure Failure
+	// Failure is why the repository cannot be fetched, one of Failures, or empty.
+	Failure git.Reason
 	// FailedTwice is true when the last two fetches have failed.
 	FailedTwice bool
 	// FollowingUnknown is true while it is not known whether fetching works: there was
@@ -47,39 +49,4 @@ const (
 	AccessSecretMissing Access = "SecretMissing"
 	// AccessSecretInvalid means that the Secret cannot be used.
 	AccessSecretInvalid Access = "SecretInvalid"
-)
-
-// Failure is why a repository could not be fetched.
-type Failure string
-
-const (
-	// FailureNone means that fetching works.
-	FailureNone Failure = ""
-	// FailureUnknown means that fetching fails for a reason that is not known here.
-	FailureUnknown Failure = "Unknown"
-	// FailureUnreachable means that the host of the repository does not answer.
-	FailureUnreachable Failure = "Unreachable"
-	// FailureNotFound means that the host answers and has no such repository.
-	FailureNotFound Failure = "NotFound"
-	// FailureAuthentication means that the credentials are missing or refused.
-	FailureAuthentication Failure = "Authentication"
-	// FailureRefNotFound means that the repository lacks the branch, tag or
-	// commit, or is empty.
-	FailureRefNotFound Failure = "RefNotFound"
-	// FailureCommitRefused means that the host does not send the commit by its hash.
-	FailureCommitRefused Failure = "CommitRefused"
-	// FailureHostKey means that the host of the repository has another ssh key than
-	// the Secret.
-	FailureHostKey Failure = "HostKey"
-	// FailureObjectFormat means that the repository has another object format than
-	// git-sync.
-	FailureObjectFormat Failure = "ObjectFormat"
-	// FailureSubmodule means that a submodule cannot be fetched, for whatever reason.
-	FailureSubmodule Failure = "Submodule"
-	// FailureTimedOut means that the host of the repository does not answer in time.
-	FailureTimedOut Failure = "TimedOut"
-	// FailureStorage means that the volume of the pod is full.
-	FailureStorage Failure = "Storage"
-	// FailureMemory means that git has no more memory, or was killed for its use of it.
-	FailureMemory Failure = "Memory"
 )

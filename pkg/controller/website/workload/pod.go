@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 )
 
@@ -67,7 +67,7 @@ func EndTime(pod *corev1.Pod) time.Time {
 func VolumeWasFull(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(container corev1.ContainerStatus) bool {
 		ended := container.State.Terminated
-		return container.Name == resources.GitSyncContainer && ended != nil && ended.Message == string(gitsync.ReasonStorageFull)
+		return container.Name == resources.GitSyncContainer && ended != nil && ended.Message == string(git.ReasonStorageFull)
 	})
 }
 
