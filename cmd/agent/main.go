@@ -1,6 +1,5 @@
-// Command website-agent runs in the pods of Websites, as the parent of git-sync. It is
-// copied into a pod by its own image, so it needs nothing of the image that it runs in but
-// git-sync and git.
+// Command website-agent runs in the pods of Websites. It is copied into a pod by its own image, and needs nothing of the
+// image that it runs in but git, ssh, a shell, and the certificates of public CAs.
 package main
 
 import (
@@ -21,23 +20,27 @@ import (
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
 
-const usage = `website-agent publishes what git-sync fetches. It runs in the pods of Websites.
+const usage = `website-agent publishes a git repository. It runs in the pods of Websites.
 
 Usage:
   website-agent install PATH
-  website-agent run [flags] -- GIT-SYNC [flags of git-sync]
+  website-agent run [flags]
   website-agent version
 
 Flags of run:
 `
 
-// terminationLog is the default terminationMessagePath of containers.
-const terminationLog = "/dev/termination-log"
+const (
+	// terminationLog is the default terminationMessagePath of containers.
+	terminationLog = "/dev/termination-log"
+	// memoryFile has the memory limit of the container.
+	memoryFile = "/sys/fs/cgroup/memory.max"
+)
 
 func main() {
 	if err := command(os.Args[1:]); err != nil {
@@ -66,48 +69,64 @@ func command(args []string) error {
 
 // options are the flags of run.
 type options struct {
+	agent.Config
 	listen, statusListen string
-	metricsURL           string
-	link                 string
-	config               string
 	access               access.Keeper
-	supervisor           gitsync.Supervisor
 	store                release.Store
 }
 
 func parse(args []string) (*options, error) {
-	o := &options{}
+	o := &options{Config: agent.Config{
+		TerminationLog: terminationLog, PodUID: os.Getenv(agent.PodUIDVariable), Clock: clock.RealClock{},
+	}}
+	o.Releases = &o.store
 	flags := flag.NewFlagSet("website-agent run", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&o.supervisor.Root, "root", "", "the --root of git-sync")
-	flags.StringVar(&o.link, "link", "current", "the --link of git-sync")
-	flags.StringVar(&o.config, "config", "", "the directory with the files of website-controller: the public keys of requests, and the commit to serve")
-	flags.StringVar(&o.supervisor.ErrorFile, "error-file", "", "the --error-file of git-sync, an absolute path")
-	flags.DurationVar(&o.supervisor.Period, "period", time.Minute, "the --period of git-sync; 0: git-sync does not poll, and its --period is so long that it never ends")
-	flags.DurationVar(&o.supervisor.Timeout, "sync-timeout", 2*time.Minute, "the --sync-timeout of git-sync")
-	flags.StringVar(&o.supervisor.UsernameFile, "username-file", "", "a file with the --username of git-sync, which is restarted when that changes")
-	flags.StringVar(&o.store.Dir, "releases", "", "the directory to serve, in the same mount as --root")
-	flags.StringVar(&o.store.Volume, "volume", "", "the directory whose content counts towards --disk-budget")
-	flags.Int64Var(&o.store.Budget, "disk-budget", 0, "the size of --volume in bytes above which releases are removed, the oldest first; 0: unlimited")
+	repository := &o.Git
+	flags.StringVar(&repository.URL, "repository", "", "the http, https or ssh `address` of the repository, or user@host:path")
+	flags.StringVar(&o.Ref, "ref", "HEAD", "what is published: HEAD, a reference by its full name, or a commit")
+	flags.StringVar(&o.store.Published, "path", "", "the directory of the repository that is published; a commit without it is not")
+	submodules := flags.String("submodules", string(git.SubmodulesNone), "which submodules are fetched: None, Shallow (those of the repository) or Recursive")
+	flags.DurationVar(&o.Period, "period", time.Minute, "the interval of fetches, of which a pod's differs by up to 10 %; 0: fetch until that has succeeded once, and on request")
+	flags.DurationVar(&repository.Timeout, "timeout", 2*time.Minute, "the time limit of a fetch, and of a checkout")
+	credentials := &repository.Credentials
+	flags.StringVar(&credentials.UsernameFile, "username-file", "", "a `file` with the user name for an https repository, read for each fetch, as are the following")
+	flags.StringVar(&credentials.PasswordFile, "password-file", "", "a `file` with the password")
+	flags.StringVar(&credentials.KeyFile, "ssh-key-file", "", "a `file` with the private key for an ssh repository")
+	flags.StringVar(&credentials.KnownHostsFile, "ssh-known-hosts-file", "", "a `file` with the public keys of the host, which ssh requires")
+	scope := flags.String("credential-scope", "Repository", "what the password is sent to: Repository, or Host for submodules of the same host too")
+	flags.StringVar(&repository.CAFile, "ca-file", "", "a `file` with CA certificates in the place of the public ones")
+	flags.StringVar(&repository.Proxy.HTTPS, "https-proxy", "", "the `URL` of the proxy for https repositories")
+	flags.StringVar(&repository.Proxy.HTTP, "http-proxy", "", "the `URL` of the proxy for http repositories")
+	flags.StringVar(&repository.Proxy.None, "no-proxy", "", "the `hosts` that are reached without, separated by commas")
+	flags.StringVar(&repository.Dir, "root", "", "the `directory` for git, in the same mount as --releases")
+	flags.StringVar(&o.store.Dir, "releases", "", "the `directory` to serve")
+	flags.StringVar(&o.store.Volume, "volume", "", "the `directory` whose content counts towards --disk-budget")
+	flags.Int64Var(&o.store.Budget, "disk-budget", 0, "the size of --volume in `bytes` above which releases are removed, the oldest first, and larger commits refused; 0: unlimited")
 	flags.IntVar(&o.store.Keep, "keep", 5, "the number of releases to keep")
-	flags.StringVar(&o.store.Published, "path", "", "the directory of the repository that is to be published; a commit without it is not")
-	flags.StringVar(&o.access.SecretDir, "access-secret", "", "the directory with the keys of the Secret whose users may read the site, all others being rejected")
-	flags.StringVar(&o.access.File, "access-file", "", "the file of these users that nginx reads; required with --access-secret")
-	flags.StringVar(&o.listen, "listen", "", "the address to serve /metrics at")
-	flags.StringVar(&o.statusListen, "status-listen", "", "the address to serve /metrics and /status at, for other containers of the pod")
-	flags.StringVar(&o.metricsURL, "git-sync-metrics", "", "the URL of the metrics of git-sync")
+	flags.StringVar(&o.ConfigDir, "config", "", "the `directory` with the files of website-controller: the public keys of requests, and the commit to serve")
+	flags.StringVar(&o.access.SecretDir, "access-secret", "", "the `directory` with the keys of the Secret whose users may read the site, all others being rejected")
+	flags.StringVar(&o.access.File, "access-file", "", "the `file` of these users that nginx reads; required with --access-secret")
+	flags.StringVar(&o.listen, "listen", "", "the `address` to serve /metrics at")
+	flags.StringVar(&o.statusListen, "status-listen", "", "the `address` to serve /metrics and /status at, for other containers of the pod")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	o.supervisor.Command = flags.Args()
-	if o.supervisor.Root == "" || o.store.Dir == "" || o.supervisor.ErrorFile == "" || len(o.supervisor.Command) == 0 {
-		return nil, errors.New("--root, --releases, --error-file and the command of git-sync are required")
-	}
-	if (o.access.SecretDir == "") != (o.access.File == "") {
+	switch {
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case repository.URL == "" || repository.Dir == "" || o.store.Dir == "":
+		return nil, errors.New("--repository, --root and --releases are required")
+	case (o.access.SecretDir == "") != (o.access.File == ""):
 		return nil, errors.New("--access-secret and --access-file must be set together")
+	}
+	repository.Path, repository.Submodules = o.store.Published, git.SubmodulePolicy(*submodules)
+	credentials.WholeHost = *scope == "Host"
+	if o.access.File != "" {
+		o.Access = &o.access
 	}
 	return o, nil
 }
@@ -122,24 +141,17 @@ func run(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := gitsync.Adopt(); err != nil {
-		return err
-	}
-	if o.supervisor.MemoryLimit, err = gitsync.MemoryLimit("/sys/fs/cgroup/memory.max"); err != nil {
+	if o.Git.Memory, err = agent.MemoryLimit(memoryFile); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to find how much memory git may have, so it is not limited, and may end this container")
 	}
-	o.store.Started = o.supervisor.LimitMemory
-	o.supervisor.MaxFiles = o.store.MaxFiles()
-	o.supervisor.Clock = clock.RealClock{}
-	o.supervisor.Spread(rand.Float64())
-	config := agent.Config{
-		GitSync: &o.supervisor, Releases: &o.store, Link: o.link, TerminationLog: terminationLog, Clock: clock.RealClock{},
-		ConfigDir: o.config, PodUID: os.Getenv(agent.PodUIDVariable),
+	if o.store.Budget > 0 {
+		o.Git.Room, o.Git.MaxFiles = o.store.Room, o.store.MaxFiles()
 	}
-	if o.access.File != "" {
-		config.Access = &o.access
+	o.Spread(rand.Float64())
+	a, err := agent.New(o.Config)
+	if err != nil {
+		return err
 	}
-	a := agent.New(config)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
@@ -151,12 +163,11 @@ func run(args []string) error {
 			errs <- function()
 		})
 	}
-	for address, handler := range map[string]http.Handler{o.listen: a.MetricsHandler(o.metricsURL), o.statusListen: a.Handler(o.metricsURL)} {
+	for address, handler := range map[string]http.Handler{o.listen: a.MetricsHandler(), o.statusListen: a.Handler()} {
 		if address != "" {
 			start(func() error { return agent.Serve(ctx, address, handler) })
 		}
 	}
-	running.Go(func() { passSignals(ctx, &o.supervisor) })
 	start(func() error { return a.Run(ctx) })
 	running.Wait()
 	close(errs)
@@ -165,21 +176,4 @@ func run(args []string) error {
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
-}
-
-// passSignals passes on the signal for which git-sync syncs at once.
-func passSignals(ctx context.Context, supervisor *gitsync.Supervisor) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-signals:
-			if _, err := supervisor.SyncNow(); err != nil {
-				klog.FromContext(ctx).Error(err, "Failed to have git-sync sync at once")
-			}
-		}
-	}
 }

@@ -5,14 +5,21 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/utils/clock"
+
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
 // TestAccessIsNews: what keeps visitors out is in the status, in one word, and is answered to
 // requests that wait.
 func TestAccessIsNews(t *testing.T) {
-	a, secret := newAgent(t), t.TempDir()
-	a.Access = &access.Keeper{SecretDir: secret, File: filepath.Join(t.TempDir(), "users")}
+	secret := t.TempDir()
+	a := newAgent(Config{
+		Clock: clock.RealClock{}, Releases: &release.Store{}, ConfigDir: t.TempDir(),
+		Access: &access.Keeper{SecretDir: secret, File: filepath.Join(t.TempDir(), "users")},
+	})
+	var known files
 	set := func(password string) {
 		t.Helper()
 		for key, value := range map[string]string{access.UsernameKey: "reader", access.PasswordKey: password} {
@@ -35,7 +42,9 @@ func TestAccessIsNews(t *testing.T) {
 		{"no password", func() { set("") }, access.ProblemInvalid, true},
 	} {
 		step.change()
-		a.check(t.Context())
+		for _, e := range a.changes(t.Context(), &known) {
+			a.take(t.Context(), e)
+		}
 		status := a.Status()
 		if status.Access != step.want || (status.Revision != before) != step.isNews {
 			t.Errorf("%s: %q, with a new revision: %t, want %q, %t", step.when, status.Access, status.Revision != before, step.want, step.isNews)

@@ -1,7 +1,6 @@
-// Package agent is what runs in the pod of a Website as the parent of git-sync. git-sync
-// fetches into a directory of its own; the agent makes releases of what it fetched, in a
-// directory that is served, so that nothing that happens to git-sync or to git takes away
-// what is published.
+// Package agent is what runs in the pod of a Website besides nginx. It fetches the repository, makes releases of what it
+// fetched in a directory that is served, and answers the controller. A pure function decides what is done after each
+// event; nothing that happens to git or its repository takes away what is published.
 package agent
 
 import (
@@ -12,33 +11,29 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
-
-// checkInterval is how often the processes and the error of git-sync are checked, and the
-// Secret of the users.
-const checkInterval = time.Second
 
 // PodUIDVariable is the environment variable with the UID of the pod.
 const PodUIDVariable = "WEBSITE_POD_UID"
 
 // Config is what an Agent works with.
 type Config struct {
-	// GitSync is the child.
-	GitSync *gitsync.Supervisor
-	// Link is the link to the published worktree that git-sync makes in its root.
-	Link string
+	// Git is the repository.
+	Git git.Options
+	// Ref is what is published: HEAD, a reference by its full name, or a commit.
+	Ref string
+	// Period is the interval of fetches. With 0, the repository is fetched until that has succeeded once, and on request.
+	Period time.Duration
 	// Releases is what is served.
 	Releases *release.Store
-	// ConfigDir is the directory with the files of website-controller, which change while the
-	// agent runs: the public keys of requests, the commit to serve, and the patterns of branches
-	// to report.
+	// ConfigDir is the directory with the files of website-controller, which change while the agent runs: the public
+	// keys of requests, the commit to serve, and the patterns of branches to report.
 	ConfigDir string
 	// Access has nginx admit the users of a Secret only; nil if everyone may read the site.
 	Access *access.Keeper
@@ -52,103 +47,107 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Agent publishes what git-sync fetches.
+// spread is by how much the period of a pod differs from that of the Website at most, in both directions: pods that
+// started together do not fetch together for ever.
+const spread = 0.1
+
+// Spread changes the period by a random amount, with a number from 0 to 1.
+func (c *Config) Spread(random float64) {
+	c.Period = time.Duration(float64(c.Period) * (1 - spread + 2*spread*random)).Round(time.Millisecond)
+}
+
+// repository is what the agent needs of a git.Repository.
+type repository interface {
+	Fetch(ctx context.Context, ref string) (*git.Tree, error)
+	Checkout(ctx context.Context, tree *git.Tree) error
+	Message(ctx context.Context, tree *git.Tree) (author, subject string, err error)
+	Compact(ctx context.Context) error
+	Check(ctx context.Context) error
+	Branches(ctx context.Context, match func(branch string) bool) (git.Branches, error)
+	Worktree() string
+}
+
+// Agent publishes a repository.
 type Agent struct {
 	Config
 
-	// failed is the commit whose release could not be made, and when that was. It is tried
-	// again after failedBackoff, or when that is asked for.
-	failed        string
-	failedAt      time.Time
-	failedBackoff time.Duration
-	// refused is the last commit if it lacks the published path. It is not tried again.
-	refused string
+	// repository is fetched, and branches lists branches: it does not wait for a fetch.
+	repository, branches repository
+	// tree is what was fetched last. Only the current job uses it.
+	tree *git.Tree
+	// cancelJob ends the current job.
+	cancelJob context.CancelFunc
 
-	// counted is the commit whose LFS pointers are counted.
-	counted string
-	// unserved is a release that was made while another commit is pinned.
-	unserved string
-	// dropped is the last commit if there was no room for its release next to the pinned one.
-	dropped string
-	// fetch is that of a pinned commit which is not on the disk.
-	fetch pinFetch
-	// listed is the last listing of branches.
-	listed listing
-	// peeled is the commit of a hash that was fetched.
-	peeled struct{ hash, commit string }
-
+	events chan posted
+	// ended is closed when the loop has ended.
+	ended chan struct{}
+	// actions are the goroutines that Run awaits.
+	actions  sync.WaitGroup
 	refusals *refusals
-	// wake has what is to be done next begin at once.
-	wake chan struct{}
-	// background are the goroutines that Run awaits.
-	background sync.WaitGroup
+	waiting  waiting
 
-	mu     sync.Mutex
-	status Status
-	// syncing is the request to fetch that is worked on, and pin what is to be served.
-	syncing syncing
-	pin     pinning
-	// retries is true once what is served, or a fetch, was asked for after a release could not be made.
-	retries bool
-	// pathNotFoundSince is when the last commit was found to lack the published path, or zero.
-	pathNotFoundSince time.Time
-	// unpublished is why what was fetched could not be published, or nil.
-	unpublished *Failure
-	// contact is the last fetch of which nothing is left to be published, and source the
-	// hash that was fetched for the release that is served. For an annotated tag that is
-	// not its commit.
-	contact time.Time
-	source  string
-	// waiting are the requests that wait for something new.
-	waiting waiting
-	// expects is true while another replica has a commit for which git-sync is to sync. asks
-	// limits how often it is signalled for that, and syncs how often for requests to sync,
-	// which do not wait for the former.
-	expects     bool
-	asks, syncs *rate.Limiter
+	// mu guards the state, which only the loop replaces, and its revision.
+	mu       sync.Mutex
+	state    state
+	revision revision
+	// changed is closed when the revision changes.
+	changed chan struct{}
 }
 
-// New returns an agent that does nothing before Run.
-func New(config Config) *Agent {
+// New returns an agent that does nothing before Run. It returns an error for the address of a repository that git must
+// not read.
+func New(config Config) (*Agent, error) {
+	repository, err := git.Open(config.Git)
+	if err != nil {
+		return nil, err
+	}
+	listOptions := config.Git
+	listOptions.Dir += ".branches"
+	branches, err := git.Open(listOptions)
+	if err != nil {
+		return nil, err
+	}
+	a := newAgent(config)
+	a.repository, a.branches = repository, branches
+	return a, nil
+}
+
+func newAgent(config Config) *Agent {
 	if config.MaxHold == 0 {
 		config.MaxHold = maxHold
 	}
 	return &Agent{
-		Config: config, asks: newAskLimiter(), syncs: newAskLimiter(),
-		refusals: newRefusals(), wake: make(chan struct{}, 1),
-		waiting: waiting{since: config.Clock.Now().UnixNano(), changed: make(chan struct{})},
+		Config: config, events: make(chan posted), ended: make(chan struct{}), refusals: newRefusals(), changed: make(chan struct{}),
+		revision: revision{since: config.Clock.Now().UnixNano()},
+		state:    state{ref: config.Ref, period: config.Period, maxHold: config.MaxHold},
 	}
 }
 
-// Run runs git-sync and publishes what it fetches, until ctx ends.
+// Run publishes the repository until ctx ends.
 func (a *Agent) Run(ctx context.Context) error {
-	// Before there is anything to serve.
-	a.checkAccess(ctx)
-	if err := a.Releases.Open(); err != nil {
+	if err := a.repository.Check(ctx); err != nil {
 		return err
 	}
-	if err := a.refresh(); err != nil {
+	if err := errors.Join(a.Releases.Open(), os.MkdirAll(a.Git.Dir, 0o755), os.MkdirAll(a.Git.Dir+".branches", 0o755)); err != nil {
 		return err
 	}
-	if err := a.loadPin(); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to restore what was to be served before")
+	var known files
+	events, err := a.load(ctx, &known)
+	if err != nil {
+		return err
 	}
-	a.readPin(ctx)
-	defer a.background.Wait()
-	a.background.Go(func() { a.GitSync.Run(ctx) })
-	a.background.Go(func() { a.every(ctx, checkInterval, a.check) })
-	// On its own: a server can take its time.
-	a.background.Go(func() { a.every(ctx, checkInterval, a.listBranches) })
-	a.followAlways(ctx)
-	if err := a.sayWhyEnded(); err != nil {
+	a.actions.Go(func() { a.watchFiles(ctx, known) })
+	a.loop(ctx, events)
+	a.actions.Wait()
+	if err := a.explainEnd(); err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to report the use of the volume")
 	}
 	return nil
 }
 
-// sayWhyEnded reports a full volume in the status of the pod, since the kubelet does not if
-// it evicts a pod whose containers then end without an error.
-func (a *Agent) sayWhyEnded() error {
+// explainEnd reports a full volume in the status of the pod, since the kubelet does not if it evicts a pod whose
+// containers then end without an error.
+func (a *Agent) explainEnd() error {
 	full, err := a.Releases.Full()
 	if err != nil || !full {
 		return err
@@ -160,48 +159,6 @@ func (a *Agent) sayWhyEnded() error {
 	if err != nil {
 		return err
 	}
-	_, err = log.WriteString(string(gitsync.ReasonStorageFull))
+	_, err = log.WriteString(string(git.ReasonStorageFull))
 	return errors.Join(err, log.Close())
-}
-
-// every calls a function at intervals until ctx ends.
-func (a *Agent) every(ctx context.Context, interval time.Duration, function func(context.Context)) {
-	ticker := a.Clock.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		function(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-	}
-}
-
-// check looks at the processes and the error of git-sync, and at the files that change while
-// the agent runs.
-func (a *Agent) check(ctx context.Context) {
-	a.GitSync.Check(ctx)
-	a.checkAccess(ctx)
-	a.readPin(ctx)
-	a.readFailure(ctx)
-}
-
-// readFailure takes in why git-sync fails.
-func (a *Agent) readFailure(ctx context.Context) {
-	failed, err := a.GitSync.LastError()
-	if errors.Is(err, gitsync.ErrRemark) {
-		return
-	}
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to read why git-sync fails")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before := a.status.Failure
-	a.status.Failure = before.next(failed.Reason, failed.At, failed.Text)
-	if after := a.status.Failure; before != after && (a.status.Commit != "" || after == nil || after.Count <= 2) {
-		// Of a first sync that fails every few seconds there is nothing new to say.
-		a.changed()
-	}
 }

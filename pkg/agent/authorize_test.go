@@ -28,24 +28,10 @@ func newKey() requests.PrivateKey {
 	return key
 }
 
-// signedRequest is a request to an agent, signed with a key for a pod if it has to be.
-func signedRequest(t *testing.T, a *Agent, key requests.PrivateKey, pod string, parameters url.Values) *http.Request {
-	t.Helper()
-	request := httptest.NewRequest(http.MethodGet, "/status?"+parameters.Encode(), nil)
-	if requests.NeedsSignature(parameters) {
-		header, err := requests.Sign(key, pod, parameters, a.Clock.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set(requests.Header, header)
-	}
-	return request
-}
-
 // answers returns the status code with which an agent answers.
 func answers(a *Agent, request *http.Request) int {
 	w := httptest.NewRecorder()
-	a.Handler("http://127.0.0.1:1/metrics").ServeHTTP(w, request)
+	a.Handler().ServeHTTP(w, request)
 	return w.Code
 }
 
@@ -66,10 +52,10 @@ func publishKeys(t *testing.T, a *Agent, content string) {
 func TestRequestsAreAuthorized(t *testing.T) {
 	changes := map[string]url.Values{
 		"hold":    {requests.ParameterHold: {"true"}},
-		"expect":  {requests.ParameterExpect: {commits[1]}},
-		"release": {requests.ParameterRelease: {commits[1]}},
+		"expect":  {requests.ParameterExpect: {commit("b")}},
+		"release": {requests.ParameterRelease: {commit("b")}},
 		"sync":    {requests.ParameterSync: {"2026-11-23T12:00:00.000000Z"}},
-		"pin":     {requests.ParameterPin: {commits[1]}, requests.ParameterGeneration: {"7"}},
+		"pin":     {requests.ParameterPin: {commit("b")}, requests.ParameterGeneration: {"7"}},
 		"unpin":   {requests.ParameterPin: {""}, requests.ParameterGeneration: {"7"}},
 	}
 	for change, parameters := range changes {
@@ -104,21 +90,24 @@ func TestRequestsAreAuthorized(t *testing.T) {
 			}},
 		} {
 			t.Run(change+"/"+name, func(t *testing.T) {
-				a, now := newAgent(t), testingclock.NewFakeClock(time.Now())
-				a.Clock = now
+				now := testingclock.NewFakeClock(time.Now())
+				a, _ := startAgent(t, func(a *Agent) { a.Clock = now })
+				a.serves(t, "a")
 				request := signedRequest(t, a, test.key, test.pod, parameters)
 				if test.given != nil {
 					test.given(t, a, request, now)
 				}
-				tokens := a.asks.TokensAt(now.Now()) + a.syncs.TokensAt(now.Now())
 				if code := answers(a, request); code != test.want {
 					t.Errorf("status %d, want %d", code, test.want)
 				}
 				refused := 0
 				if test.want != http.StatusOK {
 					refused = 1
-					if a.syncing.id != "" || a.expects || a.pin.known || a.asks.TokensAt(now.Now())+a.syncs.TokensAt(now.Now()) != tokens {
-						t.Error("a refused request has changed something")
+					a.mu.Lock()
+					s := a.state
+					a.mu.Unlock()
+					if s.syncing.id != "" || s.synced != "" || s.expected != "" || s.pin.known || !s.heldUntil.IsZero() || s.fetches != 1 {
+						t.Errorf("a refused request has changed something: %+v", s)
 					}
 				}
 				if got := a.Status().Counts.RefusedRequests; got != refused {
@@ -131,7 +120,7 @@ func TestRequestsAreAuthorized(t *testing.T) {
 
 // TestReadingNeedsNoSignature: anyone may read the status.
 func TestReadingNeedsNoSignature(t *testing.T) {
-	a := newAgent(t)
+	a, _ := startAgent(t)
 	for _, path := range []string{"/status", "/status?wait=1ms&after=another", "/metrics"} {
 		if code := answers(a, httptest.NewRequest(http.MethodGet, path, nil)); code != http.StatusOK {
 			t.Errorf("%s: status %d", path, code)
@@ -141,7 +130,8 @@ func TestReadingNeedsNoSignature(t *testing.T) {
 
 // TestKeysRotate: an agent accepts the keys that its file has now.
 func TestKeysRotate(t *testing.T) {
-	a, next := newAgent(t), newKey()
+	a, _ := startAgent(t)
+	next := newKey()
 	parameters := url.Values{requests.ParameterHold: {"true"}}
 	for _, step := range []struct {
 		published           string
@@ -164,9 +154,9 @@ func TestKeysRotate(t *testing.T) {
 // TestRefusalsAreLimited: the signatures of a client that sends wrong ones are no longer
 // checked, while those of the controller are. All refusals are counted.
 func TestRefusalsAreLimited(t *testing.T) {
-	a, now := newAgent(t), testingclock.NewFakeClock(time.Now())
-	a.Clock = now
-	parameters := url.Values{requests.ParameterExpect: {commits[1]}}
+	now := testingclock.NewFakeClock(time.Now())
+	a, _ := startAgent(t, func(a *Agent) { a.Clock = now })
+	parameters := url.Values{requests.ParameterExpect: {commit("b")}}
 	from := func(client string, key requests.PrivateKey) int {
 		request := signedRequest(t, a, key, testPod, parameters)
 		request.RemoteAddr = "127.0.0.1:1234"
@@ -194,7 +184,7 @@ func TestRefusalsAreLimited(t *testing.T) {
 		t.Errorf("after a second: status %d", code)
 	}
 	w := httptest.NewRecorder()
-	a.Handler("http://127.0.0.1:1/metrics").ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	a.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if want := "\nwebsite_agent_requests_refused_total 41\n"; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("the metrics are\n%s\nwant %q", w.Body, want)
 	}

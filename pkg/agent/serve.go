@@ -19,23 +19,19 @@ const (
 	maxConnections = 16
 	// serveTimeout limits each request, and the time between two.
 	serveTimeout = 5 * time.Second
-	// metricsTimeout is the time limit for the metrics of git-sync, on loopback.
-	metricsTimeout = 2 * time.Second
-	// maxMetrics is enough for the metrics of git-sync.
-	maxMetrics = 1 << 20
 )
 
 // Handler serves /status, and what MetricsHandler does.
-func (a *Agent) Handler(metricsURL string) http.Handler {
+func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", a.MetricsHandler(metricsURL))
+	mux.Handle("GET /metrics", a.MetricsHandler())
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		parameters := r.URL.Query()
 		if code := a.authorize(r, parameters); code != http.StatusOK {
 			http.Error(w, http.StatusText(code), code)
 			return
 		}
-		if wait := a.heed(r.Context(), parameters); wait > 0 {
+		if wait := a.postRequest(r.Context(), parameters); wait > 0 {
 			// Otherwise the time limits of the server end it.
 			deadline, control := time.Now().Add(wait+serveTimeout), http.NewResponseController(w)
 			if errors.Join(control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline)) == nil {
@@ -49,60 +45,42 @@ func (a *Agent) Handler(metricsURL string) http.Handler {
 	return mux
 }
 
-// MetricsHandler serves /metrics with those of git-sync, which are at metricsURL. They name neither
-// commits nor branches, so more clients may read them than /status.
-func (a *Agent) MetricsHandler(metricsURL string) http.Handler {
+// MetricsHandler serves /metrics. They name neither commits nor branches, so more clients may read them than /status.
+func (a *Agent) MetricsHandler() http.Handler {
 	mux := http.NewServeMux()
-	client := &http.Client{Timeout: metricsTimeout}
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		// A git-sync that does not answer leaves the agent's own.
-		if body, err := get(r.Context(), client, metricsURL); err == nil {
-			_, _ = w.Write(body)
-		}
 		a.writeMetrics(w)
 	})
 	return mux
 }
 
-func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d", response.StatusCode)
-	}
-	return io.ReadAll(io.LimitReader(response.Body, maxMetrics))
-}
-
 func (a *Agent) writeMetrics(w io.Writer) {
-	status := a.Status()
+	a.mu.Lock()
+	s := a.state
+	a.mu.Unlock()
 	contact := float64(0)
-	if status.LastContact != nil {
-		contact = float64(status.LastContact.UnixMilli()) / 1000
+	if !s.contact.IsZero() {
+		contact = float64(s.contact.UnixMilli()) / 1000
 	}
 	_, _ = fmt.Fprintf(w, `# HELP website_agent_releases Releases that are kept.
 # TYPE website_agent_releases gauge
 website_agent_releases %d
-# HELP website_agent_git_sync_restarts_total Restarts of git-sync.
-# TYPE website_agent_git_sync_restarts_total counter
-website_agent_git_sync_restarts_total %d
-# HELP website_agent_ended_processes_total Processes that git had left behind and that were ended.
-# TYPE website_agent_ended_processes_total counter
-website_agent_ended_processes_total %d
+# HELP website_agent_fetches_total Fetches of the repository, by result.
+# TYPE website_agent_fetches_total counter
+website_agent_fetches_total{result="success"} %d
+website_agent_fetches_total{result="error"} %d
+# HELP website_agent_fetch_duration_seconds Duration of fetches.
+# TYPE website_agent_fetch_duration_seconds summary
+website_agent_fetch_duration_seconds_sum %.3f
+website_agent_fetch_duration_seconds_count %d
 # HELP website_agent_last_contact_timestamp_seconds Time of the last successful fetch.
 # TYPE website_agent_last_contact_timestamp_seconds gauge
 website_agent_last_contact_timestamp_seconds %.3f
 # HELP website_agent_requests_refused_total Requests that were refused because they were not signed by website-controller for this pod.
 # TYPE website_agent_requests_refused_total counter
 website_agent_requests_refused_total %d
-`, len(status.Releases), status.Counts.GitSyncRestarts, status.Counts.EndedProcesses, contact, status.Counts.RefusedRequests)
+`, len(s.releases), s.fetches, s.failedFetches, s.fetchTime.Seconds(), s.fetches+s.failedFetches, contact, a.refusals.total())
 }
 
 // Serve serves requests at an address until ctx ends.

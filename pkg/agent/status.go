@@ -4,8 +4,11 @@ import (
 	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
+
+// never is longer than any pod runs.
+const never = 100 * 365 * 24 * time.Hour
 
 // Status is the answer to /status.
 type Status struct {
@@ -23,8 +26,7 @@ type Status struct {
 	// Prepared is a commit whose release is made and that is held until all replicas have
 	// it, or for a few seconds.
 	Prepared string `json:"prepared,omitempty"`
-	// Newest is the commit that git-sync has fetched last. It is not served while another
-	// one is pinned.
+	// Newest is the last commit of the reference. It is not served while another one is pinned.
 	Newest string `json:"newest,omitempty"`
 	// Pin is what the agent is to serve, or nil while it does not know.
 	Pin *PinStatus `json:"pin,omitempty"`
@@ -68,7 +70,7 @@ type PinStatus struct {
 // Failure is why syncing fails.
 type Failure struct {
 	// Reason is one of a fixed set of words.
-	Reason gitsync.Reason `json:"reason"`
+	Reason git.Reason `json:"reason"`
 	// Text is what git has printed, without addresses, and not all of a long one.
 	Text string `json:"text,omitempty"`
 	// Since is when it has last failed.
@@ -79,62 +81,66 @@ type Failure struct {
 
 // Counts are of what has happened since the agent has started.
 type Counts struct {
-	// GitSyncRestarts is how often git-sync was started again after it had died, or had
-	// done nothing for longer than a sync takes.
-	GitSyncRestarts int `json:"gitSyncRestarts"`
-	// EndedProcesses is how many processes that git had left behind were ended.
-	EndedProcesses int `json:"endedProcesses"`
 	// RefusedRequests is how many requests were refused that were not from the controller.
 	RefusedRequests int `json:"refusedRequests"`
 }
 
-// next returns what is known of a failure after one of these, or after none.
-func (f *Failure) next(reason gitsync.Reason, since time.Time, text string) *Failure {
-	switch {
-	case reason == gitsync.ReasonNone:
-		return nil
-	case f == nil:
-		return &Failure{Reason: reason, Text: text, Since: since.UTC(), Count: 1}
-	case f.Since.Equal(since):
-		return f
-	default:
-		return &Failure{Reason: reason, Text: text, Since: since.UTC(), Count: f.Count + 1}
+// next returns a failure with another one.
+func (f *Failure) next(reason git.Reason, since time.Time, text string) *Failure {
+	count := 1
+	if f != nil {
+		count += f.Count
 	}
+	return &Failure{Reason: reason, Text: text, Since: since.UTC(), Count: count}
 }
 
-// Status returns the current status.
-func (a *Agent) Status() Status {
-	counts, contact := a.GitSync.Counts(), a.GitSync.LastSuccess()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	status := a.status
-	if a.pin.known {
-		status.Pin = &PinStatus{Commit: a.pin.Commit, Generation: a.pin.Generation, Failure: a.pin.failure}
+// status is what is known at a time, besides what the state does not have.
+func (s *state) status(now time.Time) Status {
+	status := Status{
+		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Prepared: s.held, Newest: s.newest,
+		Synced: s.synced, Releases: s.releases, LFSPointers: s.lfsPointers, Access: s.access,
+		Failure: s.following.failure, Branches: s.listing.status,
+		PublishedAt: utc(s.publishedAt), LastContact: utc(s.contact),
 	}
-	pathFound := a.pathNotFoundSince.IsZero()
-	status.PathFound = pathFound && status.Commit != ""
-	if !pathFound && status.Failure == nil {
-		status.Failure = &Failure{Reason: gitsync.ReasonPathNotFound, Since: a.pathNotFoundSince.UTC()}
-	}
-	if !contact.IsZero() {
-		contact = contact.UTC()
-		status.LastContact = &contact
+	status.PathFound = s.current != "" && (s.following.failure == nil || s.following.failure.Reason != git.ReasonPathNotFound)
+	if s.pin.known {
+		status.Pin = &PinStatus{Commit: s.pin.Commit, Generation: s.pin.Generation, Failure: s.pin.failure}
 	}
 	if status.Failure == nil {
-		status.Failure = a.unpublished
+		status.Failure = s.unpublished
 	}
-	if overdue := a.GitSync.Overdue(); status.Failure == nil && !overdue.IsZero() {
-		status.Failure = &Failure{Reason: gitsync.ReasonTimedOut, Since: overdue.UTC(), Count: 1}
-	}
-	if a.pin.failure != nil {
+	if s.pin.failure != nil {
 		// It is why what is served is not what the spec says.
-		status.Failure = a.pin.failure
+		status.Failure = s.pin.failure
 	}
-	if next := a.GitSync.NextSync(); !next.IsZero() {
-		milliseconds := next.Sub(a.Clock.Now()).Milliseconds()
-		status.NextSyncMilliseconds = &milliseconds
+	if !s.isFixed() || !s.has(s.ref) {
+		next := never.Milliseconds()
+		switch {
+		case s.job.kind != jobNone && s.job.kind != jobCompact && !s.job.pinned:
+			next = 0
+		case !s.nextFetch.IsZero():
+			next = s.nextFetch.Sub(now).Milliseconds()
+		}
+		status.NextSyncMilliseconds = &next
 	}
-	status.Revision = a.revision()
-	status.Counts = Counts{GitSyncRestarts: counts.Restarts, EndedProcesses: counts.EndedProcesses, RefusedRequests: a.refusals.total()}
 	return status
+}
+
+// news is the part of a status whose change is answered to requests that wait.
+func (s *state) news() Status {
+	status := s.status(time.Time{})
+	status.NextSyncMilliseconds, status.Releases = nil, nil
+	if failure := status.Failure; failure != nil && failure.Count > 2 && s.current == "" {
+		// Of a first sync that fails every few seconds there is nothing new to say.
+		status.Failure = &Failure{Reason: failure.Reason}
+	}
+	return status
+}
+
+func utc(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }

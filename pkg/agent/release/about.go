@@ -1,28 +1,21 @@
 package release
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode"
 )
 
 const (
 	// aboutDir has a file for each release with what its commit says about itself.
 	aboutDir = "about"
-	// aboutTimeout is the time limit of reading that from git.
-	aboutTimeout = 5 * time.Second
 	// maxSubject and maxAuthor are the most bytes of it that are kept.
 	maxSubject, maxAuthor = 200, 100
-	// maxSaid is the most that is read of it: not all can be shown.
-	maxSaid = 4096
 )
 
 // About is what a commit says about itself.
@@ -45,21 +38,11 @@ func (s *Store) About(commit string) About {
 
 func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit+".json") }
 
-// keepAbout reads what a commit says about itself from its repository, and keeps it.
-func (s *Store) keepAbout(ctx context.Context, repository, commit string) error {
-	ctx, cancel := context.WithTimeout(ctx, aboutTimeout)
-	defer cancel()
-	var said []byte
-	var readErr error
-	err := s.readGit(ctx, repository, func(output io.Reader) {
-		// Anyone who may push can write a line of any length.
-		said, readErr = io.ReadAll(io.LimitReader(output, maxSaid))
-	}, "log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%an%x00%s", commit, "--")
-	if err := errors.Join(err, readErr); err != nil {
-		return fmt.Errorf("reading the message of commit %s: %w", commit, err)
-	}
-	author, subject, _ := strings.Cut(strings.TrimSuffix(string(said), "\n"), "\x00")
-	data, err := json.Marshal(About{Subject: printable(subject, maxSubject), Author: printable(author, maxAuthor)})
+// keepAbout keeps what a commit says about itself.
+func (s *Store) keepAbout(commit string, about About) error {
+	data, err := json.Marshal(About{
+		Subject: printable(about.Subject, maxSubject), Author: printable(about.Author, maxAuthor),
+	})
 	if err != nil {
 		return fmt.Errorf("encoding the message of commit %s: %w", commit, err)
 	}

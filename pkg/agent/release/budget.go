@@ -86,6 +86,18 @@ func (s *Store) Discard(commit string) error {
 	return s.drop(commit)
 }
 
+// Retain removes all releases but some.
+func (s *Store) Retain(kept []string) error {
+	commits, err := s.List()
+	errs := []error{err}
+	for _, commit := range commits {
+		if !slices.Contains(kept, commit) {
+			errs = append(errs, s.drop(commit))
+		}
+	}
+	return errors.Join(append(errs, s.dropLastAssets())...)
+}
+
 // drop removes a release and the assets next to it.
 func (s *Store) drop(commit string) error {
 	return errors.Join(s.remove(s.Path(commit)), s.remove(s.path(assetsDir, commit)))

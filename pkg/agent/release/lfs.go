@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// lfsPointer is how a file begins that Git LFS has put in the place of another. git-sync's
-	// image has no Git LFS, so that is what it checks out.
+	// lfsPointer is how a file begins that Git LFS has put in the place of another. The agent runs no filters, so that
+	// is what is checked out.
 	lfsPointer = "version https://git-lfs.github.com/spec/v1\n"
 	// maxLFSPointer is more than any of them is long.
 	maxLFSPointer = 1024

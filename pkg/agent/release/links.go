@@ -1,7 +1,6 @@
 package release
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
@@ -20,12 +17,6 @@ const (
 	// maxViaLinks limits what links to directories add to a release: a few links to
 	// directories with links double it each.
 	maxViaLinks = 5000
-	// maxRemembered limits the memory for the paths of links and of what is missing, in bytes: with 256 MiB for
-	// the whole container, all of them must stay far below that. 20,000 links that all lead nowhere may have
-	// paths of 350 bytes.
-	maxRemembered = 16 << 20
-	// perPath is what a path takes besides its bytes.
-	perPath = 64
 	// maxLookups limits the length of all paths that are looked up to resolve the links of a release, which takes
 	// a few seconds. 20,000 links may have 30 lookups of paths of 90 bytes each; most links need less than ten.
 	maxLookups = 128 << 20
@@ -44,18 +35,6 @@ var (
 func (t *tree) mayAdd() bool {
 	t.viaLinks++
 	return t.viaLinks <= maxViaLinks
-}
-
-// remember adds a path to a set of them.
-func (t *tree) remember(paths sets.Set[string], path string) error {
-	if paths.Has(path) {
-		return nil
-	}
-	if t.remembered += len(path) + perPath; t.remembered > maxRemembered {
-		return fmt.Errorf("%w: the paths of its symbolic links, and of the missing files that they lead to, exceed %d MiB", ErrTooLarge, maxRemembered>>20)
-	}
-	paths.Insert(path)
-	return nil
 }
 
 // spend counts what resolving a link takes.
@@ -138,7 +117,7 @@ func (t *tree) resolve(link string) (string, error) {
 		}
 		info, err := os.Lstat(filepath.Join(t.source, path))
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", cmp.Or(t.remember(t.nowhere, path), errRefused)
+			return "", errRefused
 		}
 		if err == nil && more && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
 			return "", errRefused

@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,16 +8,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 // ErrPathNotFound is a commit without the published directory.
 var ErrPathNotFound = errors.New("the commit has no such directory")
+
+// Source is what a release is made of.
+type Source struct {
+	// Worktree is the directory that the commit is checked out in.
+	Worktree string
+	Commit   string
+	// Files is the number of files and symbolic links that were checked out.
+	Files int64
+	About About
+}
 
 // Made says what a release consists of.
 type Made struct {
@@ -27,15 +33,11 @@ type Made struct {
 	// RefusedLinks is the number of symbolic links that are not served, because they
 	// lead out of the repository, to something hidden, to themselves, or nowhere.
 	RefusedLinks int
-	// Unknown is why the message of the commit is not known, or nil.
-	Unknown error
 }
 
-// Make makes the release of a commit from its worktree, with hard links, unless there is
-// one. repository is the directory of the repository that the worktree belongs to: all
-// files of the commit must be in the release, since git-sync can remove a worktree at any
-// time, and git can be killed while it fills one.
-func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (Made, error) {
+// Make makes a release of a worktree, with hard links, in the place of one that there is.
+func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
+	commit := source.Commit
 	if !requests.IsCommit(commit) {
 		return Made{}, fmt.Errorf("%q is not a full commit hash", commit)
 	}
@@ -43,11 +45,11 @@ func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (
 	if err := os.RemoveAll(temporary); err != nil {
 		return Made{}, fmt.Errorf("removing an unfinished release: %w", err)
 	}
-	t := newTree(worktree, temporary)
-	t.maxFiles = s.MaxFiles()
+	t := &tree{source: source.Worktree, target: temporary, maxFiles: s.MaxFiles()}
 	err := t.copy(ctx)
-	if err == nil {
-		err = s.verify(ctx, t, repository, commit)
+	if err == nil && t.found < source.Files {
+		// Something else than git has removed some.
+		err = fmt.Errorf("the worktree has %d of %d files", t.found, source.Files)
 	}
 	if err == nil && !s.hasPublished(temporary) {
 		err = fmt.Errorf("publishing directory %q: %w", s.Published, ErrPathNotFound)
@@ -58,8 +60,7 @@ func (s *Store) Make(ctx context.Context, repository, worktree, commit string) (
 		err = syncFileSystem(temporary)
 	}
 	if err == nil {
-		// A release without it is served all the same.
-		t.made.Unknown = s.keepAbout(ctx, repository, commit)
+		err = s.keepAbout(commit, source.About)
 	}
 	if err == nil && s.Has(commit) {
 		err = s.remove(s.Path(commit))
@@ -79,16 +80,12 @@ type tree struct {
 	made           Made
 	// files is the number of files and directories of the worktree, and maxFiles its limit, or 0 if there is none.
 	files, maxFiles int64
+	// found is the number of files and symbolic links of the worktree.
+	found int64
 	// viaLinks is the number of files and directories that are there because of a link.
 	viaLinks int
-	// links are those of the worktree, and nowhere is where they lead to if nothing is there.
-	links, nowhere sets.Set[string]
-	// remembered and lookups count towards maxRemembered and maxLookups.
-	remembered, lookups int
-}
-
-func newTree(source, target string) *tree {
-	return &tree{source: source, target: target, links: sets.New[string](), nowhere: sets.New[string]()}
+	// lookups count towards maxLookups.
+	lookups int
 }
 
 func (t *tree) copy(ctx context.Context) error {
@@ -126,7 +123,9 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 			return nil
 		}
 		if len(active) == 0 {
-			t.files++
+			if t.files++; !entry.IsDir() {
+				t.found++
+			}
 		}
 		if t.maxFiles > 0 && t.files > t.maxFiles {
 			return fmt.Errorf("%w: it has more than %d files and directories", ErrTooLarge, t.maxFiles)
@@ -140,9 +139,7 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 				err = t.directory(ctx, source, target, active)
 			}
 		case fs.ModeSymlink:
-			if err = t.remember(t.links, source); err == nil {
-				err = t.link(ctx, source, target, active)
-			}
+			err = t.link(ctx, source, target, active)
 		}
 		if viaLink := len(active) > 0 || entry.Type() == fs.ModeSymlink; viaLink && errors.Is(err, syscall.ENAMETOOLONG) {
 			// No file of the repository has such a name, but what a link says may be any text.
@@ -180,55 +177,4 @@ func copyFile(source, target string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
-}
-
-// verify makes sure that every file of a commit is in the release.
-func (s *Store) verify(ctx context.Context, t *tree, repository, commit string) error {
-	var missing error
-	err := s.readGit(ctx, repository, func(output io.Reader) { missing = t.missing(output) }, "ls-tree", "-r", "-z", "--full-tree", commit)
-	if err != nil {
-		return fmt.Errorf("listing the files of the commit: %w", err)
-	}
-	return missing
-}
-
-// missing returns an error if a file that git lists is not in the release, or a link or that to which
-// one leads was not in the worktree.
-func (t *tree) missing(listed io.Reader) error {
-	entries := bufio.NewReader(listed)
-	for before := ""; ; {
-		entry, err := entries.ReadString(0)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing the files of the commit: %w", err)
-		}
-		attributes, name, _ := strings.Cut(strings.TrimSuffix(entry, "\x00"), "\t")
-		lacking := false
-		switch mode, _, _ := strings.Cut(attributes, " "); {
-		case strings.HasPrefix(mode, "100"):
-			info, err := os.Lstat(filepath.Join(t.target, name))
-			lacking = err != nil || !info.Mode().IsRegular()
-		case mode == "120000":
-			lacking = !t.links.Has(name)
-		}
-		// Links may be refused, and submodules be off. Directories that the entry before is in as well were checked for that.
-		common := commonPrefix(before, name)
-		for path := name; !lacking && len(t.nowhere) > 0 && len(path) >= common && path != ""; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
-			lacking = t.nowhere.Has(path)
-		}
-		if lacking {
-			return fmt.Errorf("the worktree is incomplete: it lacks %q", name)
-		}
-		before = name
-	}
-}
-
-// commonPrefix returns how many bytes two texts begin with that are the same.
-func commonPrefix(a, b string) (length int) {
-	for length < min(len(a), len(b)) && a[length] == b[length] {
-		length++
-	}
-	return length
 }

@@ -1,6 +1,6 @@
-// Package release makes releases of the worktrees of git, and keeps the last ones.
+// Package release makes releases of a worktree of git, and keeps the last ones.
 //
-// A release is a directory of hard links to the files of a worktree, named by its commit. It
+// A release is a directory of hard links to the files of the worktree, named by its commit. It
 // never changes once the link "current" has named it, and holds neither symbolic links nor
 // what git needs. Everything is made under another name and then renamed, so that a release
 // is there as a whole or not at all, whenever the process is killed.
@@ -8,12 +8,10 @@ package release
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -47,8 +45,6 @@ type Store struct {
 	Keep int
 	// Budget is the size in bytes that Volume is to stay below. 0 is no limit.
 	Budget int64
-	// Started is called with each git that was started, if it is set.
-	Started func(context.Context, *exec.Cmd)
 
 	// prepared is the commit whose assets are in place.
 	prepared string
@@ -203,8 +199,14 @@ func (s *Store) Full() (bool, error) {
 	if s.Budget <= 0 {
 		return false, nil
 	}
+	room, err := s.Room()
+	return room < 0, err
+}
+
+// Room is how many bytes may be written to the volume, not positive if it is over its budget.
+func (s *Store) Room() (int64, error) {
 	used, err := usage(s.Volume)
-	return used.bytes > s.Budget, err
+	return s.Budget - used.bytes, err
 }
 
 // remove removes a directory of the store, of which no reader sees a part.

@@ -2,5 +2,5 @@
 
 package release
 
-// syncFileSystem does nothing: git-sync is supervised on Linux only.
+// syncFileSystem does nothing: agents run on Linux only.
 func syncFileSystem(string) error { return nil }

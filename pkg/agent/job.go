@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
+)
+
+// advanceJob begins what git is to do next, or ends what is not needed any more.
+func (s *state) advanceJob(now time.Time) []action {
+	missing := s.missing()
+	isDue := missing != "" && !now.Before(s.pin.retry)
+	switch {
+	case s.job.canceled:
+		return nil
+	case s.job.pinned && s.job.ref != missing, isDue && s.job.kind != jobNone && s.job.ref != missing:
+		s.job.canceled = true
+		return []action{cancelJob{}}
+	case s.job.kind != jobNone || s.publishing:
+		return nil
+	case isDue:
+		s.job = job{kind: jobFetch, ref: missing, pinned: true}
+		return []action{fetch{missing}}
+	}
+	switch {
+	case s.isFixed() && s.has(s.ref):
+		return s.advanceCompaction()
+	case s.syncing.id != "" && !s.syncing.begun && !now.Before(s.syncLimit.next()):
+		s.syncLimit = s.syncLimit.take(now)
+	case s.expected != "" && !s.isSyncing() && !now.Before(s.expectsLimit.next()):
+		s.expectsLimit, s.expected = s.expectsLimit.take(now), ""
+	case s.nextFetch.IsZero() || now.Before(s.nextFetch):
+		return s.advanceCompaction()
+	}
+	s.job, s.syncing.begun = job{kind: jobFetch, ref: s.ref}, s.syncing.id != ""
+	return []action{fetch{s.ref}}
+}
+
+// advanceCompaction has git remove objects once nothing else is to be done.
+func (s *state) advanceCompaction() []action {
+	if !s.compacts || s.isUnpublished() {
+		return nil
+	}
+	s.compacts, s.job = false, job{kind: jobCompact}
+	return []action{compact{}}
+}
+
+// endJob returns the job that has ended. A sync whose fetch was canceled needs another one.
+func (s *state) endJob() job {
+	ended := s.job
+	s.job = job{}
+	if ended.canceled && !s.syncing.ended {
+		s.syncing.begun = false
+	}
+	return ended
+}
+
+// fetched takes in the end of a fetch. What it has brought becomes a release, unless there is one.
+func (s *state) fetched(e fetched, now time.Time) []action {
+	ended := s.endJob()
+	if ended.canceled {
+		return nil
+	}
+	s.fetchTime += e.took
+	if e.err != nil {
+		s.failedFetches++
+		return s.fail(ended, e.err, now)
+	}
+	s.fetches++
+	if !ended.pinned {
+		if s.newest, s.contact = e.commit, now; s.expected == e.commit {
+			s.expected = ""
+		}
+	}
+	if s.has(e.commit) || s.isPinned() && e.commit == s.dropped {
+		s.succeed(ended, now)
+		return nil
+	}
+	s.job = job{kind: jobRelease, ref: ended.ref, commit: e.commit, pinned: ended.pinned}
+	return []action{makeRelease{e.commit}}
+}
+
+// releaseMade takes in that there is a release, or why not. One that is not to be served takes the place of the last
+// one that was not.
+func (s *state) releaseMade(e releaseMade, now time.Time) []action {
+	ended := s.endJob()
+	s.releases, s.compacts = e.releases, true
+	switch {
+	case ended.canceled:
+		return nil
+	case e.err != nil:
+		return s.fail(ended, e.err, now)
+	}
+	s.succeed(ended, now)
+	if ended.pinned || !s.isPinned() || s.publishing {
+		return nil
+	}
+	discard := s.spare
+	if s.needs(discard) {
+		discard = ""
+	}
+	s.spare, s.publishing = ended.commit, true
+	return []action{collect{discard: discard, pinned: s.pin.Commit}}
+}
+
+func (s *state) succeed(ended job, now time.Time) {
+	if ended.pinned {
+		s.pin.failing = failing{}
+		return
+	}
+	s.following, s.nextFetch, s.syncing.ended = failing{}, time.Time{}, s.syncing.begun
+	if s.period > 0 && !s.isFixed() {
+		s.nextFetch = now.Add(s.period)
+	}
+}
+
+// fail takes in why a fetch, or its release, has failed. Releases give way to a commit that does not fit.
+func (s *state) fail(ended job, err error, now time.Time) []action {
+	reason, text := explain(err)
+	isFull := reason == git.ReasonTooLarge || reason == git.ReasonStorageFull
+	needed := slices.DeleteFunc(slices.Clone(s.releases), func(commit string) bool { return !s.needs(commit) })
+	if isFull && !s.publishing && len(needed) < len(s.releases) {
+		s.publishing, s.spare = true, ""
+		s.syncing.begun = s.syncing.ended
+		if !ended.pinned {
+			s.nextFetch = now
+		}
+		return []action{collect{only: needed}}
+	}
+	if ended.pinned {
+		backoff := min(max(2*s.pin.backoff, firstBackoff), maxPinBackoff)
+		if isFinal(reason) {
+			backoff = maxPinBackoff
+		}
+		s.pin.failing = failing{s.pin.failure.next(reason, now, text), now.Add(backoff), backoff}
+		return nil
+	}
+	s.syncing.ended = s.syncing.begun
+	if reason == git.ReasonPathNotFound {
+		s.contact = now
+	}
+	first := firstBackoff
+	if s.period > 0 && (s.period < first || !s.contact.IsZero()) {
+		first = s.period
+	}
+	backoff := min(max(2*s.following.backoff, first), max(maxBackoff, s.period))
+	if reason == git.ReasonPathNotFound {
+		// The server has answered, and the next push may have the path.
+		backoff = first
+	}
+	s.following = failing{s.following.failure.next(reason, now, text), now.Add(backoff), backoff}
+	if s.nextFetch = s.following.retry; s.period == 0 && !s.contact.IsZero() {
+		s.nextFetch = time.Time{}
+	}
+	return nil
+}
+
+// isFinal reports whether the next fetch of a commit is likely to fail for the same reason.
+func isFinal(reason git.Reason) bool {
+	return slices.Contains([]git.Reason{
+		git.ReasonPathNotFound, git.ReasonTooLarge, git.ReasonCommitRefused, git.ReasonRefNotFound, git.ReasonCommitInvalid,
+	}, reason)
+}
+
+// explain returns the reason of an error, and what git has printed.
+func explain(err error) (reason git.Reason, text string) {
+	var failed *git.Error
+	switch {
+	case errors.As(err, &failed) && failed.Submodule != "":
+		return failed.Reason, strings.Join([]string{failed.Submodule, string(failed.Cause), failed.Text}, ": ")
+	case failed != nil:
+		return failed.Reason, failed.Text
+	case errors.Is(err, release.ErrPathNotFound):
+		return git.ReasonPathNotFound, ""
+	case errors.Is(err, release.ErrTooLarge):
+		return git.ReasonTooLarge, err.Error()
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return git.ReasonStorageFull, ""
+	default:
+		return git.ReasonUnknown, ""
+	}
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+// minListRetry and maxListRetry limit the delay after branches could not be listed, while nothing is fetched either.
+const minListRetry, maxListRetry = 10 * time.Second, 15 * time.Minute
+
+// BranchesStatus is which branches match the patterns of previews.
+type BranchesStatus struct {
+	// ID identifies the repository and the patterns.
+	ID string `json:"id"`
+	// Since is when they were first listed as they are now, or nil before that.
+	Since *time.Time `json:"since,omitempty"`
+	// Branches are in the order of their names, and only the first if More is true.
+	Branches []git.Branch `json:"branches,omitempty"`
+	More     bool         `json:"more,omitempty"`
+	// Head is the branch of the remote's HEAD, if that was asked for.
+	Head string `json:"head,omitempty"`
+	// Failure is why the last listing has failed, or nil. The branches are then those of before.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// listing is what is known of the branches that may have previews.
+type listing struct {
+	// previews are the patterns, or nil if nothing is to be listed. id identifies them and the repository.
+	previews *requests.Previews
+	id       string
+	running  bool
+	// listedID is what was last listed, at a time and after a fetch. failures is how often in a row that has failed.
+	listedID    string
+	at, contact time.Time
+	failures    int
+	// status is nil before the first list.
+	status *BranchesStatus
+}
+
+// wants takes in what is to be listed.
+func (l listing) wants(e previewsRead) listing {
+	if l.previews, l.id = e.previews, e.id; l.previews == nil {
+		return listing{running: l.running}
+	}
+	return l
+}
+
+// due is when to list the branches: after a fetch, or in its place. It is zero if they are not to be, or are being, listed.
+func (l listing) due(contact time.Time, period, backoff time.Duration) time.Time {
+	retry := min(minListRetry<<min(max(l.failures-1, 0), 10), maxListRetry)
+	switch {
+	case l.previews == nil || l.running:
+		return time.Time{}
+	case l.id != l.listedID:
+		return l.at.Add(time.Nanosecond)
+	case !contact.Equal(l.contact):
+		return l.at.Add(fetchInterval)
+	case l.failures > 0:
+		return l.at.Add(max(retry, backoff))
+	case period > 0:
+		// Longer than the time to the next fetch, which is followed by the next listing.
+		return l.at.Add(max(period*3/2, backoff))
+	default:
+		return time.Time{}
+	}
+}
+
+// advanceListing begins to list the branches if that is due.
+func (s *state) advanceListing(now time.Time) []action {
+	due := s.listing.due(s.contact, s.period, s.following.backoff)
+	if due.IsZero() || now.Before(due) {
+		return nil
+	}
+	s.listing.running, s.listing.listedID = true, s.listing.id
+	s.listing.at, s.listing.contact = now, s.contact
+	return []action{listBranches{*s.listing.previews}}
+}
+
+// listed takes in a list. After one that has failed, what was listed before stays.
+func (l listing) listed(e branchesListed, now time.Time) listing {
+	l.running = false
+	if l.previews == nil || l.id != l.listedID {
+		return l
+	}
+	now = now.UTC()
+	status := &BranchesStatus{ID: l.id}
+	before := l.status
+	if before != nil && before.ID == l.id {
+		*status = *before
+	} else {
+		before = nil
+	}
+	if e.err != nil {
+		l.failures++
+		reason, text := explain(e.err)
+		status.Failure = status.Failure.next(reason, now, text)
+		l.status = status
+		return l
+	}
+	l.failures, status.Failure = 0, nil
+	isSame := before != nil && before.Since != nil && slices.Equal(before.Branches, e.branches.List) &&
+		before.More == e.branches.More && before.Head == e.branches.Head
+	if !isSame {
+		status.Since = &now
+		status.Branches, status.More, status.Head = e.branches.List, e.branches.More, e.branches.Head
+	}
+	l.status = status
+	return l
+}

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// posted is an event on its way to the loop.
+type posted struct {
+	event event
+	// done is closed once the state has it.
+	done chan<- struct{}
+}
+
+// revision names what is known.
+type revision struct {
+	// since distinguishes the revisions of this process from those of another.
+	since  int64
+	number uint64
+	// moved is the number with which a commit was last held or served.
+	moved uint64
+}
+
+func (r revision) String() string { return fmt.Sprintf("%x.%d", r.since, r.number) }
+
+// hasMoved reports whether a commit was held or served since another revision.
+func (r revision) hasMoved(other string) bool {
+	var known revision
+	_, err := fmt.Sscanf(other, "%x.%d", &known.since, &known.number)
+	return err != nil || known.since != r.since || r.moved > known.number
+}
+
+// loop takes in events, one after the other, and starts the actions that follow, until ctx ends.
+func (a *Agent) loop(ctx context.Context, first []event) {
+	defer close(a.ended)
+	for _, e := range append(first, timePassed{}) {
+		a.take(ctx, e)
+	}
+	for ctx.Err() == nil {
+		var passed <-chan time.Time
+		stop := func() bool { return false }
+		if deadline := a.state.deadline(); !deadline.IsZero() {
+			timer := a.Clock.NewTimer(deadline.Sub(a.Clock.Now()))
+			passed, stop = timer.C(), timer.Stop
+		}
+		select {
+		case <-ctx.Done():
+		case <-passed:
+			a.take(ctx, timePassed{})
+		case posted := <-a.events:
+			a.take(ctx, posted.event)
+			close(posted.done)
+		}
+		stop()
+	}
+}
+
+// take has an event change the state.
+func (a *Agent) take(ctx context.Context, e event) {
+	before := a.state
+	after, actions := next(before, e, a.Clock.Now())
+	a.mu.Lock()
+	a.state = after
+	if !reflect.DeepEqual(before.news(), after.news()) {
+		a.revision.number++
+		if before.current != after.current || before.held != after.held {
+			a.revision.moved = a.revision.number
+		}
+		close(a.changed)
+		a.changed = make(chan struct{})
+	}
+	a.mu.Unlock()
+	if before.pin.Pin != after.pin.Pin {
+		klog.FromContext(ctx).Info("The commit to serve has changed", "pin", after.pin.Commit, "generation", after.pin.Generation)
+	}
+	for _, next := range actions {
+		a.start(ctx, next)
+	}
+}
+
+// post has the loop take an event, and returns when that has happened, or ctx or the loop has ended.
+func (a *Agent) post(ctx context.Context, e event) {
+	done := make(chan struct{})
+	select {
+	case a.events <- posted{e, done}:
+	case <-ctx.Done():
+		return
+	case <-a.ended:
+		return
+	}
+	<-done
+}
+
+// load reads what there is when the agent starts. Nothing is published before it is known what is to be.
+func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
+	logger := klog.FromContext(ctx)
+	releases, err := a.Releases.List()
+	if err != nil {
+		return nil, err
+	}
+	s := &a.state
+	s.releases, s.current = releases, a.Releases.Current()
+	s.nextFetch = a.Clock.Now()
+	if s.current != "" {
+		s.about = a.Releases.About(s.current)
+		if s.lfsPointers, err = a.Releases.CountLFSPointers(s.current); err != nil {
+			return nil, err
+		}
+	}
+	if s.isFixed() && s.has(s.ref) {
+		s.newest = s.ref
+	}
+	kept, err := a.readKeptPin()
+	if err != nil {
+		logger.Error(err, "Failed to restore what was to be served before")
+	} else if kept != nil {
+		s.pin.Pin, s.pin.file, s.pin.known = kept.Pin, kept.File, true
+	}
+	return a.changes(ctx, known), nil
+}
+
+// Status returns the current status.
+func (a *Agent) Status() Status {
+	status, _ := a.snapshot()
+	return status
+}
+
+// snapshot returns the current status, and what is closed when that has changed.
+func (a *Agent) snapshot() (Status, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	status := a.state.status(a.Clock.Now())
+	status.Revision, status.Path = a.revision.String(), a.Releases.Published
+	status.Counts.RefusedRequests = a.refusals.total()
+	return status, a.changed
+}

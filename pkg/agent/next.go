@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+// event is something that has happened: one of the following types.
+type event any
+
+type (
+	// timePassed is the end of a deadline.
+	timePassed struct{}
+	// syncRequested is a request to fetch now, by its identifier.
+	syncRequested string
+	// commitExpected is a commit that another replica has, commitReleased one that all replicas have.
+	commitExpected string
+	commitReleased string
+	// holderCame and holderLeft are the begin and the end of a request to hold releases.
+	holderCame struct{}
+	holderLeft struct{}
+	// pinRequested is what to serve, pinRead what the file says of that.
+	pinRequested requests.Pin
+	pinRead      requests.Pin
+	// previewsRead is which branches to list, and how the list is identified; nil: none.
+	previewsRead struct {
+		previews *requests.Previews
+		id       string
+	}
+	// accessChecked is why visitors are rejected.
+	accessChecked access.Problem
+
+	// fetched is the end of a fetch.
+	fetched struct {
+		commit string
+		took   time.Duration
+		err    error
+	}
+	// released is the end of making a release, with all that there are then.
+	releaseMade struct {
+		releases []string
+		err      error
+	}
+	compacted struct{}
+	// assetsPrepared is the end of prepare, published that of a switch to another release.
+	assetsPrepared struct{ commit string }
+	published      struct {
+		commit string
+		about  release.About
+		err    error
+	}
+	// collected are the releases that are left, and the LFS pointers of the current one.
+	collected struct {
+		releases    []string
+		lfsPointers int
+	}
+	branchesListed struct {
+		branches git.Branches
+		err      error
+	}
+)
+
+// action is something to be done: one of the following types. Each but cancelJob and keepPin ends with an event.
+type action any
+
+type (
+	// fetch fetches a reference or a commit.
+	fetch struct{ ref string }
+	// makeRelease makes the release of what was fetched last.
+	makeRelease struct{ commit string }
+	compact     struct{}
+	// cancelJob ends the current one of the actions above.
+	cancelJob struct{}
+	// prepare puts the assets of a release in place.
+	prepare struct{ commit string }
+	// publish serves a release, and collects others.
+	publish struct{ commit, pinned string }
+	// collect removes releases: that of a commit, and then all but some, or those that there is no room for.
+	collect struct {
+		discard, pinned string
+		only            []string
+	}
+	listBranches struct{ requests.Previews }
+	// keepPin keeps the pin for a restart.
+	keepPin struct{ pin, file requests.Pin }
+)
+
+// next returns the state after an event, and what is to be done then.
+func next(s state, e event, now time.Time) (state, []action) {
+	var actions []action
+	switch e := e.(type) {
+	case syncRequested:
+		if id := string(e); id != s.syncing.id && id != s.synced {
+			s.syncing = syncing{id: id}
+		}
+	case commitExpected:
+		if commit := string(e); commit != s.newest && !s.needs(commit) {
+			s.expected = commit
+		}
+	case commitReleased:
+		s.released = s.released || s.held == string(e)
+	case holderCame:
+		s.holders++
+	case holderLeft:
+		s.holders, s.heldUntil = s.holders-1, now
+	case pinRequested:
+		if pin := requests.Pin(e); !s.pin.known || pin.Generation >= s.pin.Generation {
+			actions = s.setPin(pin, now)
+		}
+	case pinRead:
+		actions = s.readPin(requests.Pin(e), now)
+	case previewsRead:
+		s.listing = s.listing.wants(e)
+	case accessChecked:
+		s.access = access.Problem(e)
+	case fetched:
+		actions = s.fetched(e, now)
+	case releaseMade:
+		actions = s.releaseMade(e, now)
+	case compacted:
+		s.endJob()
+	case assetsPrepared:
+		s.publishing, s.prepared = false, e.commit
+	case published:
+		s.published(e, now)
+	case collected:
+		s.publishing, s.releases, s.lfsPointers = false, e.releases, e.lfsPointers
+		if s.spare != "" && !s.has(s.spare) {
+			s.spare, s.dropped = "", s.spare
+		}
+	case branchesListed:
+		s.listing = s.listing.listed(e, now)
+	}
+	actions = append(actions, s.advancePublication(now)...)
+	actions = append(actions, s.advanceJob(now)...)
+	actions = append(actions, s.advanceListing(now)...)
+	s.answerSync()
+	return s, actions
+}
+
+// readPin takes in what the file says. That can be older than a request; a generation before that of an earlier file is
+// of a store that was restored.
+func (s *state) readPin(pin requests.Pin, now time.Time) []action {
+	before := s.pin.file
+	if s.pin.known && pin == before {
+		return nil
+	}
+	s.pin.file = pin
+	if !s.pin.known || pin.Generation >= s.pin.Generation || pin.Generation < before.Generation {
+		return s.setPin(pin, now)
+	}
+	return nil
+}
+
+// setPin has another commit served.
+func (s *state) setPin(pin requests.Pin, now time.Time) []action {
+	if s.pin.known && pin == s.pin.Pin {
+		return nil
+	}
+	if pin.Commit != s.pin.Commit {
+		// What has failed before is tried again.
+		s.pin.failing, s.unpublished, s.publishAfter, s.dropped = failing{}, nil, time.Time{}, ""
+		if pin.Commit == "" && (s.following.failure != nil || s.newest != "" && !s.has(s.newest)) {
+			s.nextFetch = now
+		}
+	}
+	s.pin.Pin, s.pin.known = pin, true
+	return []action{keepPin{s.pin.Pin, s.pin.file}}
+}
+
+// answerSync ends a request to fetch whose commit is served, or will not be.
+func (s *state) answerSync() {
+	isEnded := s.syncing.ended || s.isFixed() && s.has(s.ref)
+	if s.syncing.id != "" && isEnded && (!s.isUnpublished() || s.unpublished != nil) {
+		s.synced, s.syncing = s.syncing.id, syncing{}
+	}
+}

@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/access"
+	"github.com/kubesites/website-apiserver/pkg/agent/release"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+const (
+	// firstBackoff is the delay after a failed fetch while none has succeeded, and after one of a pinned commit. It
+	// doubles with each failure, up to maxPinBackoff, or up to maxBackoff or the period, whichever is longer.
+	firstBackoff, maxBackoff, maxPinBackoff = 5 * time.Second, 5 * time.Minute, 10 * time.Minute
+	// publishBackoff is the delay after a release could not be published.
+	publishBackoff = 2 * time.Second
+	// maxHold is how long releases are held for other replicas: the first one, and those of later commits that take its
+	// place, together.
+	maxHold = 3 * time.Second
+	// holderGrace is how long releases are held after the end of the last request that asked for that: a client that
+	// replaces its request ends the former one first.
+	holderGrace = 2 * time.Second
+	// fetchInterval is the average interval of requested fetches, at least. fetchBurst of them may come at once.
+	fetchInterval, fetchBurst = 5 * time.Second, 3
+)
+
+// state is all that decides what the agent does. Only next changes it, and writes to no slice or pointer in it.
+type state struct {
+	// ref is the reference to follow, and period the interval of its fetches; 0: it is fetched until that has succeeded
+	// once, and on request.
+	ref     string
+	period  time.Duration
+	maxHold time.Duration
+
+	// current is the commit that is served, since publishedAt if that was in this process. releases are the commits
+	// with a release, that one first.
+	current     string
+	publishedAt time.Time
+	releases    []string
+	about       release.About
+	lfsPointers int
+	access      access.Problem
+
+	job job
+	// newest is the last commit of the reference, contact the end of its last fetch.
+	newest    string
+	contact   time.Time
+	nextFetch time.Time
+	following failing
+	// compacts is true when git's directory may have objects that are not needed.
+	compacts bool
+
+	pin pinning
+
+	syncing syncing
+	// synced is the last request to fetch that was answered, expected a commit that another replica has.
+	synced, expected        string
+	syncLimit, expectsLimit limit
+
+	// publishing is true while an action changes what is served or kept. publishAfter and unpublished are set after one
+	// that has failed.
+	publishing   bool
+	publishAfter time.Time
+	unpublished  *Failure
+	// prepared is the commit whose assets are in place. held is the one whose release is held, until holdUntil at most,
+	// or until it is released, as all replicas have it.
+	prepared, held string
+	holdUntil      time.Time
+	released       bool
+	// holders are the requests that ask to hold releases, heldUntil is when the last one has ended.
+	holders   int
+	heldUntil time.Time
+	// spare is the commit with a release that is only made for the time after a pin, dropped the one that there was no
+	// room for.
+	spare, dropped string
+
+	listing listing
+
+	fetches, failedFetches int
+	fetchTime              time.Duration
+}
+
+// jobKind is what git does.
+type jobKind int
+
+const (
+	jobNone jobKind = iota
+	jobFetch
+	jobRelease
+	jobCompact
+)
+
+// job is the current work of git, of which there is one at a time.
+type job struct {
+	kind jobKind
+	// ref is what is fetched, commit what a release is made of.
+	ref, commit string
+	// pinned is true for the pinned commit.
+	pinned bool
+	// canceled is true once the job is not needed any more. Its result is ignored.
+	canceled bool
+}
+
+// failing is a series of failures.
+type failing struct {
+	failure *Failure
+	// retry is when the next attempt may begin, backoff the delay until then.
+	retry   time.Time
+	backoff time.Duration
+}
+
+// pinning is what is known of the commit to serve.
+type pinning struct {
+	requests.Pin
+	// known is false until there is a file or a request.
+	known bool
+	// file is what the file has said last.
+	file requests.Pin
+	failing
+}
+
+// syncing is a request to fetch now.
+type syncing struct {
+	id string
+	// begun is true once a fetch has begun after the request, ended once that has ended, with its release.
+	begun, ended bool
+}
+
+// limit is a token bucket of fetchBurst tokens. It has the time at which the bucket will be full.
+type limit struct{ full time.Time }
+
+// next is when there is a token.
+func (l limit) next() time.Time { return l.full.Add(-(fetchBurst - 1) * fetchInterval) }
+
+func (l limit) take(now time.Time) limit {
+	if l.full.Before(now) {
+		l.full = now
+	}
+	return limit{l.full.Add(fetchInterval)}
+}
+
+// isFixed reports whether the reference is a commit, which is fetched once.
+func (s *state) isFixed() bool { return requests.IsCommit(s.ref) }
+
+func (s *state) has(commit string) bool { return commit != "" && slices.Contains(s.releases, commit) }
+
+// isSyncing reports whether a fetch was requested that has not ended.
+func (s *state) isSyncing() bool { return s.syncing.id != "" && !s.syncing.ended }
+
+// needs reports whether the release of a commit must stay.
+func (s *state) needs(commit string) bool {
+	return commit == s.current || commit == s.pin.Commit || commit == s.held
+}
+
+// isPinned reports whether another commit than the newest one is to be served.
+func (s *state) isPinned() bool { return s.pin.Commit != "" && s.pin.Commit != s.newest }
+
+// missing is the pinned commit if it has to be fetched, or empty.
+func (s *state) missing() string {
+	if requests.IsCommit(s.pin.Commit) && !s.has(s.pin.Commit) {
+		return s.pin.Commit
+	}
+	return ""
+}
+
+// target is the commit whose release is to be served, or empty if that is not to change.
+func (s *state) target() string {
+	switch {
+	case s.pin.Commit == requests.PinCurrent || s.missing() != "":
+		return ""
+	case s.pin.Commit != "":
+		return s.pin.Commit
+	case s.has(s.newest):
+		return s.newest
+	default:
+		// The release of a later commit is being made, or cannot be.
+		return s.held
+	}
+}
+
+// isUnpublished reports whether what is served is to change.
+func (s *state) isUnpublished() bool {
+	target := s.target()
+	return target != "" && target != s.current
+}
+
+// deadline is when the time alone has the state change, or zero.
+func (s *state) deadline() time.Time {
+	var first time.Time
+	at := func(condition bool, t time.Time) {
+		if condition && !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	if !s.publishing {
+		isIdle := s.job.kind == jobNone
+		at(isIdle && !(s.isFixed() && s.has(s.ref)), s.nextFetch)
+		at(isIdle && s.syncing.id != "" && !s.syncing.begun, s.syncLimit.next())
+		at(isIdle && s.expected != "" && !s.isSyncing(), s.expectsLimit.next())
+		at(!s.job.pinned && !s.job.canceled && s.missing() != "", s.pin.retry)
+		if s.publishAfter.After(s.holdUntil) {
+			at(s.isUnpublished(), s.publishAfter)
+		} else {
+			at(s.held != "", s.holdUntil)
+		}
+	}
+	at(true, s.listing.due(s.contact, s.period, s.following.backoff))
+	return first
+}
