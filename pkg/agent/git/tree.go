@@ -103,7 +103,8 @@ func (r *Repository) fetchParts(ctx context.Context, p *parts, commit string) (*
 	if err != nil {
 		return nil, err
 	}
-	tree.Files, tree.attributes = found.files, fmt.Sprintf("%x", found.attributes.Sum(nil))
+	tree.Files = found.files - int64(len(found.modules))
+	tree.attributes = fmt.Sprintf("%x", found.attributes.Sum(nil))
 	if tree.bytes, err = r.fetchMissing(ctx, r.base(tree.attributes, len(found.modules) > 0), id); err != nil {
 		return nil, err
 	}

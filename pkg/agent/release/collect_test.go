@@ -47,16 +47,16 @@ func TestCollectAfterTheClockWentBack(t *testing.T) {
 		commit, _ := s.publish(t, r, map[string]string{"index.html": content})
 		commits = append(commits, commit)
 	}
-	commit, worktree := r.commit(map[string]string{"index.html": "four"})
-	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+	source := r.commit(map[string]string{"index.html": "four"})
+	if _, err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Switch(commit, published.Add(-time.Hour)), s.Collect("")); err != nil {
+	if err := errors.Join(s.Switch(source.Commit, published.Add(-time.Hour)), s.Collect("")); err != nil {
 		t.Fatal(err)
 	}
 	other, _ := s.publish(t, r, map[string]string{"index.html": "five"})
-	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{other, commit, commits[2]}) {
-		t.Errorf("there are releases %q, %v, want the last three of %q", releases, err, append(commits, commit, other))
+	if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{other, source.Commit, commits[2]}) {
+		t.Errorf("there are releases %q, %v, want the last three of %q", releases, err, append(commits, source.Commit, other))
 	}
 }
 
@@ -64,12 +64,12 @@ func TestBudgetCountsFilesOnce(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
 	large := strings.Repeat("0123456789abcdef", 16<<10)
-	commit, worktree := r.commit(map[string]string{"large": large})
+	source := r.commit(map[string]string{"large": large})
 	before, err := usage(s.Volume)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+	if _, err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := usage(s.Volume); err != nil || after.bytes-before.bytes > int64(len(large))/2 {
@@ -84,15 +84,16 @@ func TestBudgetFreesAssets(t *testing.T) {
 	const size = 1 << 20
 	var commits []string
 	for i := range 3 {
-		commit, worktree := r.commit(map[string]string{fmt.Sprintf("film.%d3f2a91b.mp4", i): strings.Repeat(fmt.Sprint(i), size)})
-		if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+		source := r.commit(map[string]string{fmt.Sprintf("film.%d3f2a91b.mp4", i): strings.Repeat(fmt.Sprint(i), size)})
+		if _, err := s.Make(t.Context(), source); err != nil {
 			t.Fatal(err)
 		}
-		s.serve(t, commit)
-		commits = append(commits, commit)
-		// As git-sync does with those that it no longer serves.
-		r.git(r.dir, "rm", "--quiet", "-r", ".")
-		r.git(r.dir, "worktree", "remove", "--force", worktree)
+		s.serve(t, source.Commit)
+		commits = append(commits, source.Commit)
+		// The next checkout removes it.
+		if err := os.RemoveAll(source.Worktree); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before, err := usage(s.Volume)
 	if err != nil {
@@ -141,7 +142,7 @@ func TestBudgetCountsInodes(t *testing.T) {
 	if used.bytes+reserved*205*4096 > s.Budget {
 		t.Fatalf("%+v are more bytes than the budget of %d", used, s.Budget)
 	}
-	if err := os.RemoveAll(filepath.Join(r.dir, ".worktrees", commits[0])); err != nil {
+	if err := os.RemoveAll(filepath.Join(r.dir, "1")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Collect(""); err != nil {
@@ -165,12 +166,12 @@ func TestCommitWithTooManyFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.Budget = test.budget
 			// With a directory there are four. What is there because of a link is limited on its own.
-			commit, worktree := r.commit(map[string]string{"index.html": name, "docs/page.html": "page", "linked": "-> docs"})
-			if _, err := s.Make(t.Context(), r.dir, worktree, commit); !errors.Is(err, test.want) {
+			source := r.commit(map[string]string{"index.html": name, "docs/page.html": "page", "linked": "-> docs"})
+			if _, err := s.Make(t.Context(), source); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
-			if s.Has(commit) != (test.want == nil) {
-				t.Errorf("there is a release: %t", s.Has(commit))
+			if s.Has(source.Commit) != (test.want == nil) {
+				t.Errorf("there is a release: %t", s.Has(source.Commit))
 			}
 		})
 	}

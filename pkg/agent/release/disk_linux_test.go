@@ -23,13 +23,10 @@ func TestFullDisk(t *testing.T) {
 	})
 	root := filepath.Join(volume, "root")
 	r.dir = root
-	r.git(".", "init", "--quiet", "--initial-branch=main", root)
-	if err := os.WriteFile(filepath.Join(root, ".git", "info", "exclude"), []byte(".worktrees\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	s := newStore(t, r)
 	first, _ := s.publish(t, r, map[string]string{"index.html": "one"})
-	commit, worktree := r.commit(map[string]string{"index.html": "two", "docs/page.html": "page"})
+	source := r.commit(map[string]string{"index.html": "two", "docs/page.html": "page"})
+	commit := source.Commit
 	filler := filepath.Join(volume, "filler")
 	file, err := os.Create(filler)
 	if err != nil {
@@ -44,7 +41,7 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("filling the disk: %v", err)
 	}
-	_, makeErr := s.Make(t.Context(), r.dir, worktree, commit)
+	_, makeErr := s.Make(t.Context(), source)
 	if makeErr == nil {
 		// Hard links need no room here.
 		makeErr = s.Switch(commit, time.Now())
@@ -56,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
+	if _, err := s.Make(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	s.serve(t, commit)

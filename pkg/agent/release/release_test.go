@@ -2,10 +2,10 @@ package release
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,42 +13,29 @@ import (
 	"time"
 )
 
-// repository is a repository with worktrees, as git-sync has it.
+// repository has worktrees of commits that it invents.
 type repository struct {
 	t   *testing.T
 	dir string
+	// commits counts the commits.
+	commits int
 }
 
 func newRepository(t *testing.T) *repository {
 	t.Helper()
-	r := &repository{t: t, dir: filepath.Join(t.TempDir(), "root")}
-	r.git(".", "init", "--quiet", "--initial-branch=main", r.dir)
-	if err := os.WriteFile(filepath.Join(r.dir, ".git", "info", "exclude"), []byte(".worktrees\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return &repository{t: t, dir: filepath.Join(t.TempDir(), "root")}
 }
 
-func (r *repository) git(dir string, args ...string) string {
+// commit is a commit of files and symbolic links, whose content begins with "-> ", checked out.
+func (r *repository) commit(files map[string]string) Source {
 	r.t.Helper()
-	command := exec.Command("git", args...)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always",
-		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
-	output, err := command.CombinedOutput()
-	if err != nil {
-		r.t.Fatalf("git %v: %v: %s", args, err, output)
+	r.commits++
+	source := Source{
+		Commit: fmt.Sprintf("%040x", r.commits), Worktree: filepath.Join(r.dir, fmt.Sprint(r.commits)),
+		Files: int64(len(files)), About: About{Author: "t", Subject: "release"},
 	}
-	return strings.TrimSpace(string(output))
-}
-
-// commit commits files and symbolic links, whose content begins with "-> ", in place of all
-// others, and returns the commit and its worktree.
-func (r *repository) commit(files map[string]string) (commit, worktree string) {
-	r.t.Helper()
-	r.git(r.dir, "rm", "-rq", "--ignore-unmatch", ".")
 	for name, content := range files {
-		path := filepath.Join(r.dir, name)
+		path := filepath.Join(source.Worktree, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			r.t.Fatal(err)
 		}
@@ -63,12 +50,7 @@ func (r *repository) commit(files map[string]string) (commit, worktree string) {
 			r.t.Fatal(err)
 		}
 	}
-	r.git(r.dir, "add", "--all", ".")
-	r.git(r.dir, "commit", "--quiet", "--allow-empty", "-m", "release")
-	commit = r.git(r.dir, "rev-parse", "HEAD")
-	worktree = filepath.Join(r.dir, ".worktrees", commit)
-	r.git(r.dir, "worktree", "add", "--quiet", "--detach", worktree, commit)
-	return commit, worktree
+	return source
 }
 
 func newStore(t *testing.T, r *repository) *Store {
@@ -83,13 +65,13 @@ func newStore(t *testing.T, r *repository) *Store {
 // publish makes and serves the release of a commit with these files.
 func (s *Store) publish(t *testing.T, r *repository, files map[string]string) (commit string, made Made) {
 	t.Helper()
-	commit, worktree := r.commit(files)
-	made, err := s.Make(t.Context(), r.dir, worktree, commit)
+	source := r.commit(files)
+	made, err := s.Make(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.serve(t, commit)
-	return commit, made
+	s.serve(t, source.Commit)
+	return source.Commit, made
 }
 
 // published is the time of the last release.
@@ -139,8 +121,7 @@ func TestPathNotFound(t *testing.T) {
 		"a link out of the worktree": {"public/site": "-> /etc"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			commit, worktree := r.commit(content)
-			if _, err := s.Make(t.Context(), r.dir, worktree, commit); !errors.Is(err, ErrPathNotFound) {
+			if _, err := s.Make(t.Context(), r.commit(content)); !errors.Is(err, ErrPathNotFound) {
 				t.Errorf("Make returned %v, want ErrPathNotFound", err)
 			}
 		})
@@ -162,7 +143,7 @@ func TestReleaseHasTheFiles(t *testing.T) {
 		t.Errorf("current is %q (%v), the commit %q", target, err, s.Current())
 	}
 	// The worktree takes its part of the volume, and the release none but for directories.
-	if err := os.RemoveAll(filepath.Join(r.dir, ".worktrees")); err != nil {
+	if err := os.RemoveAll(r.dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := files(t, s.Path(commit)); !maps.Equal(got, content) {
@@ -224,13 +205,13 @@ func TestLinksThatGrow(t *testing.T) {
 	}
 }
 
-// TestIncompleteWorktree: git-sync removes a worktree at any time, and a killed git leaves a
-// part of one.
+// TestIncompleteWorktree: whoever can write to the volume can remove a part of a worktree.
 func TestIncompleteWorktree(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
 	first, _ := s.publish(t, r, map[string]string{"index.html": "one", "docs/page.html": "page"})
 	for name, damage := range map[string]func(worktree string) error{
+		"a link is gone":      func(worktree string) error { return os.Remove(filepath.Join(worktree, "link")) },
 		"a file is gone":      func(worktree string) error { return os.Remove(filepath.Join(worktree, "docs/page.html")) },
 		"a directory is gone": func(worktree string) error { return os.RemoveAll(filepath.Join(worktree, "docs")) },
 		"it is empty":         func(worktree string) error { return errors.Join(os.RemoveAll(worktree), os.Mkdir(worktree, 0o755)) },
@@ -238,11 +219,11 @@ func TestIncompleteWorktree(t *testing.T) {
 		"it is a link":        func(worktree string) error { return errors.Join(os.RemoveAll(worktree), os.Symlink("/etc", worktree)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			commit, worktree := r.commit(map[string]string{"index.html": "two " + name, "docs/page.html": "page"})
-			if err := damage(worktree); err != nil {
+			source := r.commit(map[string]string{"index.html": "two " + name, "docs/page.html": "page", "link": "-> index.html"})
+			if err := damage(source.Worktree); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Make(t.Context(), r.dir, worktree, commit); err == nil {
+			if _, err := s.Make(t.Context(), source); err == nil {
 				t.Error("a release was made")
 			}
 			if releases, err := s.List(); err != nil || !slices.Equal(releases, []string{first}) {
@@ -253,93 +234,11 @@ func TestIncompleteWorktree(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.Make(t.Context(), r.dir, r.dir, "../../etc"); err == nil {
+	if _, err := s.Make(t.Context(), Source{Worktree: r.dir, Commit: "../../etc"}); err == nil {
 		t.Error("a path was taken for a commit")
 	}
 	if err := s.Switch(strings.Repeat("0", 40), time.Now()); err == nil || s.Current() != first {
 		t.Errorf("current is %q after a switch to no release: %v", s.Current(), err)
-	}
-}
-
-// TestNothingWritesThroughLinks has git do to a worktree all that it could do in place. A
-// release shares its files, and must not change.
-func TestNothingWritesThroughLinks(t *testing.T) {
-	r := newRepository(t)
-	s := newStore(t, r)
-	module := newRepository(t)
-	module.commit(map[string]string{"file": "one"})
-	r.git(r.dir, "submodule", "--quiet", "add", module.dir, "module")
-	content := map[string]string{"index.html": "one", "style.css": "one\n", "script": "#!/bin/sh\n", "docs/page.html": "one", "gone": "one"}
-	r.git(r.dir, "commit", "--quiet", "-m", "module")
-	for name, text := range content {
-		if err := errors.Join(os.MkdirAll(filepath.Join(r.dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.git(r.dir, "add", "--all", ".")
-	r.git(r.dir, "commit", "--quiet", "-m", "one")
-	first := r.git(r.dir, "rev-parse", "HEAD")
-	worktree := filepath.Join(r.dir, ".worktrees", first)
-	r.git(r.dir, "worktree", "add", "--quiet", "--detach", worktree, first)
-	r.git(worktree, "submodule", "--quiet", "update", "--init")
-	if _, err := s.Make(t.Context(), r.dir, worktree, first); err != nil {
-		t.Fatal(err)
-	}
-	s.serve(t, first)
-	want := files(t, s.Path(first))
-	if want["module/file"] != "one" || want["index.html"] != "one" {
-		t.Fatalf("the release has %q", want)
-	}
-	unchanged := func(what string) {
-		t.Helper()
-		if got := files(t, s.Path(first)); !maps.Equal(got, want) {
-			t.Fatalf("after %s the release has\n%q, want\n%q", what, got, want)
-		}
-	}
-	module.commit(map[string]string{"file": "two"})
-	r.git(filepath.Join(r.dir, "module"), "pull", "--quiet", "origin", "main")
-	second := maps.Clone(content)
-	for name := range second {
-		second[name] = "two\r\n"
-	}
-	delete(second, "gone")
-	second[".gitattributes"] = "*.css text eol=crlf\n"
-	for name, text := range second {
-		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.git(r.dir, "add", "--all", ".")
-	r.git(r.dir, "commit", "--quiet", "-m", "two")
-	next := r.git(r.dir, "rev-parse", "HEAD")
-	for _, step := range [][]string{
-		{"reset", "--hard", next, "--"}, {"submodule", "update", "--init"}, {"reset", "--hard", first, "--"}, {"submodule", "update", "--init"},
-		{"checkout", "--force", next}, {"clean", "-fdx"}, {"checkout-index", "--all", "--force"}, {"gc", "--quiet"},
-	} {
-		r.git(worktree, step...)
-		unchanged("git " + strings.Join(step, " "))
-	}
-	if data, err := os.ReadFile(filepath.Join(worktree, "docs/page.html")); err != nil || string(data) != "two\r\n" {
-		t.Errorf("the worktree has %q, %v: git did nothing", data, err)
-	}
-}
-
-// TestRestartedGitSync: git-sync resets the worktree at its first sync. With the setting of its container, git
-// does not take files for changed because a release has links to them.
-func TestRestartedGitSync(t *testing.T) {
-	r := newRepository(t)
-	s := newStore(t, r)
-	commit, worktree := r.commit(map[string]string{"index.html": "one"})
-	if _, err := s.Make(t.Context(), r.dir, worktree, commit); err != nil {
-		t.Fatal(err)
-	}
-	r.git(worktree, "-c", "core.trustctime=false", "reset", "--quiet", "--hard")
-	published, err := os.Stat(filepath.Join(s.Path(commit), "index.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if checkedOut, err := os.Stat(filepath.Join(worktree, "index.html")); err != nil || !os.SameFile(published, checkedOut) {
-		t.Errorf("the worktree has another file than the release, %v", err)
 	}
 }
 
