@@ -1136,7 +1136,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePolling(ref common.ReferenceCallback
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is the timeout of a fetch in seconds, requested or not, from 10 to 3600. Defaults to 120.",
+							Description: "timeoutSeconds is the timeout of a fetch and of a checkout in seconds, requested or not, from 10 to 3600. Defaults to 120.",
 							Default:     120,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1331,7 +1331,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteResources(ref common.ReferenceCallba
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is for the container that fetches the repository. Requests and limits of cpu, memory and ephemeral-storage may be set; they are rounded up to thousandths. Defaults to requests of cpu 10m and memory 32Mi, and limits of cpu 1 and memory 256Mi.",
+							Description: "sync is for the container that fetches the repository. Requests and limits of cpu, memory and ephemeral-storage may be set; they are rounded up to thousandths. Defaults to requests of cpu 10m and memory 32Mi, limits of cpu 1 and memory 256Mi, and an eighth of storage.sizeLimit requested as ephemeral-storage, whose limit is 1376Mi above the sizeLimit.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(corev1.ResourceRequirements{}.OpenAPIModelName()),
 						},
@@ -1981,7 +1981,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteStorage(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"sizeLimit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases are removed to stay below. The container that fetches requests an eighth of it as ephemeral-storage, unless resources.sync sets that. Defaults to 2Gi.",
+							Description: "sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit beside the published one is refused. Defaults to 2Gi.",
 							Ref:         ref(resource.Quantity{}.OpenAPIModelName()),
 						},
 					},

@@ -192,8 +192,8 @@ type WebsitePolling struct {
 	// +k8s:maximum=86400
 	PeriodSeconds int32 `json:"periodSeconds,omitempty" protobuf:"varint,2,opt,name=periodSeconds"`
 
-	// timeoutSeconds is the timeout of a fetch in seconds, requested or not, from 10 to
-	// 3600. Defaults to 120.
+	// timeoutSeconds is the timeout of a fetch and of a checkout in seconds, requested or
+	// not, from 10 to 3600. Defaults to 120.
 	// +optional
 	// +default=120
 	// +k8s:optional

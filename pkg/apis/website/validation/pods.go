@@ -51,8 +51,7 @@ func validateQuantities(quantities corev1.ResourceList, path *field.Path) field.
 	return errs
 }
 
-// The limits of the volume of a pod. git-sync and git take some megabytes of it for an empty
-// repository.
+// The limits of the volume of a pod. A share of the smallest is for git, and for the release that is being replaced.
 var minSizeLimit, maxSizeLimit = resource.MustParse("64Mi"), resource.MustParse("16Ti")
 
 func validateSizeLimit(limit *resource.Quantity, path *field.Path) field.ErrorList {

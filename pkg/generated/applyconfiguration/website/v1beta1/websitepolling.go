@@ -21,8 +21,8 @@ type WebsitePollingApplyConfiguration struct {
 	// effect with the mode Never, and may be set, so that mode can be changed alone.
 	// Defaults to 60.
 	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
-	// timeoutSeconds is the timeout of a fetch in seconds, requested or not, from 10 to
-	// 3600. Defaults to 120.
+	// timeoutSeconds is the timeout of a fetch and of a checkout in seconds, requested or
+	// not, from 10 to 3600. Defaults to 120.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
 

@@ -18,8 +18,9 @@ type WebsiteResourcesApplyConfiguration struct {
 	Server *v1.ResourceRequirementsApplyConfiguration `json:"server,omitempty"`
 	// sync is for the container that fetches the repository. Requests and limits
 	// of cpu, memory and ephemeral-storage may be set; they are rounded up to
-	// thousandths. Defaults to requests of cpu 10m and memory 32Mi, and limits
-	// of cpu 1 and memory 256Mi.
+	// thousandths. Defaults to requests of cpu 10m and memory 32Mi, limits of
+	// cpu 1 and memory 256Mi, and an eighth of storage.sizeLimit requested as
+	// ephemeral-storage, whose limit is 1376Mi above the sizeLimit.
 	Sync *v1.ResourceRequirementsApplyConfiguration `json:"sync,omitempty"`
 }
 

@@ -12,9 +12,8 @@ import (
 // WebsiteStorage configures the volume of each pod with the repository and its releases.
 type WebsiteStorageApplyConfiguration struct {
 	// sizeLimit is the size limit of the volume, as that of an emptyDir, in bytes, from
-	// 64Mi to 16Ti. A site takes up to seven times the size of a commit; earlier releases
-	// are removed to stay below. The container that fetches requests an eighth of it as
-	// ephemeral-storage, unless resources.sync sets that. Defaults to 2Gi.
+	// 64Mi to 16Ti. Earlier releases are removed to stay below; a commit that does not fit
+	// beside the published one is refused. Defaults to 2Gi.
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
 
