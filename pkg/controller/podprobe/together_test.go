@@ -1,19 +1,22 @@
 package podprobe
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
-	"github.com/kubesites/website-apiserver/pkg/agent/gitsync"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
@@ -32,80 +35,17 @@ const (
 	longTime    = time.Hour
 )
 
-// gitSyncScript syncs at its start and on SIGHUP, and publishes as git-sync does.
-const gitSyncScript = `cd "$0" || exit
-trap : HUP
-while :; do
-  while test -e ../gate; do sleep 0.01; done
-  git fetch -q "$1" HEAD && h=$(git rev-parse FETCH_HEAD) &&
-    { test -d .worktrees/$h || git worktree add -q --detach .worktrees/$h $h; } &&
-    ln -s .worktrees/$h tmp-link && mv -T tmp-link current
-  sleep 3600 & wait $!
-  kill $!
-done`
-
-// replicaEnv has the program of the tests run an agent: each needs a process of its own,
-// since it ends the git processes that it finds among its children. It is the directory of
-// the agent, the repository, the period of git-sync, and the UID of the pod.
-const replicaEnv = "WEBSITE_TEST_REPLICA"
-
-func TestMain(m *testing.M) {
-	if replica := os.Getenv(replicaEnv); replica != "" {
-		if err := runReplica(strings.Fields(replica)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// runReplica runs an agent until SIGTERM. On SIGHUP its git-sync syncs. It prints its address,
-// and a line at the beginning of each request that would have it hold a release.
-func runReplica(args []string) error {
-	dir, repository := args[0], args[1]
-	period, err := time.ParseDuration(args[2])
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	root := filepath.Join(dir, "root")
-	a := agent.New(agent.Config{
-		GitSync: &gitsync.Supervisor{
-			Command: []string{"sh", "-c", gitSyncScript, root, repository}, Root: root, ErrorFile: filepath.Join(dir, "error"),
-			Period: period, Timeout: longTime, Clock: clock.RealClock{},
-		},
-		Link: "current", Releases: &release.Store{Dir: filepath.Join(dir, "site"), Keep: 5}, MaxHold: longTime, Clock: clock.RealClock{},
-		ConfigDir: dir, PodUID: args[3],
-	})
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	go func() {
-		for range hangup {
-			_, _ = a.GitSync.SyncNow()
-		}
-	}()
-	handler := a.Handler("")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		query := request.URL.Query()
-		if query.Has(requests.ParameterHold) && query.Get(requests.ParameterAfter) == a.Status().Revision {
-			fmt.Println("hold")
-		}
-		handler.ServeHTTP(w, request)
-	}))
-	fmt.Println(server.URL)
-	return a.Run(ctx)
-}
-
-// replica is an agent in a process of its own.
+// replica is an agent that fetches when it is asked to.
 type replica struct {
 	pod     *corev1.Pod
 	url     string
-	process *os.Process
+	handler http.Handler
 	site    string
 	// holds receives the beginning of each request that would have it hold a release.
 	holds chan struct{}
+	// gate is closed while the agent may fetch.
+	mu   sync.Mutex
+	gate chan struct{}
 }
 
 func runGit(t *testing.T, dir string, args ...string) string {
@@ -129,54 +69,119 @@ func commitFile(t *testing.T, repository, content string) string {
 	return runGit(t, repository, "rev-parse", "HEAD")
 }
 
-// startReplica starts an agent whose git-sync syncs only when it is signalled. With a short
-// period it seems to be about to sync all the time.
-func startReplica(t *testing.T, name, repository string, period time.Duration) *replica {
+// serveGit serves a repository to replicas, each of which waits for its gate.
+func serveGit(t *testing.T, repository string, replicas map[string]*replica) *httptest.Server {
 	t.Helper()
-	dir := t.TempDir()
-	root := filepath.Join(dir, "root")
-	if err := os.Mkdir(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	runGit(t, root, "init", "-q")
-	if err := os.WriteFile(filepath.Join(dir, requests.KeysFile), []byte(requests.PublicKeysOf(signingKey).String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pod := newPod(name)
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %s", replicaEnv, dir, repository, period, pod.UID))
-	command.Stderr = os.Stderr
-	output, err := command.StdoutPipe()
+	path, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Start(); err != nil {
+	git := &cgi.Handler{
+		Path: path, Args: []string{"http-backend"}, Stderr: io.Discard,
+		Env: []string{"GIT_PROJECT_ROOT=" + repository, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1"},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
+		r := replicas[name]
+		r.mu.Lock()
+		gate := r.gate
+		r.mu.Unlock()
+		select {
+		case <-gate:
+		case <-request.Context().Done():
+			return
+		}
+		request.URL.Path = "/" + rest
+		git.ServeHTTP(w, request)
+	}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server
+}
+
+// bufferedWriter keeps the body of a response.
+type bufferedWriter struct {
+	http.ResponseWriter
+	bytes.Buffer
+}
+
+func (w *bufferedWriter) Write(data []byte) (int, error) { return w.Buffer.Write(data) }
+func (w *bufferedWriter) Unwrap() http.ResponseWriter    { return w.ResponseWriter }
+
+// newReplica returns a replica that is not started.
+func newReplica(name string) *replica {
+	r := &replica{pod: newPod(name), holds: make(chan struct{}, 1000), gate: make(chan struct{})}
+	close(r.gate)
+	r.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return r
+}
+
+// start starts the agent. It fetches at its start and on request; with polls, it says that it is about to all the time.
+func (r *replica) start(t *testing.T, repository string, polls bool) {
+	t.Helper()
+	dir := t.TempDir()
+	r.site = filepath.Join(dir, "site")
+	if err := os.WriteFile(filepath.Join(dir, requests.KeysFile), []byte(requests.PublicKeysOf(signingKey).String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{process: command.Process, site: filepath.Join(dir, "site"), holds: make(chan struct{}, 1000), pod: pod}
-	r.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	lines := bufio.NewScanner(output)
-	if !lines.Scan() {
-		t.Fatalf("the agent prints no address: %v", lines.Err())
+	a, err := agent.New(agent.Config{
+		Git: git.Options{
+			Dir: filepath.Join(dir, "git"), URL: repository, Submodules: git.SubmodulesNone, Timeout: longTime,
+		},
+		Ref: "HEAD", Period: longTime, Releases: &release.Store{Dir: r.site, Keep: 5},
+		MaxHold: longTime, Clock: clock.RealClock{}, ConfigDir: dir, PodUID: string(r.pod.UID),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.url = lines.Text()
-	printed := make(chan struct{})
-	go func() {
-		defer close(printed)
-		for lines.Scan() {
+	r.handler = a.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		query := request.URL.Query()
+		if query.Has(requests.ParameterHold) && query.Get(requests.ParameterAfter) == a.Status().Revision {
 			r.holds <- struct{}{}
 		}
-	}()
-	t.Cleanup(func() {
-		if err := r.process.Signal(syscall.SIGTERM); err != nil {
+		if !polls || request.URL.Path != "/status" {
+			r.handler.ServeHTTP(w, request)
+			return
+		}
+		answer := &bufferedWriter{ResponseWriter: w}
+		r.handler.ServeHTTP(answer, request)
+		var status agent.Status
+		if err := json.Unmarshal(answer.Bytes(), &status); err == nil {
+			status.NextSyncMilliseconds = new(int64)
+			_ = json.NewEncoder(w).Encode(status)
+		}
+	}))
+	r.url = server.URL
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := a.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		<-printed
-		if err := command.Wait(); err != nil {
-			t.Errorf("the agent ended with: %v", err)
-		}
 	})
-	return r
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		server.CloseClientConnections()
+		server.Close()
+	})
+}
+
+// sync has the agent fetch.
+func (r *replica) sync(t *testing.T, id string) {
+	t.Helper()
+	parameters := url.Values{requests.ParameterSync: {id}}
+	signature, err := requests.Sign(signingKey, string(r.pod.UID), parameters, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodGet, "/status?"+parameters.Encode(), nil)
+	request.Header.Set(requests.Header, signature)
+	recorder := httptest.NewRecorder()
+	r.handler.ServeHTTP(recorder, request)
+	if recorder.Code != http.StatusOK {
+		t.Fatalf("status %d", recorder.Code)
+	}
 }
 
 // current is the commit that a replica serves.
@@ -184,16 +189,14 @@ func (r *replica) current() string {
 	return (&release.Store{Dir: r.site}).Current()
 }
 
-// setGate closes or opens what git-sync waits for before it fetches.
-func (r *replica) setGate(t *testing.T, closed bool) {
-	t.Helper()
-	gate := filepath.Join(filepath.Dir(r.site), "gate")
-	change := func() error { return os.Remove(gate) }
+// setGate closes or opens what the agent waits for when it fetches.
+func (r *replica) setGate(closed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if closed {
-		change = func() error { return os.WriteFile(gate, nil, 0o600) }
-	}
-	if err := change(); err != nil {
-		t.Fatal(err)
+		r.gate = make(chan struct{})
+	} else {
+		close(r.gate)
 	}
 }
 
@@ -238,9 +241,13 @@ func startFollowed(t *testing.T) *followed {
 	f := &followed{repository: t.TempDir()}
 	runGit(t, f.repository, "init", "-q")
 	first := commitFile(t, f.repository, "first")
-	urls := map[string]string{}
-	for name, period := range map[string]time.Duration{"a": time.Millisecond, "b": longTime, "c": longTime} {
-		r := startReplica(t, name, f.repository, period)
+	byName, urls := map[string]*replica{}, map[string]string{}
+	server := serveGit(t, filepath.Dir(f.repository), byName)
+	for _, name := range []string{"a", "b", "c"} {
+		byName[name] = newReplica(name)
+	}
+	for name, r := range byName {
+		r.start(t, server.URL+"/"+name+"/"+filepath.Base(f.repository)+"/.git", name == "a")
 		urls[name] = r.url
 		f.replicas = append(f.replicas, r)
 	}
@@ -286,9 +293,7 @@ func (f *followed) syncFirst(t *testing.T) {
 	case <-time.After(testTimeout):
 		t.Fatal("no request waits for the first replica")
 	}
-	if err := first.process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	first.sync(t, fmt.Sprint("first-", time.Now().UnixNano()))
 }
 
 // attempts is how often a test may try: a replica that is slow, because the machine is, is not
@@ -318,7 +323,7 @@ func TestPushBetweenTwoFetches(t *testing.T) {
 	f := startFollowed(t)
 	for attempt := range attempts {
 		for _, r := range f.replicas[1:] {
-			r.setGate(t, true)
+			r.setGate(true)
 		}
 		earlier := commitFile(t, f.repository, fmt.Sprint("attempt ", attempt))
 		f.syncFirst(t)
@@ -328,7 +333,7 @@ func TestPushBetweenTwoFetches(t *testing.T) {
 		})
 		later := commitFile(t, f.repository, fmt.Sprint("later than attempt ", attempt))
 		for _, r := range f.replicas[1:] {
-			r.setGate(t, false)
+			r.setGate(false)
 		}
 		served := false
 		waitFor(t, "all serve the later commit", func() bool {
