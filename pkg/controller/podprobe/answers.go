@@ -75,7 +75,7 @@ func parseStatus(body []byte) (answer, error) {
 		Reachable: true, Commit: status.Commit, PathNotFound: status.Commit != "" && !status.PathFound, LFSPointers: status.LFSPointers > 0,
 		Access: accesses[status.Access],
 	}}
-	if status.Failure != nil && git.Reason(status.Failure.Reason) == git.ReasonPathNotFound {
+	if status.Failure != nil && status.Failure.Reason == git.ReasonPathNotFound {
 		a.PathNotFound, status.Failure = true, nil
 	}
 	if len(status.Revision) <= maxRevision {
@@ -103,7 +103,7 @@ func parseStatus(body []byte) (answer, error) {
 		a.FollowingUnknown = status.LastContact == nil
 		return a, nil
 	}
-	a.Failure, a.FailedTwice = workload.KnownReason(git.Reason(status.Failure.Reason)), status.Failure.Count >= 2
+	a.Failure, a.FailedTwice = workload.KnownReason(status.Failure.Reason), status.Failure.Count >= 2
 	return a, nil
 }
 

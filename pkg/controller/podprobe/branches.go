@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
-	"github.com/kubesites/website-apiserver/pkg/agent/git"
 	"github.com/kubesites/website-apiserver/pkg/branches"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/resources"
 	"github.com/kubesites/website-apiserver/pkg/controller/website/workload"
@@ -31,7 +30,7 @@ func branchesOf(status *agent.BranchesStatus) *workload.Branches {
 		listed.Head = status.Head
 	}
 	if status.Failure != nil {
-		listed.Failure = workload.KnownReason(git.Reason(status.Failure.Reason))
+		listed.Failure = workload.KnownReason(status.Failure.Reason)
 	}
 	for _, branch := range status.Branches {
 		if branches.IsValid(branch.Name) && resources.IsCommit(branch.Commit) {

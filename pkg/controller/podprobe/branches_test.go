@@ -2,7 +2,6 @@ package podprobe
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +14,9 @@ func listedNow(names ...string) *agent.BranchesStatus {
 	since := time.Unix(1e9, 0).UTC()
 	status := &agent.BranchesStatus{ID: strings.Repeat("0a", 16), Since: &since, Head: "main"}
 	for _, name := range names {
-		addBranch(status, name, strings.Repeat("a", 40))
+		status.Branches = append(status.Branches, git.Branch{Name: name, Commit: strings.Repeat("a", 40)})
 	}
 	return status
-}
-
-func addBranch(status *agent.BranchesStatus, name, commit string) {
-	status.Branches = slices.Grow(status.Branches, 1)[:len(status.Branches)+1]
-	last := &status.Branches[len(status.Branches)-1]
-	last.Name, last.Commit = name, commit
 }
 
 func parsed(t *testing.T, branches *agent.BranchesStatus) answer {
@@ -42,8 +35,8 @@ func parsed(t *testing.T, branches *agent.BranchesStatus) answer {
 // TestBranchesOfAnAnswer: a pod can be made to answer anything.
 func TestBranchesOfAnAnswer(t *testing.T) {
 	status := listedNow("b", "a", "a", "a b", "-x")
-	addBranch(status, "c", "no commit")
-	status.Failure = &agent.Failure{Reason: "RepositoryNotFound"}
+	status.Branches = append(status.Branches, git.Branch{Name: "c", Commit: "no commit"})
+	status.Failure = &agent.Failure{Reason: git.ReasonNotFound}
 	got := parsed(t, status).Branches
 	if got == nil || len(got.List) != 2 || got.List[0].Name != "a" || got.List[1].Name != "b" || got.Head != "main" || got.Failure != git.ReasonNotFound {
 		t.Errorf("the branches are %+v", got)

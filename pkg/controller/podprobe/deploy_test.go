@@ -137,7 +137,7 @@ func (d *deployedPods) Get(ctx context.Context, pod *corev1.Pod, request Request
 			} else if a.disk[commit] {
 				d.serve(a, commit, hold)
 			} else {
-				d.change(a, func() { a.Failure = &agent.Failure{Reason: "CommitRefused", Count: 1} })
+				d.change(a, func() { a.Failure = &agent.Failure{Reason: git.ReasonCommitRefused, Count: 1} })
 			}
 		}
 	}

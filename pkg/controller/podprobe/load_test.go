@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
 )
 
 // manyPods answer as their namespace does. Times are those of the bubble of the test.
@@ -162,7 +163,7 @@ func TestProbesAreBounded(t *testing.T) {
 		check("nothing happens", 0)
 		pods.set(commitB, nil)
 		check("a new commit", 2*n)
-		pods.set(commitB, &agent.Failure{Reason: "RepositoryUnreachable", Count: 1})
+		pods.set(commitB, &agent.Failure{Reason: git.ReasonUnreachable, Count: 1})
 		check("the git host is down", 4*n)
 		check("it stays so", 0)
 		for i := range n {

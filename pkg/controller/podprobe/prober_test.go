@@ -72,14 +72,11 @@ func statusOf(commit string) agent.Status {
 	return agent.Status{Commit: commit, PathFound: true, LastContact: &contact}
 }
 
-func setWord[W ~string](to *W, word string) { *to = W(word) }
-
 // fails has a pod say that it could not fetch, so many times in a row.
-func fails(commit, reason string, count int) func(*fakePods) {
+func fails(commit string, reason git.Reason, count int) func(*fakePods) {
 	return func(p *fakePods) {
 		p.status = statusOf(commit)
-		p.status.Failure = &agent.Failure{Count: count}
-		setWord(&p.status.Failure.Reason, reason)
+		p.status.Failure = &agent.Failure{Reason: reason, Count: count}
 	}
 }
 
@@ -174,7 +171,7 @@ func TestProbe(t *testing.T) {
 			want:  workload.Observation{Reachable: true, Commit: commitA, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
 		},
 		"path never found": {
-			polls: []func(*fakePods){fails("", "PathNotFound", 1)},
+			polls: []func(*fakePods){fails("", git.ReasonPathNotFound, 1)},
 			want:  workload.Observation{Reachable: true, PathNotFound: true}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
 		},
 		"one poll lost": {
@@ -191,22 +188,22 @@ func TestProbe(t *testing.T) {
 			wantAgain: unsettledPeriod,
 		},
 		"the remote becomes unreachable": {
-			polls:     []func(*fakePods){serves(commitA), fails(commitA, "RepositoryUnreachable", 1)},
+			polls:     []func(*fakePods){serves(commitA), fails(commitA, git.ReasonUnreachable, 1)},
 			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnreachable},
 			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 		"fails again and again": {
-			polls:     []func(*fakePods){fails("", "AuthenticationFailed", 1), fails("", "AuthenticationFailed", 2), fails("", "AuthenticationFailed", 3)},
+			polls:     []func(*fakePods){fails("", git.ReasonAuthentication, 1), fails("", git.ReasonAuthentication, 2), fails("", git.ReasonAuthentication, 3)},
 			want:      workload.Observation{Reachable: true, Failure: git.ReasonAuthentication, FailedTwice: true},
 			wantKnown: true, wantChanges: 2, wantAgain: 2 * unsettledPeriod,
 		},
 		"a newer failure that is unknown": {
-			polls:     []func(*fakePods){fails(commitA, "RepositoryNotFound", 1), fails(commitA, "Moon", 2)},
+			polls:     []func(*fakePods){fails(commitA, git.ReasonNotFound, 1), fails(commitA, "Moon", 2)},
 			want:      workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonUnknown, FailedTwice: true},
 			wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 		"remote comes back": {
-			polls:     []func(*fakePods){fails(commitA, "TimedOut", 1), serves(commitA)},
+			polls:     []func(*fakePods){fails(commitA, git.ReasonTimedOut, 1), serves(commitA)},
 			want:      workload.Observation{Reachable: true, Commit: commitA},
 			wantKnown: true, wantChanges: 2, wantAgain: time.Minute,
 		},
@@ -219,7 +216,7 @@ func TestProbe(t *testing.T) {
 			want:  workload.Observation{Reachable: true, Commit: commitA}, wantKnown: true, wantChanges: 1, wantAgain: unsettledPeriod,
 		},
 		"the agent does not answer": {
-			polls: []func(*fakePods){fails(commitA, "RepositoryNotFound", 1), func(p *fakePods) { p.code = http.StatusGatewayTimeout }, nil},
+			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 1), func(p *fakePods) { p.code = http.StatusGatewayTimeout }, nil},
 			want:  workload.Observation{Reachable: true, Commit: commitA, Failure: git.ReasonNotFound, SyncUnreachable: true}, wantKnown: true, wantChanges: 2,
 			wantAgain: unsettledPeriod,
 		},
@@ -230,7 +227,7 @@ func TestProbe(t *testing.T) {
 			wantAgain: time.Minute,
 		},
 		"a new commit while the agent does not answer": {
-			polls: []func(*fakePods){fails(commitA, "RepositoryNotFound", 2), func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
+			polls: []func(*fakePods){fails(commitA, git.ReasonNotFound, 2), func(p *fakePods) { p.status.Commit, p.code = commitB, http.StatusBadGateway }},
 			want:  workload.Observation{Reachable: true, Commit: commitB}, wantKnown: true, wantChanges: 2, wantAgain: unsettledPeriod,
 		},
 		"a pod without an agent": {
