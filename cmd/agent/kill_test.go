@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
+)
+
+// TestKillMatrix kills git, or the agent, at each step of a sync: what is published stays published, and the next
+// commit is.
+func TestKillMatrix(t *testing.T) {
+	t.Parallel()
+	victims := map[string]struct {
+		// action is that of git, and killsAgent is true if the agent is killed during it.
+		action     string
+		killsAgent bool
+	}{
+		"git":          {action: "kill -9 $$"},
+		"working git":  {action: "exec 3<&0; GIT <&3 & sleep 0.005; kill -9 $! $$"},
+		"git, locked":  {action: `touch "$GIT_DIR/shallow.lock" "$GIT_DIR/HEAD.lock" "$GIT_DIR/../index.lock"; kill -9 $$`},
+		"agent":        {action: "sleep 600", killsAgent: true},
+		"agent, after": {action: "GIT; sleep 600", killsAgent: true},
+	}
+	for _, step := range []string{"fetch", "ls-tree", "cat-file", "read-tree", "rev-list", "pack-objects"} {
+		for victim, how := range victims {
+			t.Run(step+", "+victim, func(t *testing.T) {
+				t.Parallel()
+				r := newRemote(t)
+				push := func(page string) { r.pushBelow("p/", page, files{"p/random.bin": random(100_000), "other": page}) }
+				push("one")
+				p := newPod(t, r, "--path=p")
+				p.wrapGit(step, how.action)
+				p.start()
+				p.shows("one")
+				p.visited(func() {
+					p.arm()
+					// Some steps are not part of every sync.
+					for i := 0; !p.fired(); i++ {
+						if i == 20 {
+							t.Fatalf("git %s is not run", step)
+						}
+						push(fmt.Sprint("two ", i))
+						p.revision()
+						time.Sleep(300 * time.Millisecond)
+					}
+					if how.killsAgent {
+						time.Sleep(100 * time.Millisecond)
+						p.kill()
+						p.start()
+					}
+					push("three")
+					p.shows("three")
+					p.reports("")
+				})
+			})
+		}
+	}
+}
+
+// TestKilledAtAnyTime kills the agent some time after a push: while it fetches, makes the release, switches to it and
+// removes earlier ones.
+func TestKilledAtAnyTime(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	r.push("start")
+	p := startPod(t, r, "--period=20ms")
+	p.shows("start")
+	p.visited(func() {
+		for i := range 30 {
+			page := fmt.Sprint("push ", i)
+			commit := r.push(page, files{"random.bin": random(50_000), "directory/file": page})
+			time.Sleep(time.Duration(10*i) * time.Millisecond)
+			p.kill()
+			p.start()
+			p.shows(page)
+			eventually(t, "nothing is there but the releases that are kept", func() bool {
+				status, err := p.status()
+				if err != nil || status.Commit != commit || status.Failure != nil {
+					return false
+				}
+				var found []string
+				entries, err := os.ReadDir(p.path("volume/site/releases"))
+				for _, entry := range entries {
+					found = append(found, entry.Name())
+				}
+				slices.Sort(status.Releases)
+				return err == nil && slices.Equal(found, status.Releases) && len(found) <= 5
+			})
+		}
+	})
+}
+
+// TestWipedRoot removes all that git has.
+func TestWipedRoot(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	r.push("one")
+	p := startPod(t, r)
+	p.shows("one")
+	p.visited(func() {
+		r.set(notFound)
+		entries, err := os.ReadDir(p.path("volume/repository"))
+		if err != nil || len(entries) == 0 {
+			t.Fatalf("git's directory has %q, %v", entries, err)
+		}
+		for _, entry := range entries {
+			// git may write there meanwhile.
+			eventually(t, entry.Name()+" is removed", func() bool {
+				return os.RemoveAll(filepath.Join(p.path("volume/repository"), entry.Name())) == nil
+			})
+		}
+		p.reports(git.ReasonNotFound)
+		p.showsNow("one")
+		r.set(nil)
+		r.push("two")
+		if status := p.sync("repaired"); status.Failure != nil || status.LastContact == nil || len(status.Releases) != 2 {
+			t.Errorf("the status is %+v", status)
+		}
+		p.showsNow("two")
+	})
+}
+
+// TestEnd: the agent ends when it is asked to, also during a fetch.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	r.push("one")
+	p := startPod(t, r)
+	p.shows("one")
+	began, end := r.hold()
+	defer end()
+	<-began
+	begin := time.Now()
+	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.process.Wait(); err != nil || time.Since(begin) > 5*time.Second {
+		t.Errorf("the agent ended after %s: %v", time.Since(begin), err)
+	}
+	p.showsNow("one")
+}

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+// beAgent has the test program be the agent, so that tests can start it.
+const beAgent = "BE_WEBSITE_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beAgent) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}

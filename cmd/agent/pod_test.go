@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubesites/website-apiserver/pkg/agent"
+	"github.com/kubesites/website-apiserver/pkg/agent/git"
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+// podUID is that of each pod of these tests, and controllerKey signs requests to it.
+const podUID = "3d9b1d5e-6d43-4b51-b3a5-4a1c3f0f4f43"
+
+var controllerKey = func() requests.PrivateKey {
+	key, err := requests.NewPrivateKey()
+	if err != nil {
+		panic(err)
+	}
+	return key
+}()
+
+// pod is the agent in a PID namespace of its own, as in a container: all that it has started ends with it.
+type pod struct {
+	t   *testing.T
+	dir string
+	// address is that of /status, metrics that of /metrics.
+	address, metrics string
+	args             []string
+	// published is the published directory of the repository.
+	published string
+	log       *os.File
+	process   *exec.Cmd
+}
+
+// startPod starts an agent that follows a remote, every 200 ms. Flags replace those of the same name.
+func startPod(t *testing.T, r *remote, flags ...string) *pod {
+	t.Helper()
+	p := newPod(t, r, flags...)
+	p.start()
+	return p
+}
+
+func newPod(t *testing.T, r *remote, flags ...string) *pod {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can give the agent a PID namespace")
+	}
+	p := &pod{t: t, dir: t.TempDir(), address: unusedAddress(t), metrics: unusedAddress(t)}
+	for _, name := range []string{"bin", "config", "volume"} {
+		if err := os.Mkdir(p.path(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.write("config/"+requests.KeysFile, requests.PublicKeysOf(controllerKey).String())
+	log, err := os.Create(p.path("log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log = log
+	p.args = slices.Concat([]string{
+		"run", "--repository=" + r.url, "--ref=HEAD", "--submodules=None", "--period=200ms", "--timeout=10s",
+		"--root=" + p.path("volume/repository"), "--releases=" + p.path("volume/site"), "--volume=" + p.path("volume"),
+		"--config=" + p.path("config"), "--listen=" + p.metrics, "--status-listen=" + p.address,
+	}, flags)
+	for _, flag := range flags {
+		if path, found := strings.CutPrefix(flag, "--path="); found {
+			p.published = path
+		}
+	}
+	t.Cleanup(func() {
+		p.kill()
+		_ = log.Close()
+		if data, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("the agent logged:\n%s", data[max(0, len(data)-8000):])
+		}
+	})
+	return p
+}
+
+func (p *pod) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *pod) write(name, content string) {
+	p.t.Helper()
+	path := p.path(name)
+	if err := errors.Join(os.WriteFile(path+".new", []byte(content), 0o600), os.Rename(path+".new", path)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// start starts the agent, as the kubelet does after its end.
+func (p *pod) start() {
+	p.t.Helper()
+	p.process = exec.Command("/proc/self/exe", p.args...)
+	p.process.Env = []string{beAgent + "=1", "PATH=" + p.path("bin") + ":" + os.Getenv("PATH"), agent.PodUIDVariable + "=" + podUID}
+	p.process.Stdout, p.process.Stderr = p.log, p.log
+	p.process.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	if err := p.process.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// kill kills all processes of the pod.
+func (p *pod) kill() {
+	if p.process != nil {
+		_ = p.process.Process.Kill()
+		_ = p.process.Wait()
+	}
+}
+
+// page is what a visitor sees, by way of the link that nginx follows.
+func (p *pod) page() (string, error) {
+	var content [2]string
+	link, err := os.Readlink(p.path("volume/site/current"))
+	if err != nil {
+		return "", err
+	}
+	for i, name := range []string{"index.html", "large.txt"} {
+		data, err := os.ReadFile(filepath.Join(p.path("volume/site"), link, p.published, name))
+		if err != nil {
+			return "", err
+		}
+		content[i] = string(data)
+	}
+	if content[1] != large(content[0]) {
+		return "", fmt.Errorf("the page is of %q, and the other file is not", content[0])
+	}
+	return content[0], nil
+}
+
+// visited calls a function while a visitor reads the page all the time. None of the visits may fail.
+func (p *pod) visited(during func()) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(p.t.Context())
+	visits := 0
+	var failed []error
+	var visiting sync.WaitGroup
+	visiting.Go(func() {
+		for ; ctx.Err() == nil; visits++ {
+			if _, err := p.page(); err != nil {
+				failed = append(failed, err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	defer func() {
+		p.t.Helper()
+		cancel()
+		visiting.Wait()
+		if len(failed) > 0 || visits == 0 {
+			p.t.Errorf("%d of %d visits failed: %v", len(failed), visits, errors.Join(failed[:min(1, len(failed))]...))
+		}
+	}()
+	during()
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for begin := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("not after a minute: %s", what)
+		}
+	}
+}
+
+func (p *pod) shows(page string) {
+	p.t.Helper()
+	eventually(p.t, "the page is "+page, func() bool {
+		got, err := p.page()
+		return err == nil && got == page
+	})
+}
+
+// showsNow fails unless a page is served at once.
+func (p *pod) showsNow(page string) {
+	p.t.Helper()
+	if got, err := p.page(); err != nil || got != page {
+		p.t.Errorf("the page is %q, %v, want %q", got, err, page)
+	}
+}
+
+func (p *pod) status() (agent.Status, error) { return p.get(nil, "") }
+
+// ask sends a signed request, and returns the answer.
+func (p *pod) ask(parameters url.Values) (agent.Status, error) {
+	signature, err := requests.Sign(controllerKey, podUID, parameters, time.Now())
+	if err != nil {
+		return agent.Status{}, err
+	}
+	return p.get(parameters, signature)
+}
+
+func (p *pod) get(parameters url.Values, signature string) (status agent.Status, err error) {
+	request, err := http.NewRequest(http.MethodGet, "http://"+p.address+"/status?"+parameters.Encode(), nil)
+	if err != nil {
+		return status, err
+	}
+	if signature != "" {
+		request.Header.Set(requests.Header, signature)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return status, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return status, errors.New(response.Status)
+	}
+	return status, json.NewDecoder(response.Body).Decode(&status)
+}
+
+// reports waits until the status has a reason, or none if that is empty.
+func (p *pod) reports(want git.Reason) (status agent.Status) {
+	p.t.Helper()
+	eventually(p.t, fmt.Sprintf("the reason in the status is %q", want), func() bool {
+		var err error
+		status, err = p.status()
+		return err == nil && reasonOf(status) == want
+	})
+	return status
+}
+
+func reasonOf(status agent.Status) git.Reason {
+	if status.Failure == nil {
+		return ""
+	}
+	return status.Failure.Reason
+}
+
+func (p *pod) revision() (revision string) {
+	p.t.Helper()
+	eventually(p.t, "the agent answers", func() bool {
+		status, err := p.status()
+		revision = status.Revision
+		return err == nil
+	})
+	return revision
+}
+
+// sync asks for a fetch and waits for its end.
+func (p *pod) sync(id string) agent.Status {
+	p.t.Helper()
+	status, err := p.ask(url.Values{requests.ParameterSync: {id}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {p.revision()}})
+	if err != nil || status.Synced != id {
+		p.t.Fatalf("after a request to sync the status is %+v, %v", status, err)
+	}
+	return status
+}
+
+// pin asks for a commit to be served, and waits until it is or cannot be.
+func (p *pod) pin(commit string, generation int) agent.Status {
+	p.t.Helper()
+	status, err := p.ask(url.Values{
+		requests.ParameterPin: {commit}, requests.ParameterGeneration: {strconv.Itoa(generation)},
+		requests.ParameterWait: {"30s"}, requests.ParameterAfter: {p.revision()},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return status
+}
+
+// givePin has the controller's file say what to serve.
+func (p *pod) givePin(pin requests.Pin) {
+	p.t.Helper()
+	p.write("config/"+requests.PinFile, pin.String())
+}
+
+// wrapGit puts a git in front of the real one that does something the first time that it is run with a subcommand after
+// armed. GIT in the action is the real git with its arguments.
+func (p *pod) wrapGit(subcommand, action string) {
+	p.t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+case " $* " in *" %s "*) if [ -e %[2]s/armed ] && mkdir %[2]s/done 2>/dev/null; then
+%[3]s
+fi ;; esac
+exec %[4]s "$@"
+`, subcommand, p.path("bin"), strings.ReplaceAll(action, "GIT", path+` "$@"`), path)
+	if err := os.WriteFile(p.path("bin/git"), []byte(script), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// arm lets the action of wrapGit happen, and fired reports whether it has.
+func (p *pod) arm() { p.t.Helper(); p.write("bin/armed", "") }
+
+func (p *pod) fired() bool {
+	_, err := os.Stat(p.path("bin/done"))
+	return !errors.Is(err, fs.ErrNotExist)
+}

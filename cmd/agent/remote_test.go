@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
+)
+
+// files are the content of a commit by path. "@x" is a submodule at the commit x, by its hash.
+type files map[string]string
+
+// remote is a bare repository that is served over HTTP.
+type remote struct {
+	t   *testing.T
+	dir string
+	url string
+	git http.Handler
+
+	mu sync.Mutex
+	// user and password are required, if user is not empty.
+	user, password string
+	fault          fault
+	contacts       int
+}
+
+// fault answers a request in the place of git.
+type fault func(w http.ResponseWriter, r *http.Request, git http.Handler)
+
+func newRemote(t *testing.T) *remote { return newRemoteOf(t, "sha1") }
+
+func newRemoteOf(t *testing.T, format string) *remote {
+	t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &remote{t: t, dir: filepath.Join(t.TempDir(), "site.git")}
+	r.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format="+format, r.dir)
+	// Packing random bytes takes time, and saves nothing.
+	for _, setting := range []string{"core.compression=0", "core.bigFileThreshold=10k", "uploadpack.allowFilter=true"} {
+		key, value, _ := strings.Cut(setting, "=")
+		r.run("config", key, value)
+	}
+	r.git = &cgi.Handler{
+		Path: path, Args: []string{"http-backend"}, Stderr: io.Discard, Logger: log.New(io.Discard, "", 0),
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(r.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent"},
+	}
+	server := httptest.NewServer(r)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	r.url = server.URL + "/site.git"
+	return r
+}
+
+// overTLS serves the repository over https, without which there are no passwords, and returns the CA.
+func (r *remote) overTLS() (ca string) {
+	server := httptest.NewTLSServer(r)
+	r.t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	r.url = server.URL + "/site.git"
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+}
+
+func (r *remote) run(args ...string) string { r.t.Helper(); return r.runWith(nil, args...) }
+
+func (r *remote) runWith(stdin io.Reader, args ...string) string {
+	r.t.Helper()
+	command := exec.Command("git", args...)
+	command.Stdin = stdin
+	command.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_DIR=" + r.dir,
+		"GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com",
+	}
+	output, err := command.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %q: %v: %s", args, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// push has the branch contain a page, and other files. It returns the commit, whose subject is the page.
+func (r *remote) push(page string, more ...files) (commit string) {
+	r.t.Helper()
+	return r.pushBelow("", page, more...)
+}
+
+func (r *remote) pushBelow(dir, page string, more ...files) (commit string) {
+	r.t.Helper()
+	var stream bytes.Buffer
+	fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter t <t@example.com> now\ndata %d\n%s\n", len(page), page)
+	parent := exec.Command("git", "--git-dir="+r.dir, "rev-parse", "--quiet", "--verify", "refs/heads/main")
+	if output, err := parent.Output(); err == nil {
+		fmt.Fprintf(&stream, "from %s", output)
+	}
+	stream.WriteString("deleteall\n")
+	for _, content := range append(more, files{dir + "index.html": page, dir + "large.txt": large(page)}) {
+		for name, text := range content {
+			if module, isModule := strings.CutPrefix(text, "@"); isModule && requests.IsCommit(module) {
+				fmt.Fprintf(&stream, "M 160000 %s %q\n", module, name)
+				continue
+			}
+			fmt.Fprintf(&stream, "M 100644 inline %q\ndata %d\n%s\n", name, len(text), text)
+		}
+	}
+	r.runWith(&stream, "fast-import", "--quiet", "--force", "--date-format=now")
+	return r.run("rev-parse", "refs/heads/main")
+}
+
+// large is another file of the release of a page.
+func large(page string) string { return strings.Repeat(page+"\n", 10000) }
+
+// random cannot be compressed.
+func random(size int) string {
+	data := make([]byte, size)
+	_, _ = rand.Read(data)
+	return string(data)
+}
+
+func (r *remote) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	if strings.HasSuffix(request.URL.Path, "/info/refs") {
+		r.contacts++
+	}
+	answer, wantUser, wantPassword := r.fault, r.user, r.password
+	r.mu.Unlock()
+	if user, password, _ := request.BasicAuth(); wantUser != "" && (user != wantUser || password != wantPassword) {
+		w.Header().Set("WWW-Authenticate", "Basic realm=x")
+		http.Error(w, "no", http.StatusUnauthorized)
+		return
+	}
+	if answer == nil {
+		r.git.ServeHTTP(w, request)
+		return
+	}
+	answer(w, request, r.git)
+}
+
+// set changes or ends the fault.
+func (r *remote) set(f fault) { r.mu.Lock(); defer r.mu.Unlock(); r.fault = f }
+
+func (r *remote) require(user, password string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.user, r.password = user, password
+}
+
+// fetches returns how often a client has connected to fetch.
+func (r *remote) fetches() int { r.mu.Lock(); defer r.mu.Unlock(); return r.contacts }
+
+func answersWith(code int, header, body string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		name, value, _ := strings.Cut(header, ": ")
+		w.Header().Set(name, value)
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+var notFound = answersWith(http.StatusNotFound, "Content-Type: text/plain", "Repository not found.\n")
+
+// silent says nothing until the client gives up.
+func silent(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+// oldProtocol is a server that knows version 0 of the protocol only, in which it sends only what a reference names.
+func oldProtocol(w http.ResponseWriter, r *http.Request, git http.Handler) {
+	r.Header.Del("Git-Protocol")
+	git.ServeHTTP(w, r)
+}
+
+// hold delays the answers that name the commits of branches until end is called. began is closed with the first one.
+func (r *remote) hold() (began <-chan struct{}, end func()) {
+	held, over := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.set(func(w http.ResponseWriter, request *http.Request, git http.Handler) {
+		body, err := io.ReadAll(request.Body)
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		if err != nil || !bytes.Contains(body, []byte("command=ls-refs")) {
+			git.ServeHTTP(w, request)
+			return
+		}
+		recorded := httptest.NewRecorder()
+		git.ServeHTTP(recorded, request)
+		once.Do(func() { close(held) })
+		select {
+		case <-over:
+		case <-request.Context().Done():
+		}
+		for name, values := range recorded.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(recorded.Code)
+		_, _ = w.Write(recorded.Body.Bytes())
+	})
+	return held, func() { r.set(nil); close(over) }
+}
+
+// unusedAddress is one that refuses connections.
+func unusedAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
