@@ -90,6 +90,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.Ref, "ref", "HEAD", "what is published: HEAD, a reference by its full name, or a commit")
 	flags.StringVar(&o.store.Published, "path", "", "the directory of the repository that is published; a commit without it is not")
 	submodules := flags.String("submodules", string(git.SubmodulesNone), "which submodules are fetched: None, Shallow (those of the repository) or Recursive")
+	flags.StringVar(&repository.Revision, "revision", "", "the `name` of the configuration of nginx, which is part of each ETag")
 	flags.DurationVar(&o.Period, "period", time.Minute, "the interval of fetches, of which a pod's differs by up to 10 %; 0: fetch until that has succeeded once, and on request")
 	flags.DurationVar(&repository.Timeout, "timeout", 2*time.Minute, "the time limit of a fetch, and of a checkout")
 	credentials := &repository.Credentials

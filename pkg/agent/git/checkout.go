@@ -54,6 +54,9 @@ func (r *Repository) write(ctx context.Context, tree *Tree, dir string) error {
 	}); err != nil {
 		return err
 	}
+	if err := r.setDates(ctx, tree, dir); err != nil {
+		return err
+	}
 	for _, m := range tree.modules {
 		// A hostile commit can have a link in the place of a directory that the submodule is in.
 		if !isPlain(dir, m.path) {

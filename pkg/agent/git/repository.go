@@ -39,6 +39,9 @@ type Options struct {
 	CAFile string
 	Proxy  Proxy
 
+	// Revision is part of what the modification times of files are made of, besides their content.
+	Revision string
+
 	// Timeout limits a fetch, and a checkout.
 	Timeout time.Duration
 	// Memory limits the data of each process, in bytes; 0: no limit.

@@ -53,8 +53,8 @@ func (a *arguments) add(name, value string) {
 	}
 }
 
-// agentArgs is the command line of the agent.
-func agentArgs(website *v1beta1.Website, proxy Proxy) ([]string, error) {
+// agentArgs is the command line of the agent of a Website with an nginx configuration.
+func agentArgs(website *v1beta1.Website, proxy Proxy, nginxConfig string) ([]string, error) {
 	if err := checkSource(website); err != nil {
 		return nil, err
 	}
@@ -67,6 +67,8 @@ func agentArgs(website *v1beta1.Website, proxy Proxy) ([]string, error) {
 	args.add("ref", gitRef(git.Ref))
 	args.add("path", website.Spec.Source.Path)
 	args.add("submodules", string(git.Submodules))
+	// With another configuration, the same file may be answered with other headers, or for another path.
+	args.add("revision", configHash(nginxConfig))
 	args.add("period", seconds(period))
 	args.add("timeout", seconds(website.Spec.Polling.TimeoutSeconds))
 	addCredentials(&args, git)

@@ -215,6 +215,7 @@ func TestDeployment(t *testing.T) {
 							"--repository=https://github.com/nevermosby/kubia-website-example.git",
 							"--ref=HEAD",
 							"--submodules=None",
+							"--revision=" + configHash(mustNginxConfig(t, newWebsite())),
 							"--period=60s",
 							"--timeout=120s",
 							"--root=/git/repository",

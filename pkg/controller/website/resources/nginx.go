@@ -3,7 +3,6 @@ package resources
 import (
 	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -51,8 +50,6 @@ type nginxParameters struct {
 	Limits connectionLimits
 	// ShutdownSeconds is how long requests may take to end.
 	ShutdownSeconds int
-	// Revision is part of every ETag. See revision.
-	Revision string
 	// TempDir is the only directory that nginx writes to.
 	TempDir string
 	// AccessLog is where requests are logged.
@@ -89,11 +86,7 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 		UsersFile:       usersFile(website),
 		Limits:          newConnectionLimits(website),
 	}
-	submodules := Git(website).Submodules
-	encoded, err := json.Marshal(struct {
-		nginxParameters
-		Submodules v1beta1.SubmodulePolicy
-	}{parameters, submodules})
+	encoded, err := json.Marshal(parameters)
 	if err != nil {
 		return "", fmt.Errorf("encoding the parameters of the nginx configuration: %w", err)
 	}
@@ -101,7 +94,6 @@ func NginxConfig(website *v1beta1.Website) (string, error) {
 	if known, found := rendered.Get(key); found {
 		return known.(string), nil
 	}
-	parameters.Revision = revision(serving, submodules, isProtected(website))
 	config, err := renderNginx(parameters)
 	if err == nil && len(config) <= maxRenderedSize {
 		rendered.Add(key, config)
@@ -124,34 +116,27 @@ func workers(website *v1beta1.Website) int64 {
 	return max(requested.Value(), 1)
 }
 
-// nginxVariant is the template of sites that everyone may read, or of protected ones.
-type nginxVariant struct {
-	text string
-	*template.Template
-}
-
 // nginxVariants returns both, by whether the site is protected. What only protected sites have
-// is between "<%" and "%>". The template of the others is without that, so that it changes
-// neither their configuration nor their revision, and replaces no pods.
-var nginxVariants = sync.OnceValues(func() (map[bool]nginxVariant, error) {
+// is between "<%" and "%>". The template of the others is without that, so that it does not change
+// their configuration, and replaces no pods.
+var nginxVariants = sync.OnceValues(func() (map[bool]*template.Template, error) {
 	both, err := template.New("nginx.conf").Delims("<%", "%>").Parse(nginxTemplate)
 	if err != nil {
 		return nil, err
 	}
-	variants := map[bool]nginxVariant{}
+	variants := map[bool]*template.Template{}
 	for _, protected := range []bool{false, true} {
 		var text strings.Builder
 		if err := both.Execute(&text, protected); err != nil {
 			return nil, err
 		}
-		parsed, err := template.New("nginx.conf").
+		variants[protected], err = template.New("nginx.conf").
 			Funcs(template.FuncMap{"quoteRegexp": regexp.QuoteMeta}).
 			Option("missingkey=error").
 			Parse(text.String())
 		if err != nil {
 			return nil, err
 		}
-		variants[protected] = nginxVariant{text: text.String(), Template: parsed}
 	}
 	return variants, nil
 })
@@ -183,20 +168,4 @@ func ipv6Include(key string) string {
 // listenIPv6 is the content of such a file.
 func listenIPv6(port int) string {
 	return fmt.Sprintf("listen [::]:%d default_server;\n", port)
-}
-
-// revision identifies what a commit is turned into: with another directory, index
-// or set of redirects, or with the files of submodules, the same path of the same
-// commit is something else, and what a browser holds of it is no longer current.
-func revision(serving serving, submodules v1beta1.SubmodulePolicy, protected bool) string {
-	moved := serving.Moved
-	serving.Moved = nil
-	variants, _ := nginxVariants() // renderNginx returns the error.
-	content := fmt.Append(nil, variants[protected].text, serving, submodules)
-	if moved != nil {
-		// A pointer would be printed as an address, which is another one each time.
-		content = fmt.Append(content, *moved)
-	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:4])
 }

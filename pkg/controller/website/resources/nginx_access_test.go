@@ -117,7 +117,7 @@ func TestNginxRejectsWithoutPassword(t *testing.T) {
 				"another scheme":      {"Authorization", "Bearer right"},
 				"no base64":           {"Authorization", "Basic ***"},
 				"hash as password":    as("reader", s.hashOf("reader")),
-				"what is known of it": {"If-None-Match", s.tag(commitA)},
+				"what is known of it": {"If-None-Match", tagOf("home")},
 				"any version":         {"If-Match", "*"},
 				"a range":             {"Range", "bytes=0-1"},
 				"compressed":          {"Accept-Encoding", "gzip"},
@@ -166,7 +166,7 @@ func TestNginxServesUsersAsEveryone(t *testing.T) {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				for what, headers := range map[string]func(*testSite) []string{
 					"nothing else":   func(*testSite) []string { return nil },
-					"a current tag":  func(s *testSite) []string { return []string{"If-None-Match", s.tag(commitA)} },
+					"a current tag":  func(s *testSite) []string { return []string{"If-None-Match", tagOf("home")} },
 					"a range":        func(*testSite) []string { return []string{"Range", "bytes=0-2"} },
 					"gzip":           func(*testSite) []string { return []string{"Accept-Encoding", "gzip"} },
 					"another's tags": func(s *testSite) []string { return []string{"If-None-Match", `"x"`} },
@@ -181,7 +181,7 @@ func TestNginxServesUsersAsEveryone(t *testing.T) {
 						for _, header := range []string{"Location", "Content-Type", "Content-Encoding", "Content-Range", "Content-Length", "Vary", "Website-Commit", "X-Content-Type-Options", "Allow"} {
 							same[header] = strings.Join(want.Header.Values(header), " | ")
 						}
-						same["ETag"] = strings.ReplaceAll(want.Header.Get("ETag"), open.revision, protected.revision)
+						same["ETag"] = want.Header.Get("ETag")
 						same["Cache-Control"] = strings.ReplaceAll(want.Header.Get("Cache-Control"), "public", "private")
 						wantHeaders(t, got, same)
 					}

@@ -17,13 +17,7 @@ const immutable = "public, max-age=31536000, immutable"
 // keep adds a file of an earlier release that the agent keeps next to that of a commit.
 func (s *testSite) keep(commit, name, content string) {
 	s.t.Helper()
-	path := filepath.Join(s.root, "assets", commit, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	s.writeFile(filepath.Join(s.root, "assets", commit, name), content)
 }
 
 // wantKept checks an asset of an earlier release.
@@ -79,7 +73,7 @@ func TestNginxKeepsAssets(t *testing.T) {
 
 			s.want(s.http, "/assets/app.22222222.js", http.StatusOK, "b")
 			s.wantKept("/assets/app.1111111a.js", "a", test.caching)
-			response, _ := s.get(s.http, "/assets/app.1111111a.js", "If-None-Match", s.tag(commitB))
+			response, _ := s.get(s.http, "/assets/app.1111111a.js", "If-None-Match", tagOf("a"))
 			if response.StatusCode != http.StatusNotModified {
 				t.Errorf("an asset that the client has is sent again: %d", response.StatusCode)
 			}

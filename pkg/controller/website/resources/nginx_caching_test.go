@@ -3,11 +3,8 @@ package resources
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +55,7 @@ func TestNginxValidators(t *testing.T) {
 	s.write(commitA, "index.html", "home of a")
 	s.write(commitB, "index.html", "home of b")
 	s.publish("releases/" + commitA)
-	tag := s.tag(commitA)
+	tag := tagOf("home of a")
 
 	for name, test := range map[string]struct {
 		method     string
@@ -67,25 +64,22 @@ func TestNginxValidators(t *testing.T) {
 		wantStatus int
 		wantTag    string
 	}{
-		"no condition":             {path: "/", wantStatus: 200, wantTag: tag},
-		"HEAD":                     {method: "HEAD", path: "/", wantStatus: 200, wantTag: tag},
-		"current":                  {path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
-		"current, HEAD":            {method: "HEAD", path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
-		"weakened by a proxy":      {path: "/", headers: []string{"If-None-Match", "W/" + tag}, wantStatus: 304, wantTag: tag},
-		"of a compressed file":     {path: "/", headers: []string{"If-None-Match", strings.TrimSuffix(tag, `"`) + `-gzip"`}, wantStatus: 304, wantTag: strings.TrimSuffix(tag, `"`) + `-gzip"`},
-		"one of several":           {path: "/", headers: []string{"If-None-Match", s.tag(commitB) + ", W/" + tag + `, "x"`}, wantStatus: 304, wantTag: tag},
-		"of another commit":        {path: "/", headers: []string{"If-None-Match", s.tag(commitB)}, wantStatus: 200, wantTag: tag},
-		"the commit alone":         {path: "/", headers: []string{"If-None-Match", `"` + commitA + `"`}, wantStatus: 200, wantTag: tag},
-		"within another tag":       {path: "/", headers: []string{"If-None-Match", `"x` + strings.Trim(tag, `"`) + `"`}, wantStatus: 200, wantTag: tag},
-		"followed by something":    {path: "/", headers: []string{"If-None-Match", tag + "x"}, wantStatus: 200, wantTag: tag},
-		"unquoted":                 {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
-		"a date says nothing":      {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
-		"what is missing has none": {path: "/missing", wantStatus: 404},
-		// nginx decides these by itself, before the tag is set: refused is better
-		// than answered with another version.
+		"no condition":                  {path: "/", wantStatus: 200, wantTag: tag},
+		"HEAD":                          {method: "HEAD", path: "/", wantStatus: 200, wantTag: tag},
+		"current":                       {path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
+		"current, HEAD":                 {method: "HEAD", path: "/", headers: []string{"If-None-Match", tag}, wantStatus: 304, wantTag: tag},
+		"weakened by a proxy":           {path: "/", headers: []string{"If-None-Match", "W/" + tag}, wantStatus: 304, wantTag: tag},
+		"one of several":                {path: "/", headers: []string{"If-None-Match", tagOf("home of b") + ", W/" + tag + `, "x"`}, wantStatus: 304, wantTag: tag},
+		"of another commit":             {path: "/", headers: []string{"If-None-Match", tagOf("home of b")}, wantStatus: 200, wantTag: tag},
+		"the commit alone":              {path: "/", headers: []string{"If-None-Match", `"` + commitA + `"`}, wantStatus: 200, wantTag: tag},
+		"within another tag":            {path: "/", headers: []string{"If-None-Match", `"x` + strings.Trim(tag, `"`) + `"`}, wantStatus: 200, wantTag: tag},
+		"followed by something":         {path: "/", headers: []string{"If-None-Match", tag + "x"}, wantStatus: 200, wantTag: tag},
+		"unquoted":                      {path: "/", headers: []string{"If-None-Match", strings.Trim(tag, `"`)}, wantStatus: 200, wantTag: tag},
+		"a date says nothing":           {path: "/", headers: []string{"If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, wantStatus: 200, wantTag: tag},
+		"what is missing has none":      {path: "/missing", wantStatus: 404},
 		"any version":                   {path: "/", headers: []string{"If-Match", "*"}, wantStatus: 200, wantTag: tag},
-		"this version":                  {path: "/", headers: []string{"If-Match", tag}, wantStatus: 412},
-		"another version":               {path: "/", headers: []string{"If-Match", s.tag(commitB)}, wantStatus: 412},
+		"this version":                  {path: "/", headers: []string{"If-Match", tag}, wantStatus: 200, wantTag: tag},
+		"another version":               {path: "/", headers: []string{"If-Match", tagOf("home of b")}, wantStatus: 412},
 		"no version after the checkout": {path: "/", headers: []string{"If-Unmodified-Since", time.Unix(0, 0).UTC().Format(http.TimeFormat)}, wantStatus: 412},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,58 +102,22 @@ func TestNginxValidators(t *testing.T) {
 		})
 	}
 
-	// The time of a checkout, which a proxy might have from its own clock.
-	checkout := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(s.root, "releases", commitA, "index.html"), checkout, checkout); err != nil {
-		t.Fatal(err)
-	}
-	if response, _ := s.get(s.http, "/", "If-Modified-Since", checkout.Format(http.TimeFormat)); response.StatusCode != 200 {
+	// As a date, the time of a file means nothing.
+	if response, _ := s.get(s.http, "/", "If-Modified-Since", dateOf("home of a").UTC().Format(http.TimeFormat)); response.StatusCode != 200 {
 		t.Errorf("with the time of the file: %d", response.StatusCode)
-	}
-	ownTag := fmt.Sprintf(`"%x-%x"`, checkout.Unix(), len("home of a"))
-	if response, _ := s.get(s.http, "/", "If-None-Match", ownTag); response.StatusCode != 200 {
-		t.Errorf("with the ETag that nginx makes of time and size: %d", response.StatusCode)
 	}
 
 	s.publish("releases/" + commitB)
 	if response, body := s.get(s.http, "/", "If-None-Match", tag); response.StatusCode != 200 || body != "home of b" {
 		t.Errorf("with the ETag of the previous commit: %d %q", response.StatusCode, body)
 	}
-}
-
-// TestRevisionFollowsTheConfiguration: what a browser holds of a page is stale
-// when the same commit is published another way.
-func TestRevisionFollowsTheConfiguration(t *testing.T) {
-	revisionOf := func(tweaks ...func(*v1beta1.Website)) string {
-		website := newWebsite(tweaks...)
-		serving, err := newServing(website)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return revision(serving, website.Spec.Source.Git.Submodules, isProtected(website))
-	}
-	if revisionOf() != revisionOf(func(website *v1beta1.Website) { website.Name, website.UID = "other", "other" }) {
-		t.Error("two pods with the same configuration differ")
-	}
-	seen := map[string]string{revisionOf(): "nothing said"}
-	for name, tweak := range map[string]func(*v1beta1.Website){
-		"path":               withPath("public"),
-		"index":              withServing(v1beta1.WebsiteServing{Index: "home.html"}),
-		"fallback":           withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}),
-		"redirect":           withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}}),
-		"shallow submodules": func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesShallow },
-		"access":             withUsers("readers"),
-		"everything moved":   withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/*", To: "https://example.com/:splat", StatusCode: 301}}}),
-		"all submodules":     func(website *v1beta1.Website) { website.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
-	} {
-		got := revisionOf(tweak)
-		if other, ok := seen[got]; ok {
-			t.Errorf("%s: same revision as %s", name, other)
-		}
-		if again := revisionOf(tweak); again != got {
-			t.Errorf("%s: the revision is %s, and then %s", name, got, again)
-		}
-		seen[got] = name
+	// A push that does not change the file.
+	const commitC = "cccccccccccccccccccccccccccccccccccccccc"
+	s.write(commitC, "index.html", "home of b")
+	s.write(commitC, "other.html", "other")
+	s.publish("releases/" + commitC)
+	if response, _ := s.get(s.http, "/", "If-None-Match", tagOf("home of b")); response.StatusCode != 304 || response.Header.Get("Website-Commit") != commitC {
+		t.Errorf("with the ETag of the same file in the previous commit: %d", response.StatusCode)
 	}
 }
 
@@ -195,7 +153,7 @@ func TestNginxCacheControl(t *testing.T) {
 		response, _ := s.get(s.http, path)
 		wantHeaders(t, response, want)
 	}
-	response, _ := s.get(s.http, "/assets/app.js", "If-None-Match", s.tag(commitA))
+	response, _ := s.get(s.http, "/assets/app.js", "If-None-Match", tagOf("code"))
 	// The file that it stands for may be another than that of the path, such as an index.
 	wantHeaders(t, response, map[string]string{"Cache-Control": ""})
 	s.publish("gone")
@@ -211,7 +169,7 @@ func TestNginxMissingFilesOfASinglePage(t *testing.T) {
 	}))
 	s.write(commitA, "index.html", "home")
 	s.publish("releases/" + commitA)
-	for path, want := range map[string]string{"/assets/gone.js": "", "/a.b/c.png": "", "/users/jane": s.tag(commitA), "/about.html": s.tag(commitA), "/v1.2/": s.tag(commitA)} {
+	for path, want := range map[string]string{"/assets/gone.js": "", "/a.b/c.png": "", "/users/jane": tagOf("home"), "/about.html": tagOf("home"), "/v1.2/": tagOf("home")} {
 		response, body := s.get(s.http, path)
 		wantHeaders(t, response, map[string]string{"ETag": want, "Cache-Control": revalidate})
 		if body != "home" {
@@ -232,12 +190,12 @@ func TestNginxRanges(t *testing.T) {
 	}{
 		"a range":                    {[]string{"Range", "bytes=10-14"}, 206, "01234"},
 		"the end":                    {[]string{"Range", "bytes=-3"}, 206, "789"},
-		"resumed":                    {[]string{"Range", "bytes=9997-", "If-Range", s.tag(commitA)}, 206, "789"},
-		"resumed on a newer commit":  {[]string{"Range", "bytes=9997-", "If-Range", s.tag(commitB)}, 200, content},
-		"resumed with a weak tag":    {[]string{"Range", "bytes=9997-", "If-Range", "W/" + s.tag(commitA)}, 200, content},
+		"resumed":                    {[]string{"Range", "bytes=9997-", "If-Range", tagOf(content)}, 206, "789"},
+		"resumed on a newer commit":  {[]string{"Range", "bytes=9997-", "If-Range", tagOf("another")}, 200, content},
+		"resumed with a weak tag":    {[]string{"Range", "bytes=9997-", "If-Range", "W/" + tagOf(content)}, 200, content},
 		"resumed by a date":          {[]string{"Range", "bytes=9997-", "If-Range", time.Now().UTC().Format(http.TimeFormat)}, 200, content},
 		"beyond the end":             {[]string{"Range", "bytes=20000-"}, 416, ""},
-		"current, so nothing at all": {[]string{"Range", "bytes=0-1", "If-None-Match", s.tag(commitA)}, 304, ""},
+		"current, so nothing at all": {[]string{"Range", "bytes=0-1", "If-None-Match", tagOf(content)}, 304, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, body := s.get(s.http, "/data.bin", test.headers...)
@@ -245,7 +203,7 @@ func TestNginxRanges(t *testing.T) {
 				t.Errorf("%d %.20q, want %d %.20q", response.StatusCode, body, test.wantStatus, test.wantBody)
 			}
 			if test.wantStatus == 206 {
-				wantHeaders(t, response, map[string]string{"ETag": s.tag(commitA)})
+				wantHeaders(t, response, map[string]string{"ETag": tagOf(content)})
 			}
 		})
 	}
@@ -268,23 +226,23 @@ func TestNginxCompression(t *testing.T) {
 	for _, path := range []string{"/", "/app.js", "/app.mjs", "/style.css", "/data.json", "/icon.svg", "/app.wasm", "/feed.xml", "/site.webmanifest"} {
 		response, body := s.get(s.http, path, "Accept-Encoding", "gzip, br")
 		// Compressed on the way, so it is only the same in meaning.
-		wantHeaders(t, response, map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "ETag": "W/" + s.tag(commitA)})
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "ETag": "W/" + tagOf(text)})
 		if gunzip(t, body) != text {
 			t.Errorf("GET %s: other content", path)
 		}
 		response, body = s.get(s.http, path)
-		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": s.tag(commitA)})
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": tagOf(text)})
 		if body != text {
 			t.Errorf("GET %s: other content", path)
 		}
 	}
-	for _, path := range []string{"/short.css", "/photo.png"} {
+	for path, content := range map[string]string{"/short.css": "a{}", "/photo.png": text} {
 		response, _ := s.get(s.http, path, "Accept-Encoding", "gzip")
-		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "ETag": s.tag(commitA)})
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "ETag": tagOf(content)})
 	}
 	t.Run("by those who published it", func(t *testing.T) {
 		response, body := s.get(s.http, "/built.js", "Accept-Encoding", "gzip")
-		tag := strings.TrimSuffix(s.tag(commitA), `"`) + `-gzip"`
+		tag := tagOf(gzipped(t, "compressed when it was built"))
 		wantHeaders(t, response, map[string]string{
 			"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "ETag": tag, "Content-Type": "text/javascript; charset=utf-8",
 		})
@@ -295,11 +253,11 @@ func TestNginxCompression(t *testing.T) {
 			t.Errorf("with its own ETag: %d %s", response.StatusCode, response.Header.Get("ETag"))
 		}
 		// A half of each would be neither.
-		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "Range", "bytes=1-", "If-Range", s.tag(commitA)); response.StatusCode != 200 {
+		if response, _ := s.get(s.http, "/built.js", "Accept-Encoding", "gzip", "Range", "bytes=1-", "If-Range", tagOf("not compressed")); response.StatusCode != 200 {
 			t.Errorf("resumed with the ETag of the other form: %d", response.StatusCode)
 		}
 		response, body = s.get(s.http, "/built.js")
-		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": s.tag(commitA)})
+		wantHeaders(t, response, map[string]string{"Content-Encoding": "", "Vary": "Accept-Encoding", "ETag": tagOf("not compressed")})
 		if body != "not compressed" {
 			t.Errorf("content %q", body)
 		}

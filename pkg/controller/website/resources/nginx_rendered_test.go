@@ -23,7 +23,6 @@ func TestRenderedConfigs(t *testing.T) {
 	tweaks := map[string]func(*v1beta1.Website){
 		"as it is":   func(*v1beta1.Website) {},
 		"a path":     func(w *v1beta1.Website) { w.Spec.Source.Path = "public" },
-		"submodules": func(w *v1beta1.Website) { w.Spec.Source.Git.Submodules = v1beta1.SubmodulesRecursive },
 		"an index":   func(w *v1beta1.Website) { w.Spec.Serving.Index = "start.html" },
 		"a redirect": func(w *v1beta1.Website) {
 			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}

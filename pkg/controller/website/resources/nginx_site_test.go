@@ -3,6 +3,9 @@ package resources
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
@@ -45,8 +48,6 @@ type testSite struct {
 	sockets string
 	// users is the file with the users of a protected site.
 	users string
-	// revision is the part of an ETag that is not the commit.
-	revision string
 	// limits are those of its connections.
 	limits connectionLimits
 	// master is the process that has the workers as its children.
@@ -54,9 +55,23 @@ type testSite struct {
 	client *http.Client
 }
 
-// tag is the ETag of the files of a commit.
-func (s *testSite) tag(commit string) string {
-	return `"` + commit + "-" + s.revision + `"`
+// dateOf is the time that the agent gives a file.
+func dateOf(content string) time.Time {
+	return time.Unix(int64(crc32.ChecksumIEEE([]byte(content))>>2), 0)
+}
+
+// tagOf is the ETag of a file.
+func tagOf(content string) string {
+	return fmt.Sprintf(`"%x-%x"`, dateOf(content).Unix(), len(content))
+}
+
+// writeFile writes a file as the agent has it.
+func (s *testSite) writeFile(path, content string) {
+	s.t.Helper()
+	date := dateOf(content)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644), os.Chtimes(path, date, date)); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // startNginx serves a Website, changed by tweaks.
@@ -106,11 +121,10 @@ func startNginxWith(t *testing.T, change func(*nginxParameters), tweaks ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.revision = revision(serving, website.Spec.Source.Git.Submodules, isProtected(website))
 	parameters := nginxParameters{
 		Root: s.root, Link: siteLink, StatusURL: "http://unix:" + s.socket("agent") + ":/status", HTTPListen: "unix:" + s.socket(s.http), AdminListen: "unix:" + s.socket(s.admin),
 		TempDir: filepath.Join(folder, "tmp"), AccessLog: filepath.Join(folder, "access.log"),
-		Workers: 2, ShutdownSeconds: shutdownSeconds, Revision: s.revision, Serving: serving,
+		Workers: 2, ShutdownSeconds: shutdownSeconds, Serving: serving,
 		Limits: newConnectionLimits(website),
 	}
 	if isProtected(website) {
@@ -198,13 +212,7 @@ func (s *testSite) mkdir(name string) {
 // write adds a file to the release of a commit.
 func (s *testSite) write(commit, name, content string) {
 	s.t.Helper()
-	path := filepath.Join(s.root, "releases", commit, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	s.writeFile(filepath.Join(s.root, "releases", commit, name), content)
 }
 
 // link adds a symbolic link to the release of a commit.

@@ -148,7 +148,7 @@ func TestNginxServes(t *testing.T) {
 			s.want(s.http, "/"+commitA+"/index.html", http.StatusServiceUnavailable, "")
 			s.want(s.admin, "/readyz", http.StatusServiceUnavailable, "")
 		}
-		for _, tag := range []string{`""`, s.tag("")} {
+		for _, tag := range []string{`""`, tagOf("")} {
 			if response, _ := s.get(s.http, "/", "If-None-Match", tag); response.StatusCode != http.StatusServiceUnavailable {
 				t.Errorf("with the ETag %s of no commit: %d", tag, response.StatusCode)
 			}
@@ -187,7 +187,7 @@ func TestNginxNeverMixesCommits(t *testing.T) {
 		}
 		// "/" takes an internal redirect to its index, the hardest case.
 		response, body := s.get(s.http, "/")
-		if response.StatusCode != http.StatusOK || response.Header.Get("ETag") != s.tag(body) || response.Header.Get("Website-Commit") != body {
+		if response.StatusCode != http.StatusOK || response.Header.Get("ETag") != tagOf(body) || response.Header.Get("Website-Commit") != body {
 			t.Errorf("status %d, ETag %s, commit %s, content of %s", response.StatusCode, response.Header.Get("ETag"), response.Header.Get("Website-Commit"), body)
 		}
 		seen[body]++
