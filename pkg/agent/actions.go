@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -34,8 +35,9 @@ func (a *Agent) start(ctx context.Context, next action) {
 		a.actions.Go(func() { a.post(ctx, a.prepare(ctx, next.commit)) })
 	case publish:
 		a.actions.Go(func() {
-			a.post(ctx, a.publish(ctx, next.commit))
-			a.post(ctx, a.collect(ctx, collect{pinned: next.pinned}))
+			result := a.publish(ctx, next.commit)
+			a.post(ctx, result)
+			a.post(ctx, a.collect(ctx, collect{discard: result.replaced, pinned: next.pinned}))
 		})
 	case collect:
 		a.actions.Go(func() { a.post(ctx, a.collect(ctx, next)) })
@@ -82,6 +84,10 @@ func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 			// A release without its message is served all the same.
 			logger.Error(messageErr, "Failed to read the message of a commit", "commit", commit)
 		}
+		about.Content = a.tree.ID
+		if current := a.Releases.Current(); current != commit {
+			about = about.Replacing(current, a.Releases.About(current))
+		}
 		made, err = a.Releases.Make(ctx, release.Source{
 			Worktree: a.repository.Worktree(), Commit: commit, Files: a.tree.Files, About: about,
 		})
@@ -110,7 +116,9 @@ func (a *Agent) prepare(ctx context.Context, commit string) event {
 	return assetsPrepared{commit}
 }
 
-func (a *Agent) publish(ctx context.Context, commit string) event {
+// publish serves a release. One with the same content, which only the name of its commit tells apart, is replaced.
+func (a *Agent) publish(ctx context.Context, commit string) published {
+	before := a.Releases.Current()
 	err := a.Releases.Switch(commit, a.Clock.Now())
 	if a.Releases.Current() != commit {
 		klog.FromContext(ctx).Error(err, "Failed to publish a commit, which is tried again", "commit", commit)
@@ -120,7 +128,11 @@ func (a *Agent) publish(ctx context.Context, commit string) event {
 		klog.FromContext(ctx).Error(err, "Failed to keep files of earlier releases", "commit", commit)
 	}
 	klog.FromContext(ctx).Info("Published", "commit", commit)
-	return published{commit: commit, about: a.Releases.About(commit)}
+	result := published{commit: commit, about: a.Releases.About(commit)}
+	if before != "" && slices.Contains(result.about.Replaced, before) {
+		result.replaced = before
+	}
+	return result
 }
 
 // collect removes releases that are not to be kept, or for which there is no room.

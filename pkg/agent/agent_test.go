@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,8 @@ type remote struct {
 	mu  sync.Mutex
 	tip string
 	err error
+	// content identifies the content of all commits; empty: they differ.
+	content string
 }
 
 // push has the reference lead to a commit.
@@ -43,9 +46,12 @@ func (r *remote) Fetch(_ context.Context, ref string) (*git.Tree, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	tree := &git.Tree{Commit: r.tip, Files: 1}
+	tree := &git.Tree{Commit: r.tip, Files: 1, ID: r.content}
 	if requests.IsCommit(ref) {
 		tree.Commit = ref
+	}
+	if tree.ID == "" {
+		tree.ID = tree.Commit
 	}
 	return tree, nil
 }
@@ -223,6 +229,29 @@ func TestHeldReleases(t *testing.T) {
 	if status := a.ask(t, requests.ParameterRelease, commit("c"), requests.ParameterWait, long); status.Commit != commit("c") || status.Prepared != "" {
 		t.Errorf("then the status is %+v", status)
 	}
+}
+
+// TestSameContent: a release takes the name of a commit that changes nothing of it, and the releases before it stay.
+func TestSameContent(t *testing.T) {
+	a, r := startAgent(t, func(a *Agent) { a.Releases.Keep = 2 })
+	a.serves(t, "a")
+	r.push("b")
+	a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long)
+	r.mu.Lock()
+	r.content = commit("b")
+	r.mu.Unlock()
+	var replaced []string
+	for _, letter := range []string{"c", "d", "e"} {
+		replaced = append([]string{a.Status().Commit}, replaced...)
+		r.push(letter)
+		status := a.ask(t, requests.ParameterSync, letter, requests.ParameterWait, long)
+		if status.Commit != commit(letter) || status.Synced != letter || !slices.Equal(status.Replaced, replaced) {
+			t.Errorf("the status is %+v, want the replaced commits %.2s", status, replaced)
+		}
+	}
+	eventually(t, "two releases are left", func() bool {
+		return slices.Equal(a.Status().Releases, []string{commit("e"), commit("a")})
+	})
 }
 
 // TestWaitingIsBounded: requests above the limit are answered at once, and those whose

@@ -51,7 +51,9 @@ type (
 	published      struct {
 		commit string
 		about  release.About
-		err    error
+		// replaced is the commit of before if it has the same content.
+		replaced string
+		err      error
 	}
 	// collected are the releases that are left, and the LFS pointers of the current one.
 	collected struct {

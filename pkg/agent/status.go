@@ -21,6 +21,8 @@ type Status struct {
 	// what the repository says.
 	Subject string `json:"subject,omitempty"`
 	Author  string `json:"author,omitempty"`
+	// Replaced are commits with the same content that were served before Commit, the last one first.
+	Replaced []string `json:"replaced,omitempty"`
 	// PublishedAt is since when, if the agent has run since then.
 	PublishedAt *time.Time `json:"publishedAt,omitempty"`
 	// Prepared is a commit whose release is made and that is held until all replicas have
@@ -97,7 +99,7 @@ func (f *Failure) next(reason git.Reason, since time.Time, text string) *Failure
 // status is what is known at a time, besides what the state does not have.
 func (s *state) status(now time.Time) Status {
 	status := Status{
-		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Prepared: s.held, Newest: s.newest,
+		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Replaced: s.about.Replaced, Prepared: s.held, Newest: s.newest,
 		Synced: s.synced, Releases: s.releases, LFSPointers: s.lfsPointers, Access: s.access,
 		Failure: s.following.failure, Branches: s.listing.status,
 		PublishedAt: utc(s.publishedAt), LastContact: utc(s.contact),

@@ -18,15 +18,30 @@ const (
 	maxSubject, maxAuthor = 200, 100
 )
 
-// About is what a commit says about itself.
+// About is what is known of the commit of a release.
 type About struct {
 	// Subject is the first line of its message.
 	Subject string `json:"subject,omitempty"`
 	// Author is the name of its author.
 	Author string `json:"author,omitempty"`
+	// Content identifies what is published of it.
+	Content string `json:"content,omitempty"`
+	// Replaced are the commits with the same content whose name the release had before, the last one first.
+	Replaced []string `json:"replaced,omitempty"`
 }
 
-// About returns what the commit of a release says about itself, if that is known.
+// maxReplaced is how many commits with the same content are remembered.
+const maxReplaced = 10
+
+// Replacing returns what is known of a commit that is to be published after another one.
+func (a About) Replacing(commit string, before About) About {
+	if a.Content != "" && a.Content == before.Content {
+		a.Replaced = append([]string{commit}, before.Replaced[:min(len(before.Replaced), maxReplaced-1)]...)
+	}
+	return a
+}
+
+// About returns what is known of the commit of a release.
 func (s *Store) About(commit string) About {
 	var about About
 	data, err := os.ReadFile(s.aboutFile(commit))
@@ -38,11 +53,10 @@ func (s *Store) About(commit string) About {
 
 func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit+".json") }
 
-// keepAbout keeps what a commit says about itself.
+// keepAbout keeps what is known of a commit.
 func (s *Store) keepAbout(commit string, about About) error {
-	data, err := json.Marshal(About{
-		Subject: printable(about.Subject, maxSubject), Author: printable(about.Author, maxAuthor),
-	})
+	about.Subject, about.Author = printable(about.Subject, maxSubject), printable(about.Author, maxAuthor)
+	data, err := json.Marshal(about)
 	if err != nil {
 		return fmt.Errorf("encoding the message of commit %s: %w", commit, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -37,6 +38,9 @@ type answer struct {
 	nextSync time.Duration
 	syncs    bool
 }
+
+// maxReplaced is how many commits with the same content are taken from an answer.
+const maxReplaced = 10
 
 // maxSubject and maxAuthor are how many bytes of a subject and an author are reported.
 const maxSubject, maxAuthor = 200, 100
@@ -94,6 +98,8 @@ func parseStatus(body []byte) (answer, error) {
 		a.Synced = status.Synced
 	}
 	a.Branches = branchesOf(status.Branches)
+	replaced := slices.DeleteFunc(status.Replaced, func(commit string) bool { return !resources.IsCommit(commit) })
+	a.Replaced = strings.Join(replaced[:min(len(replaced), maxReplaced)], " ")
 	a.Subject, a.Author = printable(status.Subject, maxSubject), printable(status.Author, maxAuthor)
 	if next := status.NextSyncMilliseconds; next != nil {
 		a.syncs = true

@@ -21,9 +21,9 @@ func TestRenderedConfigs(t *testing.T) {
 		return config
 	}
 	tweaks := map[string]func(*v1beta1.Website){
-		"as it is":   func(*v1beta1.Website) {},
-		"a path":     func(w *v1beta1.Website) { w.Spec.Source.Path = "public" },
-		"an index":   func(w *v1beta1.Website) { w.Spec.Serving.Index = "start.html" },
+		"as it is": func(*v1beta1.Website) {},
+		"a path":   func(w *v1beta1.Website) { w.Spec.Source.Path = "public" },
+		"an index": func(w *v1beta1.Website) { w.Spec.Serving.Index = "start.html" },
 		"a redirect": func(w *v1beta1.Website) {
 			w.Spec.Serving.Redirects = []v1beta1.Redirect{{From: "/a", To: "/b", StatusCode: 301}}
 		},

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,12 @@ func (in *Input) history() []v1beta1.WebsiteRelease {
 		described := append([]v1beta1.WebsiteRelease(nil), reported...)
 		described[0].Subject, described[0].Author = subject, author
 		return described
+	}
+	if len(reported) > 0 && in.replaces(commit, reported[0].Commit) {
+		// What is published is the same.
+		renamed := append([]v1beta1.WebsiteRelease(nil), reported...)
+		renamed[0].Commit, renamed[0].Subject, renamed[0].Author = commit, subject, author
+		return renamed
 	}
 	published := v1beta1.WebsiteRelease{
 		Commit: commit, Subject: subject, Author: author, PublishedTime: metav1.NewTime(in.Now),
@@ -79,6 +87,13 @@ func (in *Input) cause(commit string) (v1beta1.ReleaseCause, time.Time) {
 
 func (in *Input) seenBefore(begun time.Time) bool {
 	return !in.Origin.SeenTime.IsZero() && in.Origin.SeenTime.Before(begun)
+}
+
+// replaces reports whether a ready pod says that its commit has the content of an earlier one.
+func (in *Input) replaces(commit, earlier string) bool {
+	return slices.ContainsFunc(in.Pods, func(pod Pod) bool {
+		return pod.Ready && pod.Commit == commit && strings.Contains(pod.Replaced, earlier)
+	})
 }
 
 // describeCommit returns the subject and the author of the commit of the ready pods.

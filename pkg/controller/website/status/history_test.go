@@ -62,6 +62,11 @@ func TestHistory(t *testing.T) {
 		"no longer pinned":                        {[]func(*Input){before, specChanged(200 * time.Millisecond), seen(time.Hour)}, 2, commitA, v1beta1.ReleaseCauseSpec, ptr.To[int64](200)},
 		"a clock that goes back":                  {[]func(*Input){before, seen(-time.Second)}, 2, commitA, v1beta1.ReleaseCausePoll, ptr.To[int64](0)},
 
+		"the same content": {[]func(*Input){before, seen(time.Second), func(in *Input) {
+			for i := range in.Pods {
+				in.Pods[i].Replaced = "0123456789012345678901234567890123456789 " + commitB
+			}
+		}}, 1, commitA, v1beta1.ReleaseCauseSpec, nil},
 		"the same":         {[]func(*Input){withHistory(released(commitA, v1beta1.ReleaseCauseSync))}, 1, commitA, v1beta1.ReleaseCauseSync, nil},
 		"pods differ":      {[]func(*Input){before, func(in *Input) { in.Pods[0].Commit = commitB }}, 1, commitB, v1beta1.ReleaseCauseSpec, nil},
 		"pods are unknown": {[]func(*Input){before, func(in *Input) { in.Pods[0].Observed = false }}, 1, commitB, v1beta1.ReleaseCauseSpec, nil},

@@ -25,6 +25,8 @@ type Observation struct {
 	FollowingUnknown bool
 	// SyncUnreachable is true when nginx answers, but the agent does not.
 	SyncUnreachable bool
+	// Replaced are earlier commits with the content of Commit, separated by spaces.
+	Replaced string
 	// Subject and Author are of Commit: the first line of its message, and a name.
 	Subject, Author string
 	// Pin is the commit that the agent was requested to serve whatever it fetches,
