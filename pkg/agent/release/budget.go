@@ -23,8 +23,16 @@ const bytesPerInode = 16 << 10
 // empty takes at least a block of 4 KiB, and a new commit is checked out while the one before is there.
 const bytesPerFile = 8 << 10
 
-// MaxFiles is how many files and directories a commit may have for a release, or 0 for any number.
-func (s *Store) MaxFiles() int64 { return s.Budget / bytesPerFile }
+// maxFiles is how many files and directories a release may have without a budget.
+const maxFiles = 1 << 20
+
+// MaxFiles is how many files and directories a release may have.
+func (s *Store) MaxFiles() int64 {
+	if s.Budget <= 0 {
+		return maxFiles
+	}
+	return s.Budget / bytesPerFile
+}
 
 // Collect removes releases that are not to be kept, and more of them, the oldest first,
 // while the volume is over its budget of bytes or inodes. The current release and that of

@@ -14,9 +14,6 @@ import (
 const (
 	// maxLinks is how many symbolic links may lead to each other, as in Linux.
 	maxLinks = 40
-	// maxViaLinks limits what links to directories add to a release: a few links to
-	// directories with links double it each.
-	maxViaLinks = 5000
 	// maxLookups limits the length of all paths that are looked up to resolve the links of a release, which takes
 	// a few seconds. 20,000 links may have 30 lookups of paths of 90 bytes each; most links need less than ten.
 	maxLookups = 128 << 20
@@ -31,12 +28,6 @@ var (
 	ErrTooLarge = errors.New("the commit is too large")
 )
 
-// mayAdd reports whether another file or directory may be there because of a link.
-func (t *tree) mayAdd() bool {
-	t.viaLinks++
-	return t.viaLinks <= maxViaLinks
-}
-
 // spend counts what resolving a link takes.
 func (t *tree) spend(lookups int) error {
 	if t.lookups += lookups; t.lookups > maxLookups {
@@ -49,7 +40,7 @@ func (t *tree) spend(lookups int) error {
 // What is not served is left out.
 func (t *tree) link(ctx context.Context, source, target string, active []string) error {
 	real, err := t.resolve(source)
-	if err == nil && (t.loops(real, source, active) || !t.mayAdd()) {
+	if err == nil && t.loops(real, source, active) {
 		err = errRefused
 	}
 	if errors.Is(err, errRefused) {

@@ -78,12 +78,11 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 type tree struct {
 	source, target string
 	made           Made
-	// files is the number of files and directories of the worktree, and maxFiles its limit, or 0 if there is none.
+	// files is the number of files and directories of the release, and maxFiles its limit. A few links to directories
+	// with links double it each.
 	files, maxFiles int64
 	// found is the number of files and symbolic links of the worktree.
 	found int64
-	// viaLinks is the number of files and directories that are there because of a link.
-	viaLinks int
 	// lookups count towards maxLookups.
 	lookups int
 }
@@ -118,16 +117,10 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 		if entry.Name() == ".git" {
 			continue
 		}
-		if len(active) > 0 && !t.mayAdd() {
-			t.made.RefusedLinks++
-			return nil
+		if len(active) == 0 && !entry.IsDir() {
+			t.found++
 		}
-		if len(active) == 0 {
-			if t.files++; !entry.IsDir() {
-				t.found++
-			}
-		}
-		if t.maxFiles > 0 && t.files > t.maxFiles {
+		if t.files++; t.maxFiles > 0 && t.files > t.maxFiles {
 			return fmt.Errorf("%w: it has more than %d files and directories", ErrTooLarge, t.maxFiles)
 		}
 		source, target := filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())

@@ -187,21 +187,29 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksThatGrow: each of these directories has all of the one before, twice.
+// TestLinksThatGrow: each of these directories has all of the one before, twice. What links lead to is there as a whole,
+// or there is no release.
 func TestLinksThatGrow(t *testing.T) {
 	r := newRepository(t)
 	s := newStore(t, r)
 	content := map[string]string{"d0/file": "x", "index.html": "home"}
-	for i := 1; i <= 30; i++ {
-		dir, before := "d"+string(rune('a'+i)), "d"+string(rune('a'+i-1))
-		if i == 1 {
-			before = "d0"
-		}
-		content[dir+"/one"], content[dir+"/two"] = "-> ../"+before, "-> ../"+before
+	add := func(i int) {
+		dir, before := fmt.Sprint("d", i), fmt.Sprint("../d", i-1)
+		content[dir+"/one"], content[dir+"/two"] = "-> "+before, "-> "+before
 	}
-	_, made := s.publish(t, r, content)
-	if made.Files > maxViaLinks+len(content) || made.RefusedLinks == 0 {
-		t.Errorf("%+v, want a limit", made)
+	for i := 1; i <= 6; i++ {
+		add(i)
+	}
+	// Each has its two links, and twice what the one before has.
+	if _, made := s.publish(t, r, content); made.Files != 1<<7 || made.RefusedLinks > 0 {
+		t.Errorf("%+v, want all files", made)
+	}
+	for i := 7; i <= 40; i++ {
+		add(i)
+	}
+	s.Budget = 20_000 * bytesPerFile
+	if _, err := s.Make(t.Context(), r.commit(content)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Make returned %v, want ErrTooLarge", err)
 	}
 }
 
