@@ -120,7 +120,7 @@ func TestSyncAtOnce(t *testing.T) {
 	s.waitEvent(t, "SyncFailed")
 
 	away := s.repository.away(t)
-	if err := s.post(t.Context(), t, "sync", "", waitSync); err == nil || !strings.Contains(err.Error(), "repository not found") {
+	if err := s.post(t.Context(), t, "sync", "", waitSync); err == nil || !strings.Contains(err.Error(), "the repository does not exist") {
 		t.Errorf("a request while the repository is away: %v", err)
 	}
 	s.waitServedNow(t, third)

@@ -42,7 +42,7 @@ func TestMistakes(t *testing.T) {
 		},
 		"empty repository": {
 			prepare: func(*testing.T, *repository) {},
-			reason:  v1beta1.WebsiteReasonRefNotFound,
+			reason:  v1beta1.WebsiteReasonRepositoryEmpty,
 			mend:    func(t *testing.T, r *repository) string { return r.release(t, "release-1") },
 		},
 		"no branch": {
