@@ -173,8 +173,8 @@ func (p *pod) visited(during func()) {
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for begin := time.Now(); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("not after a minute: %s", what)
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("not after half a minute: %s", what)
 		}
 	}
 }
