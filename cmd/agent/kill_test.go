@@ -16,16 +16,19 @@ import (
 // commit is.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
+	// As a git does that has begun to write.
+	const lock = `touch "$GIT_DIR/shallow.lock" "$GIT_DIR/refs/website/head.lock" "$GIT_DIR/../index.lock"; `
 	victims := map[string]struct {
 		// action is that of git, and killsAgent is true if the agent is killed during it.
 		action     string
 		killsAgent bool
 	}{
-		"git":          {action: "kill -9 $$"},
-		"working git":  {action: "exec 3<&0; GIT <&3 & sleep 0.005; kill -9 $! $$"},
-		"git, locked":  {action: `touch "$GIT_DIR/shallow.lock" "$GIT_DIR/HEAD.lock" "$GIT_DIR/../index.lock"; kill -9 $$`},
-		"agent":        {action: "sleep 600", killsAgent: true},
-		"agent, after": {action: "GIT; sleep 600", killsAgent: true},
+		"git":           {action: "kill -9 $$"},
+		"working git":   {action: "exec 3<&0; GIT <&3 & sleep 0.005; kill -9 $! $$"},
+		"git, locked":   {action: lock + "kill -9 $$"},
+		"agent":         {action: "sleep 600", killsAgent: true},
+		"agent, locked": {action: lock + "sleep 600", killsAgent: true},
+		"agent, after":  {action: "GIT; sleep 600", killsAgent: true},
 	}
 	for _, step := range []string{"fetch", "ls-tree", "cat-file", "read-tree", "rev-list", "pack-objects"} {
 		for victim, how := range victims {
