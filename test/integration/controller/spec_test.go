@@ -31,14 +31,14 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 			args := deployment.Spec.Template.Spec.InitContainers[1].Args
 			for _, arg := range want {
 				if !slices.Contains(args, arg) {
-					return fmt.Errorf("arguments of git-sync = %q, want %q", args, arg)
+					return fmt.Errorf("arguments of the agent = %q, want %q", args, arg)
 				}
 			}
 			return nil
 		}
 	}
 	// Without a name of its own, the Deployment has the Website's.
-	framework.WaitFor(t, "git-sync follows the branch", hasArgs("--ref=refs/heads/live", "--period=10s"))
+	framework.WaitFor(t, "the agent follows the branch", hasArgs("--ref=refs/heads/live", "--period=10s"))
 	service, err := client.Kubernetes.CoreV1().Services(namespace).Get(ctx, "kubia-npsvc", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 	}
 
 	framework.Kubectl(t, "patch", "website", "kubia", "-n", namespace, "--type=merge", "-p", `{"spec":{"source":{"git":{"ref":{"branch":null,"tag":"v1"}}},"service":{"type":"NodePort"}}}`)
-	framework.WaitFor(t, "git-sync follows the tag", hasArgs("--ref=refs/tags/v1"))
+	framework.WaitFor(t, "the agent follows the tag", hasArgs("--ref=refs/tags/v1"))
 	framework.WaitFor(t, "the status has the node port", func(ctx context.Context) error {
 		w, err := client.Websites.WebsiteV1beta1().Websites(namespace).Get(ctx, "kubia", metav1.GetOptions{})
 		if err == nil && (w.Status.NodePort == 0 || w.Status.ObservedGeneration != w.Generation) {
