@@ -81,9 +81,7 @@ func TestMistakes(t *testing.T) {
 				}
 				return nil
 			})
-			if test.reason != v1beta1.WebsiteReasonPathNotFound {
-				framework.WaitFor(t, "a fetch has failed", syncFailed(t, s))
-			}
+			framework.WaitFor(t, "a fetch has failed", syncFailed(t, s))
 			s.waitCondition(t, v1beta1.WebsiteReady, metav1.ConditionFalse, test.reason)
 			if a := get(t.Context(), visitor, s.url(t)); a.err == nil {
 				t.Errorf("the NodePort answers %v, want no answer", a)
