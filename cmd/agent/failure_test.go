@@ -41,6 +41,8 @@ func TestSilentServer(t *testing.T) {
 		p.showsNow("one")
 		if took := time.Since(begin); took > time.Second {
 			t.Errorf("serving a commit of before took %s", took)
+		} else {
+			t.Logf("serving a commit of before took %s", took)
 		}
 		if got := r.fetches() - before; got > 0 {
 			t.Errorf("%d fetches for a commit that is on the disk", got)
@@ -91,11 +93,14 @@ func TestRemoteFails(t *testing.T) {
 				status := p.reports(test.want)
 				eventually(t, "failures are counted", func() bool {
 					now, err := p.status()
-					return err == nil && now.Failure != nil && now.Failure.Count > status.Failure.Count && now.Failure.Since.After(status.Failure.Since)
+					return err == nil && reasonOf(now) == test.want && now.Failure.Count > status.Failure.Count &&
+						now.Failure.Since.After(status.Failure.Since)
 				})
 				p.showsNow("one")
+				text := p.readMetrics()
 				for _, result := range []string{"success", "error"} {
-					if text := p.readMetrics(); !regexp.MustCompile(`(?m)^website_agent_fetches_total\{result="` + result + `"\} [1-9]`).MatchString(text) {
+					counted := regexp.MustCompile(`(?m)^website_agent_fetches_total\{result="` + result + `"\} [1-9]`)
+					if !counted.MatchString(text) {
 						t.Errorf("no fetches with the result %s are counted:\n%s", result, text)
 					}
 				}
@@ -138,7 +143,9 @@ func TestCredentialsChange(t *testing.T) {
 	p.write("password", "secret")
 	p.start()
 	p.shows("one")
-	for _, test := range []struct{ file, content, right string }{{"username", "nobody", "reader"}, {"password", "another", "new secret"}} {
+	for _, test := range []struct{ file, content, right string }{
+		{"username", "nobody", "reader"}, {"password", "another", "new secret"},
+	} {
 		p.write(test.file, test.content)
 		p.reports(git.ReasonAuthentication)
 		if test.file == "password" {

@@ -34,7 +34,8 @@ func TestPin(t *testing.T) {
 	r.push("two")
 	p.shows("two")
 	begin := time.Now()
-	if status := p.pin(one, 2); status.Commit != one || status.Pin == nil || status.Pin.Commit != one || status.Pin.Generation != 2 {
+	status := p.pin(one, 2)
+	if status.Commit != one || status.Pin == nil || status.Pin.Commit != one || status.Pin.Generation != 2 {
 		t.Errorf("the status is %+v", status)
 	}
 	t.Logf("serving a commit of before took %v", time.Since(begin))
@@ -110,7 +111,8 @@ func TestPinFails(t *testing.T) {
 			p := startPod(t, r)
 			p.shows("two")
 			status := p.pin(wanted, 1)
-			if status.Pin == nil || status.Pin.Failure == nil || status.Pin.Failure.Reason != git.ReasonCommitRefused || reasonOf(status) != git.ReasonCommitRefused {
+			if status.Pin == nil || status.Pin.Failure == nil || status.Pin.Failure.Reason != git.ReasonCommitRefused ||
+				reasonOf(status) != git.ReasonCommitRefused {
 				t.Errorf("the status is %+v", status)
 			}
 			p.showsNow("two")

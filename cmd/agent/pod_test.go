@@ -107,7 +107,9 @@ func (p *pod) write(name, content string) {
 func (p *pod) start() {
 	p.t.Helper()
 	p.process = exec.Command("/proc/self/exe", p.args...)
-	p.process.Env = []string{beAgent + "=1", "PATH=" + p.path("bin") + ":" + os.Getenv("PATH"), agent.PodUIDVariable + "=" + podUID}
+	p.process.Env = []string{
+		beAgent + "=1", "PATH=" + p.path("bin") + ":" + os.Getenv("PATH"), agent.PodUIDVariable + "=" + podUID,
+	}
 	p.process.Stdout, p.process.Stderr = p.log, p.log
 	p.process.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	if err := p.process.Start(); err != nil {
@@ -256,7 +258,9 @@ func (p *pod) revision() (revision string) {
 // sync asks for a fetch and waits for its end.
 func (p *pod) sync(id string) agent.Status {
 	p.t.Helper()
-	status, err := p.ask(url.Values{requests.ParameterSync: {id}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {p.revision()}})
+	status, err := p.ask(url.Values{
+		requests.ParameterSync: {id}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {p.revision()},
+	})
 	if err != nil || status.Synced != id {
 		p.t.Fatalf("after a request to sync the status is %+v, %v", status, err)
 	}

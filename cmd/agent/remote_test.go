@@ -58,7 +58,9 @@ func newRemoteOf(t *testing.T, format string) *remote {
 	}
 	r.git = &cgi.Handler{
 		Path: path, Args: []string{"http-backend"}, Stderr: io.Discard, Logger: log.New(io.Discard, "", 0),
-		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(r.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent"},
+		Env: []string{
+			"GIT_PROJECT_ROOT=" + filepath.Dir(r.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent",
+		},
 	}
 	server := httptest.NewServer(r)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })

@@ -72,7 +72,8 @@ func TestWithoutPolling(t *testing.T) {
 	p.shows("one")
 	before := r.fetches()
 	r.push("two")
-	if status, err := p.status(); err != nil || status.NextSyncMilliseconds != nil && *status.NextSyncMilliseconds < (24*time.Hour).Milliseconds() {
+	status, err := p.status()
+	if next := status.NextSyncMilliseconds; err != nil || next != nil && *next < (24*time.Hour).Milliseconds() {
 		t.Errorf("the next sync is %+v, %v", status, err)
 	}
 	r.set(notFound)
@@ -129,7 +130,10 @@ func TestSyncDuringFetch(t *testing.T) {
 		var status agent.Status
 		for status.Synced != "second" {
 			var err error
-			if status, err = p.ask(url.Values{requests.ParameterSync: {"second"}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {status.Revision}}); err != nil {
+			status, err = p.ask(url.Values{
+				requests.ParameterSync: {"second"}, requests.ParameterWait: {"30s"}, requests.ParameterAfter: {status.Revision},
+			})
+			if err != nil {
 				break
 			}
 		}
@@ -218,7 +222,9 @@ func TestCommit(t *testing.T) {
 // sync is not delayed by that, and the next commit is published.
 func TestThrottlingHost(t *testing.T) {
 	t.Parallel()
-	for name, code := range map[string]int{"too many requests": http.StatusTooManyRequests, "unavailable": http.StatusServiceUnavailable} {
+	for name, code := range map[string]int{
+		"too many requests": http.StatusTooManyRequests, "unavailable": http.StatusServiceUnavailable,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)

@@ -81,7 +81,8 @@ func TestTooLarge(t *testing.T) {
 		} {
 			large := r.push("large", content)
 			for attempt := range 2 {
-				if status := p.sync(fmt.Sprintf("large-%d-%d", i, attempt)); reasonOf(status) != git.ReasonTooLarge || status.Commit != one {
+				status := p.sync(fmt.Sprintf("large-%d-%d", i, attempt))
+				if reasonOf(status) != git.ReasonTooLarge || status.Commit != one {
 					t.Errorf("the status is %+v", status)
 				}
 			}
@@ -147,7 +148,9 @@ func TestFailedSyncsFitTheVolume(t *testing.T) {
 	p := startPod(t, r, "--submodules=Recursive", fmt.Sprintf("--disk-budget=%d", limit*9/10))
 	p.shows("one")
 	p.within(limit, func() {
-		modules := files{".gitmodules": "[submodule \"module\"]\n\tpath = module\n\turl = " + r.url + "/none.git\n", "module": "@" + one}
+		modules := files{
+			".gitmodules": "[submodule \"module\"]\n\tpath = module\n\turl = " + r.url + "/none.git\n", "module": "@" + one,
+		}
 		for i := range 4 {
 			r.push("not published", modules, files{"random.bin": random(4 << 20)})
 			if status := p.sync(fmt.Sprint("fails-", i)); reasonOf(status) == "" || status.Commit != one {
@@ -169,7 +172,8 @@ func TestFullDisk(t *testing.T) {
 	r := newRemote(t)
 	r.push("one")
 	p := newPod(t, r)
-	if output, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", p.path("volume")).CombinedOutput(); err != nil {
+	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", p.path("volume"))
+	if output, err := mount.CombinedOutput(); err != nil {
 		t.Skipf("mounting a small file system: %v: %s", err, output)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "--lazy", p.path("volume")).Run() })
