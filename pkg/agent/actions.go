@@ -37,7 +37,7 @@ func (a *Agent) start(ctx context.Context, next action) {
 		a.actions.Go(func() {
 			result := a.publish(ctx, next.commit)
 			a.post(ctx, result)
-			a.post(ctx, a.collect(ctx, collect{discard: result.replaced, pinned: next.pinned}))
+			a.post(ctx, a.collect(ctx, collect{discard: next.discard, pinned: next.pinned}))
 		})
 	case collect:
 		a.actions.Go(func() { a.post(ctx, a.collect(ctx, next)) })
@@ -73,8 +73,6 @@ func (a *Agent) fetch(ctx context.Context, ref string) event {
 // makeRelease checks out what was fetched last, and makes its release.
 func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 	logger := klog.FromContext(ctx)
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
 	err := a.repository.Checkout(ctx, a.tree)
 	var made release.Made
 	if err == nil {
@@ -88,18 +86,20 @@ func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 		if current := a.Releases.Current(); current != commit {
 			about = about.Replacing(current, a.Releases.About(current))
 		}
-		made, err = a.Releases.Make(ctx, release.Source{
+		makeCtx, cancel := context.WithTimeout(ctx, releaseTimeout)
+		defer cancel()
+		made, err = a.Releases.Make(makeCtx, release.Source{
 			Worktree: a.repository.Worktree(), Commit: commit, Files: a.tree.Files, About: about,
 		})
 	}
-	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+	if err != nil && ctx.Err() == nil {
 		logger.Error(err, "Failed to make the release of a commit", "commit", commit)
 	}
 	if made.RefusedLinks > 0 {
 		logger.Info("Some symbolic links are not served: they lead out of the repository, to hidden files, to themselves, or nowhere",
 			"commit", commit, "links", made.RefusedLinks)
 	}
-	return releaseMade{a.list(ctx), err}
+	return releaseMade{err}
 }
 
 func (a *Agent) compact(ctx context.Context) event {
@@ -138,6 +138,7 @@ func (a *Agent) publish(ctx context.Context, commit string) published {
 // collect removes releases that are not to be kept, or for which there is no room.
 func (a *Agent) collect(ctx context.Context, c collect) event {
 	logger := klog.FromContext(ctx)
+	before := a.list(ctx)
 	err := a.Releases.Discard(c.discard)
 	if c.only != nil {
 		err = errors.Join(err, a.Releases.Retain(c.only))
@@ -148,7 +149,7 @@ func (a *Agent) collect(ctx context.Context, c collect) event {
 		// What is not removed does not take back what is published.
 		logger.Error(err, "Failed to remove earlier releases")
 	}
-	left := collected{releases: a.list(ctx)}
+	left := collected{removed: slices.DeleteFunc(before, a.Releases.Has)}
 	if current := a.Releases.Current(); current != "" {
 		if left.lfsPointers, err = a.Releases.CountLFSPointers(current); err != nil {
 			logger.Error(err, "Failed to search a release for Git LFS pointers", "commit", current)

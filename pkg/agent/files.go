@@ -49,6 +49,9 @@ func (a *Agent) watchFiles(ctx context.Context, known files) {
 		for _, e := range a.changes(ctx, &known) {
 			a.post(ctx, e)
 		}
+		if a.Status().Commit != "" && a.Releases.Current() == "" {
+			a.post(ctx, siteLost{a.list(ctx)})
+		}
 	}
 }
 

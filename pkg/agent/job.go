@@ -28,16 +28,16 @@ func (s *state) advanceJob(now time.Time) []action {
 		return []action{fetch{missing}}
 	}
 	switch {
-	case s.isFixed() && s.has(s.ref):
+	case s.isComplete():
 		return s.advanceCompaction()
 	case s.syncing.id != "" && !s.syncing.begun && !now.Before(s.syncLimit.next()):
 		s.syncLimit = s.syncLimit.take(now)
 	case s.expected != "" && !s.isSyncing() && !now.Before(s.expectsLimit.next()):
-		s.expectsLimit, s.expected = s.expectsLimit.take(now), ""
+		s.expectsLimit = s.expectsLimit.take(now)
 	case s.nextFetch.IsZero() || now.Before(s.nextFetch):
 		return s.advanceCompaction()
 	}
-	s.job, s.syncing.begun = job{kind: jobFetch, ref: s.ref}, s.syncing.id != ""
+	s.job, s.syncing.begun = job{kind: jobFetch, ref: s.ref, expected: s.expected}, s.syncing.id != ""
 	return []action{fetch{s.ref}}
 }
 
@@ -67,15 +67,16 @@ func (s *state) fetched(e fetched, now time.Time) []action {
 		return nil
 	}
 	s.fetchTime += e.took
+	if s.expected == ended.expected || s.expected == e.commit {
+		s.expected = ""
+	}
 	if e.err != nil {
 		s.failedFetches++
 		return s.fail(ended, e.err, now)
 	}
 	s.fetches++
 	if !ended.pinned {
-		if s.newest, s.contact = e.commit, now; s.expected == e.commit {
-			s.expected = ""
-		}
+		s.newest, s.contact = e.commit, now
 	}
 	if s.has(e.commit) || s.isPinned() && e.commit == s.dropped {
 		s.succeed(ended, now)
@@ -89,7 +90,10 @@ func (s *state) fetched(e fetched, now time.Time) []action {
 // one that was not.
 func (s *state) releaseMade(e releaseMade, now time.Time) []action {
 	ended := s.endJob()
-	s.releases, s.compacts = e.releases, true
+	s.compacts = true
+	if e.err == nil && !s.has(ended.commit) {
+		s.releases = append(slices.Clone(s.releases), ended.commit)
+	}
 	switch {
 	case ended.canceled:
 		return nil
@@ -122,9 +126,8 @@ func (s *state) succeed(ended job, now time.Time) {
 // fail takes in why a fetch, or its release, has failed. Releases give way to a commit that does not fit.
 func (s *state) fail(ended job, err error, now time.Time) []action {
 	reason, text := explain(err)
-	isFull := reason == git.ReasonTooLarge || reason == git.ReasonStorageFull
 	needed := slices.DeleteFunc(slices.Clone(s.releases), func(commit string) bool { return !s.needs(commit) })
-	if isFull && !s.publishing && len(needed) < len(s.releases) {
+	if needsRoom(err) && !s.publishing && len(needed) < len(s.releases) {
 		s.publishing, s.spare = true, ""
 		s.syncing.begun = s.syncing.ended
 		if !ended.pinned {
@@ -141,23 +144,34 @@ func (s *state) fail(ended job, err error, now time.Time) []action {
 		return nil
 	}
 	s.syncing.ended = s.syncing.begun
-	if reason == git.ReasonPathNotFound {
+	// Without the path, the server has answered all the same, and the next push may have it.
+	isAnswer := reason == git.ReasonPathNotFound
+	if isAnswer {
 		s.contact = now
 	}
-	first := firstBackoff
-	if s.period > 0 && (s.period < first || !s.contact.IsZero()) {
-		first = s.period
+	isSeldom := isAnswer || ended.kind == jobFetch && s.current != ""
+	first, most := firstBackoff, maxBackoff
+	if s.period > 0 && (s.period < first || isSeldom) {
+		first, most = s.period, max(maxBackoff, s.period)
 	}
-	backoff := min(max(2*s.following.backoff, first), max(maxBackoff, s.period))
-	if reason == git.ReasonPathNotFound {
-		// The server has answered, and the next push may have the path.
+	backoff := min(max(2*s.following.backoff, first), most)
+	if isAnswer {
 		backoff = first
 	}
 	s.following = failing{s.following.failure.next(reason, now, text), now.Add(backoff), backoff}
-	if s.nextFetch = s.following.retry; s.period == 0 && !s.contact.IsZero() {
+	if s.nextFetch = s.following.retry; s.period == 0 && isSeldom {
 		s.nextFetch = time.Time{}
 	}
 	return nil
+}
+
+// needsRoom reports whether a failure could be mended by removing releases.
+func needsRoom(err error) bool {
+	var failed *git.Error
+	if !errors.As(err, &failed) {
+		return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	}
+	return failed.Reason == git.ReasonStorageFull || failed.Reason == git.ReasonTooLarge && !failed.TooMany
 }
 
 // isFinal reports whether the next fetch of a commit is likely to fail for the same reason.

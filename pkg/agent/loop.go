@@ -102,7 +102,7 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &a.state
+	s := a.state
 	s.releases, s.current = releases, a.Releases.Current()
 	s.nextFetch = a.Clock.Now()
 	if s.current != "" {
@@ -111,7 +111,7 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 			return nil, err
 		}
 	}
-	if s.isFixed() && s.has(s.ref) {
+	if s.isComplete() {
 		s.newest = s.ref
 	}
 	kept, err := a.readKeptPin()
@@ -120,6 +120,10 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 	} else if kept != nil {
 		s.pin.Pin, s.pin.file, s.pin.known = kept.Pin, kept.File, true
 	}
+	// Requests are answered already.
+	a.mu.Lock()
+	a.state = s
+	a.mu.Unlock()
 	return a.changes(ctx, known), nil
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/access"
@@ -40,12 +41,9 @@ type (
 		took   time.Duration
 		err    error
 	}
-	// released is the end of making a release, with all that there are then.
-	releaseMade struct {
-		releases []string
-		err      error
-	}
-	compacted struct{}
+	// releaseMade is the end of making a release.
+	releaseMade struct{ err error }
+	compacted   struct{}
 	// assetsPrepared is the end of prepare, published that of a switch to another release.
 	assetsPrepared struct{ commit string }
 	published      struct {
@@ -55,18 +53,21 @@ type (
 		replaced string
 		err      error
 	}
-	// collected are the releases that are left, and the LFS pointers of the current one.
+	// collected are the releases that were removed, and the LFS pointers of the current one.
 	collected struct {
-		releases    []string
+		removed     []string
 		lfsPointers int
 	}
+	// siteLost is that nothing is served any more, with the releases that are left.
+	siteLost       struct{ releases []string }
 	branchesListed struct {
 		branches git.Branches
 		err      error
 	}
 )
 
-// action is something to be done: one of the following types. Each but cancelJob and keepPin ends with an event.
+// action is something to be done: one of the following types. Each but cancelJob and keepPin ends with an event; publish
+// ends with published, and then collected.
 type action any
 
 type (
@@ -79,8 +80,8 @@ type (
 	cancelJob struct{}
 	// prepare puts the assets of a release in place.
 	prepare struct{ commit string }
-	// publish serves a release, and collects others.
-	publish struct{ commit, pinned string }
+	// publish serves a release, and collects others: that of a commit first.
+	publish struct{ commit, discard, pinned string }
 	// collect removes releases: that of a commit, and then all but some, or those that there is no room for.
 	collect struct {
 		discard, pinned string
@@ -100,7 +101,7 @@ func next(s state, e event, now time.Time) (state, []action) {
 			s.syncing = syncing{id: id}
 		}
 	case commitExpected:
-		if commit := string(e); commit != s.newest && !s.needs(commit) {
+		if commit := string(e); commit != s.newest && !s.needs(commit) && !s.isComplete() {
 			s.expected = commit
 		}
 	case commitReleased:
@@ -130,10 +131,13 @@ func next(s state, e event, now time.Time) (state, []action) {
 	case published:
 		s.published(e, now)
 	case collected:
-		s.publishing, s.releases, s.lfsPointers = false, e.releases, e.lfsPointers
+		s.publishing, s.lfsPointers = false, e.lfsPointers
+		s.releases = without(s.releases, e.removed...)
 		if s.spare != "" && !s.has(s.spare) {
 			s.spare, s.dropped = "", s.spare
 		}
+	case siteLost:
+		s.lose(e, now)
 	case branchesListed:
 		s.listing = s.listing.listed(e, now)
 	}
@@ -176,8 +180,21 @@ func (s *state) setPin(pin requests.Pin, now time.Time) []action {
 
 // answerSync ends a request to fetch whose commit is served, or will not be.
 func (s *state) answerSync() {
-	isEnded := s.syncing.ended || s.isFixed() && s.has(s.ref)
+	isEnded := s.syncing.ended || s.isComplete()
 	if s.syncing.id != "" && isEnded && (!s.isUnpublished() || s.unpublished != nil) {
 		s.synced, s.syncing = s.syncing.id, syncing{}
 	}
+}
+
+// lose takes in that somebody has removed what is served. What is left is published again, or fetched.
+func (s *state) lose(e siteLost, now time.Time) {
+	if s.publishing || s.job.kind == jobRelease {
+		return
+	}
+	s.current, s.releases, s.prepared, s.nextFetch = "", e.releases, "", now
+}
+
+// without returns the commits of a list but some.
+func without(commits []string, removed ...string) []string {
+	return slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return slices.Contains(removed, commit) })
 }

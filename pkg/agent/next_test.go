@@ -41,7 +41,9 @@ func TestFetches(t *testing.T) {
 		"a long period":              {period: 4 * m, later: fails(git.ReasonUnreachable), want: seconds(0, 240, 480)},
 		"no path":                    {period: 2 * m, begin: fails(git.ReasonPathNotFound), want: seconds(0, 120, 240, 360, 480, 600)},
 		"never, and down":            {begin: fails(git.ReasonUnreachable), later: func(w *world) { clear(w.fails) }, want: seconds(0, 5, 15, 35, 75, 155)},
-		"a release that is not made": {period: m, begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge }, want: seconds(0, 60, 180, 420)},
+		"a release that is not made": {period: m, begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge }, want: seconds(0, 5, 15, 35, 75, 155, 315)},
+		"and without polling":        {begin: func(w *world) { w.fails[commit("a")] = release.ErrTooLarge }, want: seconds(0, 5, 15, 35, 75, 155, 315)},
+		"a later one, seldom":        {period: 4 * m, later: func(w *world) { w.push("b"); w.fails[commit("b")] = release.ErrTooLarge }, want: seconds(0, 240, 245, 255, 275, 315, 395, 555)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(w *world) {
@@ -396,16 +398,56 @@ func TestPublishingFails(t *testing.T) {
 	}
 }
 
+// TestExpectOfCommit: what follows a commit has nothing to look for.
+func TestExpectOfCommit(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.ref = commit("a") })
+	w.run(time.Second)
+	w.take(commitExpected(commit("b")))
+	if w.run(time.Hour); len(w.fetchedAt) != 1 || w.expected != "" {
+		t.Errorf("fetched at %v", w.fetchedAt)
+	}
+}
+
+// TestReleaseDuringCollection: what is made while others are removed is not forgotten.
+func TestReleaseDuringCollection(t *testing.T) {
+	w := newWorld(t)
+	w.run(time.Second)
+	w.push("b")
+	w.take(syncRequested("1"))
+	w.run(2 * step)
+	collection := w.collected(collect{})
+	w.publishing = true
+	w.run(step)
+	w.take(collection)
+	w.run(10 * step)
+	w.serves("then", "b")
+}
+
+// TestLostSite: what somebody has removed is published again, or fetched.
+func TestLostSite(t *testing.T) {
+	for name, left := range map[string][]string{"the link": {commit("a")}, "all": nil} {
+		w := newWorld(t)
+		w.run(time.Second)
+		w.take(siteLost{left})
+		w.run(10 * step)
+		w.serves(name, "a")
+	}
+}
+
 // TestAnyOrder: whatever happens in whatever order, in the end the right commit is served.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		w := newWorld(t)
+		w := newWorld(t, func(w *world) {
+			if seed%5 == 0 {
+				w.ref = commit("a")
+			}
+		})
 		letters := "abcdef"
 		any := func() string { i := random.IntN(len(letters)); return letters[i : i+1] }
 		holders := 0
 		for range 60 {
-			switch random.IntN(12) {
+			switch random.IntN(13) {
 			case 0, 1:
 				w.push(any())
 			case 2:
@@ -432,6 +474,10 @@ func TestAnyOrder(t *testing.T) {
 				clear(w.fails)
 			case 10:
 				w.room = 1 + random.IntN(4)
+			case 12:
+				if w.current != "" {
+					w.take(siteLost{w.releases[:random.IntN(len(w.releases))]})
+				}
 			case 11:
 				w.take(previewsRead{&requests.Previews{Branches: []string{any()}}, any()})
 			}
@@ -440,6 +486,9 @@ func TestAnyOrder(t *testing.T) {
 		clear(w.fails)
 		w.take(syncRequested("last"))
 		w.run(20 * time.Minute)
+		if w.isFixed() {
+			w.tip = w.ref
+		}
 		want := w.tip
 		switch pin := w.state.pin.Commit; pin {
 		case "":

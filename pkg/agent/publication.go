@@ -1,9 +1,6 @@
 package agent
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // advancePublication serves what is to be served, once other replicas have it as well.
 func (s *state) advancePublication(now time.Time) []action {
@@ -11,6 +8,9 @@ func (s *state) advancePublication(now time.Time) []action {
 	if !s.isUnpublished() {
 		s.clearHold()
 		s.unpublished, s.publishAfter = nil, time.Time{}
+		if s.current == s.pin.Commit {
+			s.pin.failing = failing{}
+		}
 		return nil
 	}
 	if s.publishing || now.Before(s.publishAfter) {
@@ -30,7 +30,11 @@ func (s *state) advancePublication(now time.Time) []action {
 		return nil
 	}
 	s.publishing = true
-	return []action{publish{target, s.pin.Commit}}
+	discard := s.replaced
+	if s.needs(discard) || discard == target {
+		discard = ""
+	}
+	return []action{publish{target, discard, s.pin.Commit}}
 }
 
 // mayHold reports whether there are other replicas to wait for. The first release is not held: nothing is served
@@ -53,8 +57,7 @@ func (s *state) published(e published, now time.Time) {
 	s.clearHold()
 	s.unpublished, s.publishAfter = nil, time.Time{}
 	s.current, s.publishedAt, s.about = e.commit, now, e.about
-	others := slices.DeleteFunc(slices.Clone(s.releases), func(commit string) bool { return commit == e.commit })
-	s.releases = append([]string{e.commit}, others...)
+	s.releases, s.replaced = append([]string{e.commit}, without(s.releases, e.commit)...), e.replaced
 	if s.spare == e.commit {
 		s.spare = ""
 	}

@@ -15,8 +15,8 @@ const (
 	firstBackoff, maxBackoff, maxPinBackoff = 5 * time.Second, 5 * time.Minute, 10 * time.Minute
 	// publishBackoff is the delay after a release could not be published.
 	publishBackoff = 2 * time.Second
-	// maxHold is how long releases are held for other replicas: the first one, and those of later commits that take its
-	// place, together.
+	// maxHold is how long releases are held for other replicas. Releases of later commits that take the place of the
+	// first one have only what is left of that time.
 	maxHold = 3 * time.Second
 	// holderGrace is how long releases are held after the end of the last request that asked for that: a client that
 	// replaces its request ends the former one first.
@@ -27,8 +27,8 @@ const (
 
 // state is all that decides what the agent does. Only next changes it, and writes to no slice or pointer in it.
 type state struct {
-	// ref is the reference to follow, and period the interval of its fetches; 0: it is fetched until that has succeeded
-	// once, and on request.
+	// ref is the reference to follow, and period the interval of its fetches; 0: it is fetched until a release of it is
+	// served, and on request.
 	ref     string
 	period  time.Duration
 	maxHold time.Duration
@@ -72,8 +72,9 @@ type state struct {
 	holders   int
 	heldUntil time.Time
 	// spare is the commit with a release that is only made for the time after a pin, dropped the one that there was no
-	// room for.
-	spare, dropped string
+	// room for. replaced is the commit whose name the current release had before: requests that began then are still
+	// answered from its directory.
+	spare, dropped, replaced string
 
 	listing listing
 
@@ -94,8 +95,9 @@ const (
 // job is the current work of git, of which there is one at a time.
 type job struct {
 	kind jobKind
-	// ref is what is fetched, commit what a release is made of.
-	ref, commit string
+	// ref is what is fetched, commit what a release is made of. expected is the commit of another replica that was
+	// expected when the job began.
+	ref, commit, expected string
 	// pinned is true for the pinned commit.
 	pinned bool
 	// canceled is true once the job is not needed any more. Its result is ignored.
@@ -142,6 +144,9 @@ func (l limit) take(now time.Time) limit {
 
 // isFixed reports whether the reference is a commit, which is fetched once.
 func (s *state) isFixed() bool { return requests.IsCommit(s.ref) }
+
+// isComplete reports whether there is nothing more to fetch of the reference.
+func (s *state) isComplete() bool { return s.isFixed() && s.has(s.ref) }
 
 func (s *state) has(commit string) bool { return commit != "" && slices.Contains(s.releases, commit) }
 
@@ -195,9 +200,10 @@ func (s *state) deadline() time.Time {
 	}
 	if !s.publishing {
 		isIdle := s.job.kind == jobNone
-		at(isIdle && !(s.isFixed() && s.has(s.ref)), s.nextFetch)
-		at(isIdle && s.syncing.id != "" && !s.syncing.begun, s.syncLimit.next())
-		at(isIdle && s.expected != "" && !s.isSyncing(), s.expectsLimit.next())
+		mayFetch := isIdle && !s.isComplete()
+		at(mayFetch, s.nextFetch)
+		at(mayFetch && s.syncing.id != "" && !s.syncing.begun, s.syncLimit.next())
+		at(mayFetch && s.expected != "" && !s.isSyncing(), s.expectsLimit.next())
 		at(!s.job.pinned && !s.job.canceled && s.missing() != "", s.pin.retry)
 		if s.publishAfter.After(s.holdUntil) {
 			at(s.isUnpublished(), s.publishAfter)

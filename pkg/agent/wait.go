@@ -82,9 +82,10 @@ func (a *Agent) await(ctx context.Context, parameters url.Values, wait time.Dura
 	}
 	defer end()
 	if parameters.Has(requests.ParameterHold) {
+		// Both, or none, also if the client has gone.
+		ctx := context.WithoutCancel(ctx)
 		a.post(ctx, holderCame{})
-		// The client may have gone.
-		defer a.post(context.WithoutCancel(ctx), holderLeft{})
+		defer a.post(ctx, holderLeft{})
 	}
 	over := a.Clock.NewTimer(wait)
 	defer over.Stop()

@@ -90,11 +90,7 @@ func (w *world) play(a action) {
 		}
 	case makeRelease:
 		w.job++
-		result := releaseMade{append(slices.Clone(w.releases), a.commit), w.fails[a.commit]}
-		if result.err != nil {
-			result.releases = w.releases
-		}
-		later(w.busy, result, w.job)
+		later(w.busy, releaseMade{w.fails[a.commit]}, w.job)
 	case compact:
 		w.job++
 		later(step, compacted{}, w.job)
@@ -105,7 +101,7 @@ func (w *world) play(a action) {
 		later(0, assetsPrepared{a.commit}, 0)
 	case publish:
 		later(0, published{commit: a.commit, err: w.fails["publish"]}, 0)
-		later(step, collect{pinned: a.pinned}, 0)
+		later(step, collect{discard: a.discard, pinned: a.pinned}, 0)
 	case collect:
 		later(step, a, 0)
 	case listBranches:
@@ -114,18 +110,19 @@ func (w *world) play(a action) {
 	}
 }
 
-// collected is what is left after a collection.
+// collected is what a collection removes.
 func (w *world) collected(c collect) collected {
-	var left []string
+	var left, removed []string
 	for _, commit := range w.releases {
 		switch {
-		case commit == c.discard && commit != w.current, c.only != nil && !slices.Contains(c.only, commit):
-		case c.only == nil && len(left) >= w.room && commit != c.pinned && commit != w.current:
+		case commit == c.discard && commit != w.current, c.only != nil && !slices.Contains(c.only, commit),
+			c.only == nil && len(left) >= w.room && commit != c.pinned && commit != w.current:
+			removed = append(removed, commit)
 		default:
 			left = append(left, commit)
 		}
 	}
-	return collected{releases: left}
+	return collected{removed: removed}
 }
 
 // run lets time pass.

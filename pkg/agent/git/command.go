@@ -253,7 +253,7 @@ type records struct {
 	rest      []byte
 }
 
-// maxRecord is more than any path, or reference of a server that is in its right mind, has.
+// maxRecord is more than any path has, or any name of a reference that a file system can hold.
 const maxRecord = 1 << 20
 
 func (r *records) Write(data []byte) (int, error) {

@@ -44,6 +44,7 @@ func (r *Repository) Fetch(ctx context.Context, ref string) (*Tree, error) {
 		return nil, err
 	}
 	defer end()
+	r.measured = measured{}
 	if ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !fullHash.MatchString(ref) {
 		return nil, failure(ReasonRefNotFound, "")
 	}
@@ -124,7 +125,12 @@ func (r *Repository) shrink(ctx context.Context) error {
 	if len(r.needed) == 0 || r.full {
 		return onDisk(r.remove())
 	}
-	return r.compact(ctx, true)
+	err := r.compact(ctx, true)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		// Otherwise there would be no room for any fetch, for ever.
+		return errors.Join(err, onDisk(r.remove()))
+	}
+	return err
 }
 
 // attempt fetches the needed part of a commit.
@@ -136,16 +142,20 @@ func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.parent == nil {
+		r.beginUse()
+	}
 	tree, err := r.fetchTree(ctx, fetched)
 	if err != nil {
 		return nil, err
 	}
 	r.unknown = 0
-	if r.parent == nil {
-		r.needed = nil
+	if r.parent != nil {
+		r.needed = append(r.needed, tree.Commit, tree.ID)
+		return tree, nil
 	}
-	r.needed = append(r.needed, tree.Commit, tree.ID)
-	return tree, nil
+	r.needed = []string{tree.Commit, tree.ID}
+	return tree, r.endUse()
 }
 
 // fetchCommit fetches a commit with its directories, and its files unless only some of them are needed. It returns a
@@ -218,15 +228,25 @@ func (r *Repository) fetchObjects(ctx context.Context, c command) error {
 	return err
 }
 
-// room returns how many bytes may be written, or 0 if there is no limit.
+// room returns how many bytes may be written, or 0 if there is no limit. The volume is measured once for a fetch and the
+// checkout that follows: to measure all of it takes much longer than git's directory.
 func (r *Repository) room() (int64, error) {
-	if r.Room == nil {
+	root := r.root()
+	if root.Room == nil {
 		return 0, nil
 	}
-	room, err := r.Room()
+	size, err := root.Size()
 	if err != nil {
-		return 0, onDisk(err)
+		return 0, err
 	}
+	if !root.measured.known {
+		room, err := root.Room()
+		if err != nil {
+			return 0, onDisk(err)
+		}
+		root.measured = measured{known: true, room: room, size: size}
+	}
+	room := root.measured.room - (size - root.measured.size)
 	if room <= 0 {
 		return 0, failure(ReasonTooLarge, "")
 	}

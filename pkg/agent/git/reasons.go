@@ -84,6 +84,8 @@ type Error struct {
 	// Submodule is the path of the submodule that failed, if it was one, and Cause why.
 	Submodule string
 	Cause     Reason
+	// TooMany is true if the commit has too many files, whatever space there is.
+	TooMany bool
 
 	err error
 }

@@ -80,8 +80,17 @@ type Repository struct {
 	unknown int
 	// checkedOut is the state of the worktree, or nil if that is not complete.
 	checkedOut *Tree
-	// needed are the commits and trees that the last fetch was for.
+	// needed are the commits and trees that the last fetch was for, used the submodules, by their keys.
 	needed []string
+	used   map[string]bool
+	// measured is how much space there was when the last fetch began.
+	measured measured
+}
+
+// measured is how many bytes could be written when git's directory had a size.
+type measured struct {
+	known      bool
+	room, size int64
 }
 
 // Open returns the repository of a directory, which is made when it is first needed.
@@ -92,7 +101,7 @@ func Open(options Options) (*Repository, error) {
 	}
 	options.Path = strings.Trim(filepath.ToSlash(filepath.Clean("/"+options.Path)), "/")
 	r := &Repository{Options: options, protocols: protocols}
-	r.modules, r.busy = map[string]*Repository{}, make(chan struct{}, 1)
+	r.modules, r.used, r.busy = map[string]*Repository{}, map[string]bool{}, make(chan struct{}, 1)
 	return r, nil
 }
 
@@ -153,7 +162,7 @@ func (r *Repository) removeLeftovers() error {
 	root := r.path(repositoryDir)
 	var errs []error
 	for _, pattern := range []string{
-		"*.lock", "refs/*/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.temp",
+		"*.lock", "refs/*/*.lock", "refs/website/*/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp*", "objects/pack/*.temp",
 		"objects/tmp_*", "objects/??/tmp_*",
 	} {
 		found, _ := filepath.Glob(filepath.Join(root, pattern))
@@ -206,7 +215,6 @@ func (r *Repository) compact(ctx context.Context, always bool) error {
 			return err
 		}
 	}
-	// A repository that does not shrink is replaced.
 	return r.replace(r.repack(ctx))
 }
 
@@ -267,8 +275,7 @@ func (r *Repository) shallow() string {
 	return string(data)
 }
 
-// replace removes a repository that git cannot read, and returns the error of that. A full disk is another matter, and
-// so is the end of the time.
+// replace removes a repository that git cannot read, or that the volume has no space for, and returns the error of that.
 func (r *Repository) replace(err error) error {
 	if isReason(err, reasonDamaged, ReasonTooLarge, ReasonStorageFull) {
 		return errors.Join(err, onDisk(r.remove()))

@@ -34,10 +34,6 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 			return err
 		}
 	}
-	for _, m := range r.modules {
-		m.needed = nil
-	}
-	used := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(found.modules)) {
 		declaration := declared[name]
 		if declaration.update == "none" {
@@ -47,7 +43,7 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 		if err != nil {
 			return submoduleFailure(name, err)
 		}
-		used[key] = true
+		r.used[key] = true
 		if err := os.MkdirAll(repository.Dir, 0o755); err != nil {
 			return onDisk(err)
 		}
@@ -59,7 +55,16 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 		tree.Files, tree.bytes = tree.Files+fetched.Files, tree.bytes+fetched.bytes
 		tree.leadsOut = tree.leadsOut || fetched.leadsOut
 	}
-	return r.removeModules(used)
+	return nil
+}
+
+// beginUse forgets what the last fetch has needed, of all submodules. A repository can be one of several commits.
+func (r *Repository) beginUse() {
+	r.used = map[string]bool{}
+	for _, m := range r.modules {
+		m.needed = nil
+		m.beginUse()
+	}
 }
 
 // declarations reads a .gitmodules, by path.
@@ -134,13 +139,16 @@ func (r *Repository) module(address string) (*Repository, string, error) {
 	return opened, key, nil
 }
 
-// removeModules removes the repositories of submodules that are not used any more.
-func (r *Repository) removeModules(used map[string]bool) error {
-	maps.DeleteFunc(r.modules, func(key string, _ *Repository) bool { return !used[key] })
+// endUse removes the repositories of submodules that the last fetch has not used.
+func (r *Repository) endUse() error {
+	maps.DeleteFunc(r.modules, func(key string, _ *Repository) bool { return !r.used[key] })
 	entries, err := os.ReadDir(r.path(modulesDir))
 	errs := []error{ignoreMissing(err)}
+	for _, m := range r.modules {
+		errs = append(errs, m.endUse())
+	}
 	for _, entry := range entries {
-		if !used[entry.Name()] {
+		if !r.used[entry.Name()] {
 			errs = append(errs, os.RemoveAll(r.path(modulesDir, entry.Name())))
 		}
 	}

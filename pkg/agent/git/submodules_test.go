@@ -177,3 +177,35 @@ func entryOf(t *testing.T, mode, name, hash string) string {
 	}
 	return mode + " " + name + "\x00" + string(raw)
 }
+
+// TestSubmoduleTwice: one repository is a submodule at two commits, of which only one has a submodule itself.
+func TestSubmoduleTwice(t *testing.T) {
+	t.Parallel()
+	site := newOrigin(t)
+	s := site.serve()
+	a := newOriginAt(t, filepath.Join(s.dir, "a.git"), "sha1")
+	inner := newOriginAt(t, filepath.Join(s.dir, "inner.git"), "sha1")
+	one := a.commit(files{"x": "one"})
+	two := a.commit(files{
+		"x": "two", "deep": "@" + inner.commit(files{"i": "inner"}), ".gitmodules": declare("deep", "../inner.git"),
+	})
+	for _, commits := range [][2]string{{one, two}, {two, one}} {
+		site.commit(files{
+			"m": "@" + commits[0], "n": "@" + commits[1], ".gitmodules": declare("m", "../a.git") + declare("n", "../a.git"),
+		})
+		r := newRepository(t, s.url(site), withModules(SubmodulesRecursive))
+		for range 2 {
+			_, got := r.sync(t, "HEAD")
+			if err := r.compact(t.Context(), true); err != nil {
+				t.Error(err)
+			}
+			deep := "m/deep/i"
+			if commits[1] == two {
+				deep = "n/deep/i"
+			}
+			if got["m/x"] == got["n/x"] || got[deep] != "inner" {
+				t.Errorf("there are %q", got)
+			}
+		}
+	}
+}

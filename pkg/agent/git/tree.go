@@ -150,9 +150,15 @@ func (r *Repository) checkSize(tree *Tree) error {
 	case room > 0 && tree.bytes > room:
 		return failure(ReasonTooLarge, fmt.Sprintf("its files take %d MiB, %d MiB are free", tree.bytes>>20, room>>20))
 	case r.MaxFiles > 0 && tree.Files > r.MaxFiles:
-		return failure(ReasonTooLarge, fmt.Sprintf("it has more than %d files", r.MaxFiles))
+		return r.tooMany()
 	}
 	return nil
+}
+
+func (r *Repository) tooMany() error {
+	err := failure(ReasonTooLarge, fmt.Sprintf("it has more than %d files", r.MaxFiles))
+	err.TooMany = true
+	return err
 }
 
 // listFiles reads the content of a tree, up to the limit of files.
@@ -176,7 +182,7 @@ func (r *Repository) listFiles(ctx context.Context, tree string) (*listing, erro
 			fmt.Fprintf(found.attributes, "%s %s\x00", e.hash, name)
 		}
 		if found.files++; r.MaxFiles > 0 && found.files > r.MaxFiles {
-			return failure(ReasonTooLarge, fmt.Sprintf("it has more than %d files", r.MaxFiles))
+			return r.tooMany()
 		}
 		return nil
 	}}

@@ -60,7 +60,6 @@ func (s *Store) keepAbout(commit string, about About) error {
 	if err != nil {
 		return fmt.Errorf("encoding the message of commit %s: %w", commit, err)
 	}
-	// It is read for a release only, which is made after it.
 	if err := os.WriteFile(s.aboutFile(commit), data, 0o600); err != nil {
 		return fmt.Errorf("keeping the message of commit %s: %w", commit, err)
 	}

@@ -35,11 +35,18 @@ type Made struct {
 	RefusedLinks int
 }
 
-// Make makes a release of a worktree, with hard links, in the place of one that there is.
+// Make makes a release of a worktree, with hard links. The current one stays as it is; another one is replaced.
 func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 	commit := source.Commit
 	if !requests.IsCommit(commit) {
 		return Made{}, fmt.Errorf("%q is not a full commit hash", commit)
+	}
+	if commit == s.Current() {
+		return Made{}, nil
+	}
+	// Somebody may have removed the directories.
+	if err := s.makeDirectories(); err != nil {
+		return Made{}, err
 	}
 	temporary := s.path(releasesDir, unfinished+commit)
 	if err := os.RemoveAll(temporary); err != nil {
@@ -59,14 +66,15 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 		// file systems write names before content.
 		err = syncFileSystem(temporary)
 	}
-	if err == nil {
-		err = s.keepAbout(commit, source.About)
-	}
 	if err == nil && s.Has(commit) {
 		err = s.remove(s.Path(commit))
 	}
 	if err == nil {
 		err = os.Rename(temporary, s.Path(commit))
+	}
+	if err == nil {
+		// What is known of a commit without a release is removed.
+		err = s.keepAbout(commit, source.About)
 	}
 	if err != nil {
 		return Made{}, fmt.Errorf("making the release of commit %s: %w", commit, errors.Join(err, os.RemoveAll(temporary)))
@@ -169,5 +177,9 @@ func copyFile(source, target string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	info, statErr := in.Stat()
+	if err = errors.Join(err, statErr, out.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(target, info.ModTime(), info.ModTime())
 }

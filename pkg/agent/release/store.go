@@ -1,7 +1,7 @@
 // Package release makes releases of a worktree of git, and keeps the last ones.
 //
 // A release is a directory of hard links to the files of the worktree, named by its commit. It
-// never changes once the link "current" has named it, and holds neither symbolic links nor
+// does not change while the link "current" names it, and holds neither symbolic links nor
 // what git needs. Everything is made under another name and then renamed, so that a release
 // is there as a whole or not at all, whenever the process is killed.
 package release
@@ -52,10 +52,8 @@ type Store struct {
 
 // Open creates the directories and removes what a killed process has left unfinished.
 func (s *Store) Open() error {
-	for _, name := range []string{releasesDir, assetsDir, aboutDir} {
-		if err := os.MkdirAll(filepath.Join(s.Dir, name), 0o755); err != nil {
-			return fmt.Errorf("creating the directory of releases: %w", err)
-		}
+	if err := s.makeDirectories(); err != nil {
+		return err
 	}
 	for _, dir := range []string{s.Dir, s.path(releasesDir), s.path(assetsDir)} {
 		left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
@@ -66,6 +64,15 @@ func (s *Store) Open() error {
 			if err := os.RemoveAll(path); err != nil {
 				return fmt.Errorf("removing an unfinished release: %w", err)
 			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) makeDirectories() error {
+	for _, name := range []string{releasesDir, assetsDir, aboutDir} {
+		if err := os.MkdirAll(filepath.Join(s.Dir, name), 0o755); err != nil {
+			return fmt.Errorf("creating the directory of releases: %w", err)
 		}
 	}
 	return nil
@@ -177,7 +184,7 @@ func (s *Store) Switch(commit string, now time.Time) error {
 func (s *Store) latestBesides(commit string) (latest time.Time) {
 	entries, err := os.ReadDir(s.path(releasesDir))
 	if err != nil {
-		return latest // Whoever needs the releases reports it.
+		return latest // Switch fails then, and reports it.
 	}
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && requests.IsCommit(entry.Name()) && entry.Name() != commit && info.ModTime().After(latest) {

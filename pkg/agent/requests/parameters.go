@@ -10,7 +10,7 @@ import (
 // which the API server takes for its own if it is the proxy to the pod.
 const Header = "Website-Authorization"
 
-// Parameters of requests for /status. None of these two changes anything.
+// Parameters of requests for /status. Neither changes anything.
 const (
 	// ParameterWait is how long to wait for something new, and ParameterAfter the revision
 	// that is known.
