@@ -6,7 +6,7 @@
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export PATH="${PATH}:${PWD}/bin/nginx/usr/sbin"
+export PATH="${PATH}:${XDG_CACHE_HOME:-${HOME}/.cache}/website-apiserver/tools/nginx/usr/sbin"
 
 targets=$(git grep --untracked --only-matching --extended-regexp '^func Fuzz[A-Za-z]+' -- 'pkg/*_test.go')
 # Built one after the other, they compile what they share once.

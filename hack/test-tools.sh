@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Provides the tools of tests that are named as arguments, with Debian's packages: nginx and
-# prometheus are unpacked into bin/, which takes no root; ssh and chromium are installed, as root.
+# prometheus are unpacked into the user's cache, which takes no root; ssh and chromium are installed, as root.
 # Without a tool, the tests that need it are skipped, so nothing here fails the run.
 set -o errexit -o nounset -o pipefail
 
@@ -11,8 +11,9 @@ apt() { apt-get --quiet=2 "$@" || { apt-get --quiet=2 update && apt-get --quiet=
 
 unpack() (
   dir=$(mktemp -d) && trap 'rm -rf "${dir}"' EXIT && cd "${dir}" || return
-  apt download "$1" || return
-  mkdir -p "${OLDPWD}/bin" && dpkg --extract "$1"_*.deb "${OLDPWD}/bin/$1"
+  apt download "$1" && dpkg --extract "$1"_*.deb "$1" || return
+  # Another checkout may unpack the same.
+  mkdir -p "${TOOLS}" && { mv --no-target-directory "$1" "${TOOLS}/$1" || [[ -d ${TOOLS}/$1 ]]; }
 )
 
 install() {
@@ -23,7 +24,8 @@ install() {
 # The programs of each tool, and its packages.
 missing() { for program in "$@"; do command -v "${program}" >/dev/null || return 0; done; return 1; }
 
-PATH="${PATH}:${PWD}/bin/nginx/usr/sbin:${PWD}/bin/prometheus/usr/bin"
+TOOLS="${XDG_CACHE_HOME:-${HOME}/.cache}/website-apiserver/tools"
+PATH="${PATH}:${TOOLS}/nginx/usr/sbin:${TOOLS}/prometheus/usr/bin"
 command -v apt-get >/dev/null || exit 0
 for tool in "$@"; do
   case ${tool} in

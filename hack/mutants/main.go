@@ -96,6 +96,10 @@ func patches(root string, numbers []string) ([]string, error) {
 // prepareEnvironment has the tests find the programs that hack/test-tools.sh unpacks. In a hook of git,
 // the commands of tests would otherwise change the repository of the hook.
 func prepareEnvironment(root string) error {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("finding the user's cache directory (set HOME or XDG_CACHE_HOME): %w", err)
+	}
 	names, err := run(root, "git", "rev-parse", "--local-env-vars")
 	if err != nil {
 		return err
@@ -106,8 +110,8 @@ func prepareEnvironment(root string) error {
 		}
 	}
 	path := os.Getenv("PATH")
-	for _, dir := range []string{"bin/nginx/usr/sbin", "bin/prometheus/usr/bin"} {
-		path += string(os.PathListSeparator) + filepath.Join(root, dir)
+	for _, dir := range []string{"nginx/usr/sbin", "prometheus/usr/bin"} {
+		path += string(os.PathListSeparator) + filepath.Join(cache, "website-apiserver", "tools", dir)
 	}
 	return os.Setenv("PATH", path)
 }

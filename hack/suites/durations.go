@@ -12,12 +12,18 @@ import (
 // in the user's cache, so that a new checkout has it, too.
 type durations string
 
-func userDurations() (durations, error) {
+// userCache returns the path of a file or directory of this project in the user's cache.
+func userCache(path string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the user's cache directory (set HOME or XDG_CACHE_HOME): %w", err)
 	}
-	return durations(filepath.Join(cache, "website-apiserver", "suites.json")), nil
+	return filepath.Join(cache, "website-apiserver", path), nil
+}
+
+func userDurations() (durations, error) {
+	file, err := userCache("suites.json")
+	return durations(file), err
 }
 
 // read returns nothing for a file that cannot be read: the next write replaces it.

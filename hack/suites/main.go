@@ -118,9 +118,18 @@ func (r *runner) prepare(ctx context.Context, out io.Writer, plans []plan) error
 			return fmt.Errorf("removing %s: %w", name, err)
 		}
 	}
+	// No variable has the path of the checkout: the results in the cache of go test hold for the same values of all
+	// variables that a test reads, and a new checkout takes them, too.
+	if err := os.Setenv("PWD", ""); err != nil {
+		return fmt.Errorf("setting PWD: %w", err)
+	}
+	unpacked, err := userCache("tools")
+	if err != nil {
+		return err
+	}
 	path := os.Getenv("PATH")
-	for _, dir := range []string{"bin/nginx/usr/sbin", "bin/prometheus/usr/bin"} {
-		path += string(os.PathListSeparator) + filepath.Join(r.root, dir)
+	for _, dir := range []string{"nginx/usr/sbin", "prometheus/usr/bin"} {
+		path += string(os.PathListSeparator) + filepath.Join(unpacked, dir)
 	}
 	if err := os.Setenv("PATH", path); err != nil {
 		return fmt.Errorf("setting PATH: %w", err)

@@ -88,6 +88,9 @@ func TestPrepare(t *testing.T) {
 		"hack/test-tools.sh": "#!/bin/sh\necho \"tools: $*\"\n",
 		"good/p_test.go":     testFile("", "func TestGood(t *testing.T) {}\n"),
 	})
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("PWD", root)
 	steps := []step{{module: ".", packages: []string{"./good"}, race: true}}
 	tests := map[string]struct {
 		compiler, wantOut string
@@ -117,8 +120,13 @@ func TestPrepare(t *testing.T) {
 			if dir, found := os.LookupEnv("GIT_DIR"); found {
 				t.Errorf("GIT_DIR is still set to %q", dir)
 			}
-			if path := os.Getenv("PATH"); !strings.HasSuffix(path, filepath.Join(root, "bin/prometheus/usr/bin")) {
+			if path := os.Getenv("PATH"); !strings.HasSuffix(path, filepath.Join(cache, "website-apiserver/tools/prometheus/usr/bin")) {
 				t.Errorf("PATH is %s", path)
+			}
+			for _, variable := range os.Environ() {
+				if strings.Contains(variable, root) && !strings.HasPrefix(variable, "CC=") {
+					t.Errorf("%s has the path of the checkout", variable)
+				}
 			}
 		})
 	}

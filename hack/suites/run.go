@@ -145,10 +145,10 @@ func (r *runner) command(ctx context.Context, dir, name string, args ...string) 
 // arguments returns the arguments of go.
 func (r *runner) arguments(st step, args []string) []string {
 	// make verify runs go vet. The subset of go test would analyze all dependencies once more, and again for -race.
-	line := []string{"test", "-json", "-vet=off"}
+	// The linker leaves out debugging information, which no test reads.
+	line := []string{"test", "-json", "-vet=off", "-ldflags=-s -w"}
 	if !st.cached || r.coverage != "" {
-		// The linker leaves out debugging information, which no test reads.
-		line = append(line, "-count=1", "-shuffle=on", "-ldflags=-s -w")
+		line = append(line, "-count=1", "-shuffle=on")
 	}
 	if r.coverage != "" {
 		// go test has the tests write to a temporary directory, and the programs that they start.

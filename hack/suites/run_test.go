@@ -23,15 +23,15 @@ func TestArguments(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"cached":             {runner: runner{race: true}, step: race, want: "CGO_ENABLED=1 test -json -vet=off -race ./..."},
-		"without a compiler": {step: race, want: "test -json -vet=off ./..."},
+		"cached":             {runner: runner{race: true}, step: race, want: "CGO_ENABLED=1 test -json -vet=off -ldflags=-s -w -race ./..."},
+		"without a compiler": {step: race, want: "test -json -vet=off -ldflags=-s -w ./..."},
 		"with coverage": {
 			runner: runner{coverage: "/tmp/c"}, step: race,
-			want: "test -json -vet=off -count=1 -shuffle=on -ldflags=-s -w -exec=env 'GOCOVERDIR=/tmp/c' ./... -args -test.gocoverdir=/tmp/c",
+			want: "test -json -vet=off -ldflags=-s -w -count=1 -shuffle=on -exec=env 'GOCOVERDIR=/tmp/c' ./... -args -test.gocoverdir=/tmp/c",
 		},
 		"all options": {
 			runner: runner{race: true}, step: etcd, args: []string{"-cluster=/tmp/x"},
-			want: "A=B test -json -vet=off -count=1 -shuffle=on -ldflags=-s -w -timeout=40m -run=^(TestA|TestB)$ ./a ./b " +
+			want: "A=B test -json -vet=off -ldflags=-s -w -count=1 -shuffle=on -timeout=40m -run=^(TestA|TestB)$ ./a ./b " +
 				"-args -external-etcd -cluster=/tmp/x",
 		},
 	}
