@@ -1,29 +1,18 @@
 package branches
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kubesites/website-apiserver/pkg/gitnames"
 )
 
-// MaxLength is the length of the longest branch that can have a preview.
+// MaxLength is the length in bytes of the longest branch that can have a preview.
 const MaxLength = 255
-
-// characters are those of a branch that spec.source.git.ref.branch may have.
-var characters = regexp.MustCompile(`^[A-Za-z0-9._/@+#=-]+$`)
 
 // IsValid reports whether a branch may be that of a Website. A repository can have others.
 func IsValid(branch string) bool {
-	if branch == "" || len(branch) > MaxLength || !characters.MatchString(branch) || branch == "@" || strings.HasPrefix(branch, "-") ||
-		strings.HasSuffix(branch, ".") || strings.Contains(branch, "..") {
-		return false
-	}
-	for segment := range strings.SplitSeq(branch, "/") {
-		if segment == "" || strings.HasPrefix(segment, ".") || strings.HasSuffix(segment, ".lock") {
-			return false
-		}
-	}
-	return true
+	return len(branch) <= MaxLength && gitnames.CheckReference(branch) == nil
 }
 
 // Match reports whether a branch matches one of the patterns, in which "*" stands for any

@@ -19,6 +19,9 @@ func TestNames(t *testing.T) {
 		"deadbeef":              {"shop-deadbeef-", "deadbeef-"},
 		"cart-0123abcd":         {"shop-cart-0123abcd-", "cart-0123abcd-"},
 		"#":                     {"shop-", ""},
+		"日本":                    {"shop-879800c8", "cf2abf0c.shop."},
+		"zweig/ä-日本":            {"shop-zweig-", "zweig-"},
+		"\u212a":                {"shop-k-", "k-"}, // The sign of Kelvin is a small k in lower case.
 		long:                    {"shop-longlonglonglonglonglonglonglonglonglonglon-", "longlonglonglonglonglonglonglonglonglonglonglonglonglo-"},
 		strings.Repeat("a", 52): {"shop-" + strings.Repeat("a", 52), strings.Repeat("a", 52) + ".shop"},
 	} {
@@ -50,6 +53,7 @@ func FuzzNames(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"shop", "feature/a", "feature-a"}, {"shop", "A", "a"}, {"shop", "a.b", "a-b"}, {"1", "#", "@@"}, {"shop", "a", "a-"},
 		{strings.Repeat("w", 63), "a", "b"}, {"shop", strings.Repeat("a", 255), strings.Repeat("a", 254)}, {"shop", "feature/a", "feature-a-0b2f0d1e"},
+		{"shop", "日本", "中国"}, {"shop", "k", "\u212a"}, {"shop", "\u00e4", "a\u0308"}, {"1", "ä", "ö"},
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}

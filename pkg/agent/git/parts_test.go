@@ -29,6 +29,7 @@ func TestPath(t *testing.T) {
 		"a link is the path":   {"p", files{"p": "-> build/site", "build/site/1": "1", "build/2": "2"}, []string{"p", "build/site/1"}},
 		"a link is above it":   {"p/q", files{"p": "-> build", "build/q/1": "1", "build/2": "2"}, []string{"p", "build/q/1"}},
 		"strange names":        {"p *?[a]\"'", files{"p *?[a]\"'/é\n\t\\": "1", "p b/1": "1"}, []string{"p *?[a]\"'/é\n\t\\"}},
+		"letters and spaces":   {"my site/日本 docs", files{"my site/日本 docs/ü 1": "1", "my site/日本 docs/l": "-> ../other ö/a b", "my site/other ö/a b": "2", "my site/x": "3"}, []string{"my site/日本 docs/ü 1", "my site/日本 docs/l", "my site/other ö/a b"}},
 		"file in the way":      {"p", files{"p/l": "-> ../q/1/x", "q/1": "1"}, []string{"p/l"}},
 	} {
 		t.Run(name, func(t *testing.T) {

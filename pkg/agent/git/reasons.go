@@ -147,6 +147,7 @@ var phrases = []phrase{
 	{"host key verification failed", ReasonHostKey},
 	{"not our ref", ReasonCommitRefused},
 	{"couldn't find remote ref", ReasonRefNotFound},
+	{"invalid refspec", ReasonRefNotFound},
 	{"could not read username", ReasonAuthentication},
 	{"authentication failed", ReasonAuthentication},
 	{"permission denied (", ReasonAuthentication},

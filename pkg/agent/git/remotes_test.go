@@ -158,6 +158,14 @@ func TestRemotes(t *testing.T) {
 		"a tag of a file":             {ref: "refs/tags/file", want: []Reason{ReasonCommitRefused}},
 		"a short reference":           {ref: "main", want: []Reason{ReasonRefNotFound}},
 		"an option":                   {ref: "--upload-pack=touch", want: []Reason{ReasonRefNotFound}},
+		"a pattern":                   {ref: "refs/heads/m*", want: []Reason{ReasonRefNotFound}},
+		"two references":              {ref: "refs/heads/main:refs/heads/x", want: []Reason{ReasonRefNotFound}},
+		"a revision":                  {ref: "refs/heads/main~0", want: []Reason{ReasonRefNotFound}},
+		"a peeled reference":          {ref: "refs/heads/main^{}", want: []Reason{ReasonRefNotFound}},
+		"other patterns":              {ref: "refs/heads/ma[i]?", want: []Reason{ReasonRefNotFound}},
+		"an escape":                   {ref: `refs/heads/m\ain`, want: []Reason{ReasonRefNotFound}},
+		"a space":                     {ref: "refs/heads/main x", want: []Reason{ReasonRefNotFound}},
+		"no letters of a branch":      {ref: "refs/heads/日本", want: []Reason{ReasonRefNotFound}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -318,6 +326,8 @@ func TestRefs(t *testing.T) {
 				first := o.commit(files{"p/x": "one"})
 				o.git(nil, "tag", "-m", "x", "v1", "main")
 				second := o.commit(files{"p/x": "two"})
+				o.git(nil, "branch", "zweig/ä-日本", "main")
+				o.git(nil, "tag", "версия", "main")
 				o.git(nil, "update-server-info")
 				s := o.serve(how)
 				if name == "old" {
@@ -326,6 +336,7 @@ func TestRefs(t *testing.T) {
 				r := newRepository(t, s.url(o), ofPath("p"))
 				for _, test := range []struct{ ref, commit, text string }{
 					{"HEAD", second, "two"}, {"refs/tags/v1", first, "one"}, {second, second, "two"}, {first, first, "one"}, {"refs/heads/main", second, "two"},
+					{"refs/heads/zweig/ä-日本", second, "two"}, {"refs/tags/версия", second, "two"},
 				} {
 					tree, got := r.sync(t, test.ref)
 					if tree.Commit != test.commit || got["p/x"] != test.text {

@@ -228,6 +228,24 @@ func TestPreviewsOfAnotherNamespace(t *testing.T) {
 	}
 }
 
+// TestPreviewsOfLetters: branches of other scripts have previews of their own, with names that Kubernetes takes.
+func TestPreviewsOfLetters(t *testing.T) {
+	f := newFixture(t, newWebsite(withPreviews))
+	_, p := f.preview([]string{"zweig/ä", "zweig/ö", "日本"})
+	if got, want := f.websiteNames(), "kubia-18784736 kubia-zweig-173a2f50 kubia-zweig-8afbc976"; got != want || p != nil {
+		t.Fatalf("the previews are %q, %v, want %q", got, p, want)
+	}
+	reported := f.website(testName).Status.Previews
+	if len(reported) != 3 {
+		t.Errorf("reported %+v", reported)
+	}
+	for _, entry := range reported {
+		if preview := f.website(entry.WebsiteName); preview.Spec.Source.Git.Ref.Branch != entry.Branch {
+			t.Errorf("the preview of %q is of %q", entry.Branch, preview.Spec.Source.Git.Ref.Branch)
+		}
+	}
+}
+
 // TestPreviewThatGoes: while branches are unknown, a preview that is about to go is not reported as one.
 func TestPreviewThatGoes(t *testing.T) {
 	f := newFixture(t, newWebsite(withPreviews))

@@ -610,14 +610,14 @@ func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"branch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "branch is the branch to follow, without refs/heads/, of at most 255 characters.",
+							Description: "branch is the branch to follow, without refs/heads/, of at most 255 bytes: letters and digits of any script, '.', '_', '/', '@', '+', '#', '=' and '-', within the rules of git check-ref-format.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"tag": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tag is the tag to publish, without refs/tags/, of at most 255 characters.",
+							Description: "tag is the tag to publish, without refs/tags/, of at most 255 bytes, with the characters of a branch.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -631,7 +631,7 @@ func schema_pkg_apis_website_v1beta1_GitReference(ref common.ReferenceCallback) 
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the full name of a reference of any kind, such as refs/pull/1/head, of at most 255 characters.",
+							Description: "name is the full name of a reference of any kind, such as refs/pull/1/head, of at most 255 bytes, with the characters of a branch.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1206,7 +1206,7 @@ func schema_pkg_apis_website_v1beta1_WebsitePreviews(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "branches are patterns of the names of branches, from 1 to 16. \"*\" stands for any characters. The branch of the Website itself has no preview.",
+							Description: "branches are patterns of the names of branches, from 1 to 16, each of at most 255 bytes. \"*\" stands for any characters. The branch of the Website itself has no preview.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1638,7 +1638,7 @@ func schema_pkg_apis_website_v1beta1_WebsiteSource(ref common.ReferenceCallback)
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the directory to publish, relative to the root of the source, of at most 1024 characters: segments of letters, digits, '.', '_' and '-', separated by '/'. No segment may be \".\", \"..\" or \".git\", or begin with '-'. Defaults to the root.",
+							Description: "path is the directory to publish, relative to the root of the source, of at most 1024 bytes: segments of letters and digits of any script, spaces, '.', '_' and '-', separated by '/'. No segment may be \".\", \"..\" or \".git\", begin with '-', or begin or end with a space. Defaults to the root.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

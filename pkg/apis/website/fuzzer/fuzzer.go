@@ -65,7 +65,7 @@ func fillSpec(spec *website.WebsiteSpec, c randfill.Continue) {
 	case 1:
 		git.CARef = &website.CAReference{SecretName: word(c), Key: word(c)}
 	}
-	spec.Source = website.WebsiteSource{Git: git, Path: pick(c, "", word(c), word(c)+"/"+word(c))}
+	spec.Source = website.WebsiteSource{Git: git, Path: pick(c, "", word(c), word(c)+"/"+word(c), word(c)+" é/日本")}
 	spec.Polling = website.WebsitePolling{
 		Mode:          pick(c, website.PollingModePeriodic, website.PollingModeNever),
 		PeriodSeconds: 10 + c.Int31n(86391), TimeoutSeconds: 10 + c.Int31n(3591),
@@ -92,7 +92,7 @@ func fillAccess(spec *website.WebsiteSpec, c randfill.Continue) {
 	spec.Access, spec.Previews = users(), nil
 	if c.Bool() {
 		spec.Previews = &website.WebsitePreviews{
-			Branches: []string{word(c), word(c) + "/*"}, MaxCount: 1 + c.Int31n(50), Domain: pick(c, "", word(c)+".example.com"), Access: users(),
+			Branches: []string{word(c), word(c) + "/ä-*"}, MaxCount: 1 + c.Int31n(50), Domain: pick(c, "", word(c)+".example.com"), Access: users(),
 		}
 	}
 	if spec.Previews != nil && c.Bool() {
@@ -143,7 +143,7 @@ func fillHosts(spec *website.WebsiteSpec, c randfill.Continue) {
 func reference(c randfill.Continue) *website.GitReference {
 	switch c.Intn(6) {
 	case 0:
-		return &website.GitReference{Branch: word(c) + "/" + word(c)}
+		return &website.GitReference{Branch: word(c) + "/" + pick(c, word(c), "ä-日本")}
 	case 1:
 		return &website.GitReference{Tag: "v" + word(c)}
 	case 2:
@@ -237,7 +237,7 @@ func fillStatus(status *website.WebsiteStatus, c randfill.Continue) {
 	status.Previews = nil
 	for i := range c.Intn(3) {
 		status.Previews = append(status.Previews, website.WebsitePreviewStatus{
-			Branch: fmt.Sprintf("%s%d", word(c), i), WebsiteName: pick(c, "", word(c)), Commit: strings.Repeat("a", 40),
+			Branch: fmt.Sprintf("%s%d", pick(c, word(c), "日本"), i), WebsiteName: pick(c, "", word(c)), Commit: strings.Repeat("a", 40),
 			LastCommitTime: seconds(c),
 		})
 	}

@@ -10,12 +10,12 @@ type WebsiteSource struct {
 	Git *GitSource `json:"git,omitempty" protobuf:"bytes,1,opt,name=git"`
 
 	// path is the directory to publish, relative to the root of the source, of
-	// at most 1024 characters: segments of letters, digits, '.', '_' and '-',
-	// separated by '/'. No segment may be ".", ".." or ".git", or begin with
-	// '-'. Defaults to the root.
+	// at most 1024 bytes: segments of letters and digits of any script, spaces,
+	// '.', '_' and '-', separated by '/'. No segment may be ".", ".." or ".git",
+	// begin with '-', or begin or end with a space. Defaults to the root.
 	// +optional
 	// +k8s:optional
-	// +k8s:maxLength=1024
+	// +k8s:maxBytes=1024
 	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
 }
 
@@ -75,19 +75,21 @@ type GitSource struct {
 // GitReference selects a commit of a repository. At most one of its fields may
 // be set.
 type GitReference struct {
-	// branch is the branch to follow, without refs/heads/, of at most 255
-	// characters.
+	// branch is the branch to follow, without refs/heads/, of at most 255 bytes:
+	// letters and digits of any script, '.', '_', '/', '@', '+', '#', '=' and '-',
+	// within the rules of git check-ref-format.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
-	// +k8s:maxLength=255
+	// +k8s:maxBytes=255
 	Branch string `json:"branch,omitempty" protobuf:"bytes,1,opt,name=branch"`
 
-	// tag is the tag to publish, without refs/tags/, of at most 255 characters.
+	// tag is the tag to publish, without refs/tags/, of at most 255 bytes, with
+	// the characters of a branch.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
-	// +k8s:maxLength=255
+	// +k8s:maxBytes=255
 	Tag string `json:"tag,omitempty" protobuf:"bytes,2,opt,name=tag"`
 
 	// commit is the full name of the commit to publish: 40 or 64 hexadecimal
@@ -98,11 +100,11 @@ type GitReference struct {
 	Commit string `json:"commit,omitempty" protobuf:"bytes,3,opt,name=commit"`
 
 	// name is the full name of a reference of any kind, such as
-	// refs/pull/1/head, of at most 255 characters.
+	// refs/pull/1/head, of at most 255 bytes, with the characters of a branch.
 	// +optional
 	// +k8s:optional
 	// +k8s:zeroOrOneOfMember
-	// +k8s:maxLength=255
+	// +k8s:maxBytes=255
 	Name string `json:"name,omitempty" protobuf:"bytes,4,opt,name=name"`
 }
 

@@ -7,13 +7,14 @@ import (
 // WebsitePreviews gives branches of the repository a site each: a Website that
 // the Website controls, with the label mycontroller.nevermosby.io/preview-of.
 type WebsitePreviews struct {
-	// branches are patterns of the names of branches, from 1 to 16. "*" stands for
-	// any characters. The branch of the Website itself has no preview.
+	// branches are patterns of the names of branches, from 1 to 16, each of at most
+	// 255 bytes. "*" stands for any characters. The branch of the Website itself has
+	// no preview.
 	// +required
 	// +listType=atomic
 	// +k8s:required
 	// +k8s:maxItems=16
-	// +k8s:eachVal=+k8s:maxLength=255
+	// +k8s:eachVal=+k8s:maxBytes=255
 	Branches []string `json:"branches" protobuf:"bytes,1,rep,name=branches"`
 
 	// maxCount is the largest number of previews, from 1 to 50. Of more branches,
@@ -56,7 +57,7 @@ type WebsitePreviewStatus struct {
 	// branch is the name of the branch.
 	// +required
 	// +k8s:required
-	// +k8s:maxLength=255
+	// +k8s:maxBytes=255
 	Branch string `json:"branch" protobuf:"bytes,1,opt,name=branch"`
 
 	// websiteName is the name of the Website that is the preview. It is empty when

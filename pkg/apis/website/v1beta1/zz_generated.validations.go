@@ -270,7 +270,7 @@ func Validate_GitReference(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
@@ -301,7 +301,7 @@ func Validate_GitReference(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
@@ -360,7 +360,7 @@ func Validate_GitReference(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
@@ -1539,7 +1539,7 @@ func Validate_WebsitePreviewStatus(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 255); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
@@ -1619,7 +1619,7 @@ func Validate_WebsitePreviews(
 			}
 			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil,
 				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
-					return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 255)
+					return validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 255)
 				}); len(e) != 0 {
 				errs = append(errs, e...)
 			}
@@ -2340,7 +2340,7 @@ func Validate_WebsiteSource(
 			if earlyReturn {
 				return // do not proceed
 			}
-			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 1024); len(e) != 0 {
+			if e := validate.MaxBytes(ctx, op, fldPath, obj, oldObj, 1024); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return

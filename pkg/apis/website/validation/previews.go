@@ -1,17 +1,13 @@
 package validation
 
 import (
-	"regexp"
-
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/branches"
+	"github.com/kubesites/website-apiserver/pkg/gitnames"
 )
-
-// branchPattern has the characters of branches, and the wildcard.
-var branchPattern = regexp.MustCompile(`^[A-Za-z0-9._/@+#=*-]+$`)
 
 // validatePreviews checks the patterns of branches.
 func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field.ErrorList {
@@ -22,12 +18,11 @@ func validatePreviews(previews *website.WebsitePreviews, path *field.Path) field
 	seen := sets.New[string]()
 	for i, pattern := range previews.Branches {
 		path := path.Child("branches").Index(i)
-		switch {
-		case pattern == "":
+		if pattern == "" {
 			errs = append(errs, field.Required(path, `a pattern, such as "feature/*"`))
-		case !branchPattern.MatchString(pattern):
-			errs = append(errs, field.Invalid(path, pattern, "must consist of letters, digits and the characters . _ / @ + # = - *"))
-		case seen.Has(pattern):
+		} else if err := gitnames.CheckPattern(pattern); err != nil {
+			errs = append(errs, field.Invalid(path, pattern, err.Error()))
+		} else if seen.Has(pattern) {
 			errs = append(errs, field.Duplicate(path, pattern))
 		}
 		seen.Insert(pattern)

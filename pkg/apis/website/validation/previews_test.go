@@ -22,6 +22,8 @@ func TestValidatePreviews(t *testing.T) {
 		"an empty one":    {[]string{"a", ""}, "spec.previews.branches[1]: Required value"},
 		"white space":     {[]string{"a b"}, "spec.previews.branches[0]: Invalid value"},
 		"twice":           {[]string{"a", "b", "a"}, "spec.previews.branches[2]: Duplicate value"},
+		"letters":         {[]string{"zweig/ä-*", "日本"}, ""},
+		"bidirectional":   {[]string{"a\u202eb"}, "spec.previews.branches[0]: Invalid value"},
 		"other wildcards": {[]string{"a?"}, "spec.previews.branches[0]: Invalid value"},
 	} {
 		errs := validatePreviews(&website.WebsitePreviews{Branches: test.patterns}, path)
@@ -64,7 +66,7 @@ func TestNoPreviewsOfPreviews(t *testing.T) {
 }
 
 func TestValidatePreviewStatuses(t *testing.T) {
-	errs := validatePreviewStatuses([]website.WebsitePreviewStatus{{Branch: "a"}, {Branch: "a\x1b", Commit: "b"}}, field.NewPath("status", "previews"))
+	errs := validatePreviewStatuses([]website.WebsitePreviewStatus{{Branch: "ä"}, {Branch: "a\x1b", Commit: "b"}}, field.NewPath("status", "previews"))
 	if len(errs) != 3 || errs[0].Field != "status.previews[1].branch" || errs[1].Field != "status.previews[1].commit" || errs[2].Field != "status.previews[1].lastCommitTime" {
 		t.Errorf("errors %v", errs)
 	}
@@ -72,7 +74,7 @@ func TestValidatePreviewStatuses(t *testing.T) {
 
 // FuzzBranches: a branch that may have a preview is one that a Website may follow.
 func FuzzBranches(f *testing.F) {
-	for _, seed := range []string{"main", "feature/a", "-a", "a..b", "a.lock/b", "@", "a/", "ä", "a.", ".a", "a//b"} {
+	for _, seed := range []string{"main", "feature/a", "-a", "a..b", "a.lock/b", "@", "a/", "ä", "a.", ".a", "a//b", "日本", "a b", "a\u202eb", "a\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, branch string) {

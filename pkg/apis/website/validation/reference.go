@@ -8,18 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
+	"github.com/kubesites/website-apiserver/pkg/gitnames"
 )
 
-var (
-	// refCharacters are those that git allows in a reference and that mean
-	// nothing to a shell or to git's revision syntax. Names of branches beyond
-	// ASCII are rejected: no component normalizes them.
-	refCharacters = regexp.MustCompile(`^[A-Za-z0-9._/@+#=-]+$`)
-	// commitName is a full SHA-1 or SHA-256.
-	commitName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	// pathSegment is part of a path in a repository.
-	pathSegment = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
-)
+// commitName is a full SHA-1 or SHA-256.
+var commitName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // fullRefPrefix begins the full name of every reference.
 const fullRefPrefix = "refs/"
@@ -51,28 +44,10 @@ func validateReference(ref *website.GitReference, path *field.Path) field.ErrorL
 	return errs
 }
 
-// validateRefName applies the rules of git check-ref-format, and rejects names
-// that git could interpret as an option.
+// validateRefName checks the name of a reference, which is an argument of git.
 func validateRefName(name string, path *field.Path) field.ErrorList {
-	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, name, msg)} }
-	switch {
-	case strings.HasPrefix(name, "-"):
-		return invalid("must not begin with '-'")
-	case !refCharacters.MatchString(name):
-		return invalid("must consist of letters, digits and the characters . _ / @ + # = -")
-	case name == "@":
-		return invalid("must not be '@', which git takes for HEAD")
-	case strings.Contains(name, ".."):
-		return invalid("must not contain '..'")
-	case strings.HasPrefix(name, "/"), strings.HasSuffix(name, "/"), strings.Contains(name, "//"):
-		return invalid("must not begin or end with '/', or contain '//'")
-	case strings.HasSuffix(name, "."):
-		return invalid("must not end with '.'")
-	}
-	for segment := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(segment, ".") || strings.HasSuffix(segment, ".lock") {
-			return invalid("no part between slashes may begin with '.' or end with '.lock'")
-		}
+	if err := gitnames.CheckReference(name); err != nil {
+		return field.ErrorList{field.Invalid(path, name, err.Error())}
 	}
 	return nil
 }
@@ -93,26 +68,13 @@ func validateCommit(commit string, path *field.Path) field.ErrorList {
 }
 
 // validatePath checks a directory of a repository, which is written into nginx's
-// configuration and must not lead out of the repository or into its metadata.
+// configuration.
 func validatePath(dir string, path *field.Path) field.ErrorList {
 	if dir == "" {
 		return nil
 	}
-	invalid := func(msg string) field.ErrorList { return field.ErrorList{field.Invalid(path, dir, msg)} }
-	if strings.HasPrefix(dir, "/") || strings.HasSuffix(dir, "/") || strings.Contains(dir, "//") {
-		return invalid("must be relative, without '/' at its end or '//' in it")
-	}
-	for segment := range strings.SplitSeq(dir, "/") {
-		switch {
-		case !pathSegment.MatchString(segment):
-			return invalid("must consist of letters, digits and the characters . _ - /")
-		case segment == "." || segment == "..":
-			return invalid("must not contain the segment '.' or '..'")
-		case strings.EqualFold(segment, ".git"):
-			return invalid("must not lead into '.git'")
-		case strings.HasPrefix(segment, "-"):
-			return invalid("no segment may begin with '-'")
-		}
+	if err := gitnames.CheckPath(dir); err != nil {
+		return field.ErrorList{field.Invalid(path, dir, err.Error())}
 	}
 	return nil
 }

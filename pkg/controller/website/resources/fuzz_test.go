@@ -29,6 +29,8 @@ func FuzzAcceptedWebsites(f *testing.F) {
 	f.Add("https://example.com/site.git", "main", "public", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
 	f.Add("git@example.com:site.git", "feature/x", "docs/_site", "home.htm", "/e/404", "/old", "https://example.com/new?a=b#c", "/assets/", "Link", `</a.css>; rel="preload"`)
 	f.Add("ssh://git@example.com:2222/~u/x", "v1.0+b=1#2@3", "a.b-c_d", "_.x", "/~/+,=:@&!()*-", "/(a|b)*", "/%2e%2e/[x]?a&b=(c)*", "/a.b*(c)+", "X-1", "default-src 'self'; img-src *; a{b}#c<>|^`~,")
+	f.Add("https://example.com/site.git", "zweig/ä-日本", "my site/日本 docs", "index.html", "/404.html", "/a", "/b", "/", "X-Frame-Options", "DENY")
+	f.Add("https://example.com/site.git", "a b", "a\u202e", "ä b", "/ä b", "/ä b", "/ä b", "/ä b", "X-ä", "ä")
 	f.Add("https://example.com/$(GIT_USERNAME)/x.git", "$(GIT_USERNAME)", "$(x)", "$(x)", "/$(x)", "/$(x)", "/$(x)", "/$(x)", "X", "$(x)")
 	f.Add("--upload-pack=x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x", "-x")
 	f.Add("https://example.com/a\x00", "main\n", "a\n", "index.html\n", "/404.html\n", "/a\n", "/b\n", "/\x7f", "X\n", "x\t")

@@ -20,6 +20,7 @@ func FuzzNginxConfig(f *testing.F) {
 	}
 	f.Add("public", "index.html", "/404.html", "/old", "/new", "/assets/", "X-Frame-Options", "DENY")
 	f.Add("a/b.c/d-e", "home.htm", "/e/404", "/a+b,(c)", "https://example.com/x?a=b#c", "/v1.0/", "Link", `</a.css>; rel="preload"`)
+	f.Add("my site/日本 docs", "index.html", "/404.html", "/old", "/new", "/", "X", "ä")
 	f.Add("", "", "", "/", "/", "/", "Cache-Control", "no-cache")
 	f.Add("", "", "", `"`, `\`, `\"`, "X-Content-Type-Options", `\\"`)
 	f.Add("", "", "", "/a;", "/b}", "/{", "X", `"; autoindex on; #`)

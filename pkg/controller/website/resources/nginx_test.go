@@ -14,7 +14,7 @@ func TestNginxConfigFacts(t *testing.T) {
 		"listens for the Service":            "listen 8080 default_server;",
 		"listens for the kubelet":            "listen 8081 default_server;",
 		"takes only releases":                `"~^/site/releases/(?<release>[0-9a-f]{40}(?:[0-9a-f]{24})?)$" $release;`,
-		"serves under a literal prefix":      "root /site/releases/$served;",
+		"serves under a literal prefix":      `root "/site/releases/$served";`,
 		"follows no link out of the release": "disable_symlinks on from=/site/releases/$served;",
 		"asks the agent on loopback":         "proxy_pass http://127.0.0.1:8083/status;",
 		"hides dot files":                    `location ~ "(?s)^/\.(?!well-known/)|./\." {`,

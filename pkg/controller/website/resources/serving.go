@@ -9,13 +9,14 @@ import (
 	"unicode"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
+	"github.com/kubesites/website-apiserver/pkg/gitnames"
 )
 
 // serving is spec.serving in the syntax of nginx. Every
 // string is quoted already, or consists of characters that need no quotes.
 type serving struct {
 	// Path is the published directory below the worktree, with a slash in
-	// front of it, or empty.
+	// front of it, as it is written between double quotes, or empty.
 	Path string
 	// Index is the file that is served for a directory.
 	Index string
@@ -114,10 +115,10 @@ func newServing(website *v1beta1.Website) (serving, error) {
 	s := serving{SinglePage: wanted.Fallback == v1beta1.FallbackSPA, ErrorPrefix: errorPrefix}
 	q := quoter{}
 	if path := strings.Trim(website.Spec.Source.Path, "/"); path != "" {
-		s.Path = q.bare("spec.source.path", "/"+path)
-		if slices.Contains(strings.Split(path, "/"), "..") {
-			return serving{}, fmt.Errorf("spec.source.path %q leaves the repository: remove the \"..\"", path)
+		if err := gitnames.CheckPath(path); err != nil {
+			q.fail(fmt.Errorf("spec.source.path %q: %w", path, err))
 		}
+		s.Path = q.inner("spec.source.path", "/"+path)
 	}
 	s.Index = q.bare("spec.serving.index", cmp.Or(wanted.Index, "index.html"))
 	s.NotFoundPage = q.quote("spec.serving.notFoundPath", errorPrefix+cmp.Or(wanted.NotFoundPath, "/404.html"))

@@ -3,6 +3,8 @@ package resources
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 	"testing"
 
@@ -18,20 +20,28 @@ func withPath(path string) func(*v1beta1.Website) {
 }
 
 func TestNginxServesAFolder(t *testing.T) {
-	s := startNginx(t, withPath("public/site"), withServing(v1beta1.WebsiteServing{Index: "home.htm", NotFoundPath: "/errors/missing.html"}))
-	s.write(commitA, "public/site/home.htm", "home")
-	s.write(commitA, "public/site/errors/missing.html", "not here")
-	s.write(commitA, "public/secret.txt", "secret")
+	for name, folder := range map[string]string{
+		"ASCII": "public/site", "letters and spaces": "my site/日本 docs", "longest": strings.Repeat(strings.Repeat("日", 83)+"/", 4) + strings.Repeat("é", 12),
+	} {
+		t.Run(name, func(t *testing.T) { testFolder(t, folder) })
+	}
+}
+
+func testFolder(t *testing.T, folder string) {
+	s := startNginx(t, withPath(folder), withServing(v1beta1.WebsiteServing{Index: "home.htm", NotFoundPath: "/errors/missing.html"}))
+	s.write(commitA, folder+"/home.htm", "home")
+	s.write(commitA, folder+"/errors/missing.html", "not here")
+	s.write(commitA, path.Dir(folder)+"/secret.txt", "secret")
 	s.write(commitA, "README.md", "readme")
 	// A folder that is itself a link could lead anywhere.
 	s.write(commitB, "real/index.html", "real")
-	s.mkdir("releases/" + commitB + "/public")
-	s.link(commitB, "public/site", "/etc")
+	s.mkdir("releases/" + commitB + "/" + path.Dir(folder))
+	s.link(commitB, folder, "/etc")
 	s.publish("releases/" + commitA)
 
 	s.want(s.http, "/", http.StatusOK, "home")
 	s.want(s.http, "/missing", http.StatusNotFound, "not here")
-	for _, path := range []string{"/README.md", "/public/site/home.htm", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"} {
+	for _, path := range []string{"/README.md", (&url.URL{Path: "/" + folder}).EscapedPath() + "/home.htm", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt"} {
 		if response, body := s.get(s.http, path); response.StatusCode == http.StatusOK {
 			t.Errorf("GET %s = 200 %q, want nothing from outside the folder", path, body)
 		}
@@ -43,9 +53,9 @@ func TestNginxServesAFolder(t *testing.T) {
 }
 
 func TestNginxSinglePageApplication(t *testing.T) {
-	s := startNginx(t, withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}))
-	s.write(commitA, "index.html", "app")
-	s.write(commitA, "app.js", "code")
+	s := startNginx(t, withPath("my app/日本"), withServing(v1beta1.WebsiteServing{Fallback: v1beta1.FallbackSPA}))
+	s.write(commitA, "my app/日本/index.html", "app")
+	s.write(commitA, "my app/日本/app.js", "code")
 	s.publish("releases/" + commitA)
 	s.want(s.http, "/app.js", http.StatusOK, "code")
 	s.want(s.http, "/any/route", http.StatusOK, "app")
@@ -122,6 +132,10 @@ func TestValuesThatNginxWouldReadOtherwise(t *testing.T) {
 		"path with a variable":           withPath("a$document_root"),
 		"path that ends the directive":   withPath("a; root /"),
 		"path out of the repository":     withPath("a/../../etc"),
+		"path with a quote":              withPath(`a"b`),
+		"path with a backslash":          withPath(`a\b`),
+		"path with a line feed":          withPath("a\nb"),
+		"path not in UTF-8":              withPath("a\xff"),
 		"index with a space":             withServing(v1beta1.WebsiteServing{Index: "a b"}),
 		"not found page of a variable":   withServing(v1beta1.WebsiteServing{NotFoundPath: "/$uri"}),
 		"redirect with a variable":       withServing(v1beta1.WebsiteServing{Redirects: []v1beta1.Redirect{{From: "/a", To: "/$host", StatusCode: 301}}}),

@@ -47,6 +47,7 @@ func TestAgentFollowsTheSource(t *testing.T) {
 	}{
 		"nothing said":       {tweak: func(*v1beta1.Website) {}, want: []string{"--ref=HEAD", "--period=60s", "--timeout=120s", "--submodules=None"}},
 		"branch":             {tweak: ref(v1beta1.GitReference{Branch: "main"}), want: []string{"--ref=refs/heads/main"}},
+		"branch of letters":  {tweak: ref(v1beta1.GitReference{Branch: "zweig/ä-日本"}), want: []string{"--ref=refs/heads/zweig/ä-日本"}},
 		"tag":                {tweak: ref(v1beta1.GitReference{Tag: "v1.2"}), want: []string{"--ref=refs/tags/v1.2"}},
 		"commit":             {tweak: ref(v1beta1.GitReference{Commit: longCommit}), want: []string{"--ref=" + longCommit}},
 		"full name":          {tweak: ref(v1beta1.GitReference{Name: "refs/pull/1/head"}), want: []string{"--ref=refs/pull/1/head"}},

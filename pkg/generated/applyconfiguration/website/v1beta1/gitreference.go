@@ -8,16 +8,18 @@ package v1beta1
 // GitReference selects a commit of a repository. At most one of its fields may
 // be set.
 type GitReferenceApplyConfiguration struct {
-	// branch is the branch to follow, without refs/heads/, of at most 255
-	// characters.
+	// branch is the branch to follow, without refs/heads/, of at most 255 bytes:
+	// letters and digits of any script, '.', '_', '/', '@', '+', '#', '=' and '-',
+	// within the rules of git check-ref-format.
 	Branch *string `json:"branch,omitempty"`
-	// tag is the tag to publish, without refs/tags/, of at most 255 characters.
+	// tag is the tag to publish, without refs/tags/, of at most 255 bytes, with
+	// the characters of a branch.
 	Tag *string `json:"tag,omitempty"`
 	// commit is the full name of the commit to publish: 40 or 64 hexadecimal
 	// digits in lower case.
 	Commit *string `json:"commit,omitempty"`
 	// name is the full name of a reference of any kind, such as
-	// refs/pull/1/head, of at most 255 characters.
+	// refs/pull/1/head, of at most 255 bytes, with the characters of a branch.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -8,8 +8,9 @@ package v1beta1
 // WebsitePreviews gives branches of the repository a site each: a Website that
 // the Website controls, with the label mycontroller.nevermosby.io/preview-of.
 type WebsitePreviewsApplyConfiguration struct {
-	// branches are patterns of the names of branches, from 1 to 16. "*" stands for
-	// any characters. The branch of the Website itself has no preview.
+	// branches are patterns of the names of branches, from 1 to 16, each of at most
+	// 255 bytes. "*" stands for any characters. The branch of the Website itself has
+	// no preview.
 	Branches []string `json:"branches,omitempty"`
 	// maxCount is the largest number of previews, from 1 to 50. Of more branches,
 	// those that have a preview keep it. Defaults to 5.

@@ -11,9 +11,9 @@ type WebsiteSourceApplyConfiguration struct {
 	// git is a git repository.
 	Git *GitSourceApplyConfiguration `json:"git,omitempty"`
 	// path is the directory to publish, relative to the root of the source, of
-	// at most 1024 characters: segments of letters, digits, '.', '_' and '-',
-	// separated by '/'. No segment may be ".", ".." or ".git", or begin with
-	// '-'. Defaults to the root.
+	// at most 1024 bytes: segments of letters and digits of any script, spaces,
+	// '.', '_' and '-', separated by '/'. No segment may be ".", ".." or ".git",
+	// begin with '-', or begin or end with a space. Defaults to the root.
 	Path *string `json:"path,omitempty"`
 }
 
