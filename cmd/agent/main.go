@@ -1,5 +1,5 @@
-// Command website-agent runs in the pods of Websites. It is copied into a pod by its own image, and needs nothing of the
-// image that it runs in but git, ssh, a shell, and the certificates of public CAs.
+// Command website-agent runs in the pods of Websites. It is copied into a pod by its own image, and needs nothing of
+// the image that it runs in but git, ssh, a shell, and the certificates of public CAs.
 package main
 
 import (
@@ -86,19 +86,28 @@ func parse(args []string) (*options, error) {
 		flags.PrintDefaults()
 	}
 	repository := &o.Git
-	flags.StringVar(&repository.URL, "repository", "", "the http, https or ssh `address` of the repository, or user@host:path")
+	flags.StringVar(&repository.URL, "repository", "",
+		"the http, https or ssh `address` of the repository, or user@host:path")
 	flags.StringVar(&o.Ref, "ref", "HEAD", "what is published: HEAD, a reference by its full name, or a commit")
-	flags.StringVar(&o.store.Published, "path", "", "the directory of the repository that is published; a commit without it is not")
-	submodules := flags.String("submodules", string(git.SubmodulesNone), "which submodules are fetched: None, Shallow (those of the repository) or Recursive")
-	flags.StringVar(&repository.Revision, "revision", "", "the `name` of the configuration of nginx, which is part of each ETag")
-	flags.DurationVar(&o.Period, "period", time.Minute, "the interval of fetches, of which a pod's differs by up to 10 %; 0: fetch until that has succeeded once, and on request")
+	flags.StringVar(&o.store.Published, "path", "",
+		"the directory of the repository that is published; a commit without it is not")
+	submodules := flags.String("submodules", string(git.SubmodulesNone),
+		"which submodules are fetched: None, Shallow (those of the repository) or Recursive")
+	flags.StringVar(&repository.Revision, "revision", "",
+		"the `name` of the configuration of nginx, which is part of each ETag")
+	flags.DurationVar(&o.Period, "period", time.Minute,
+		"the interval of fetches, of which a pod's differs by up to 10 %; 0: fetch until that has succeeded "+
+			"once, and on request")
 	flags.DurationVar(&repository.Timeout, "timeout", 2*time.Minute, "the time limit of a fetch, and of a checkout")
 	credentials := &repository.Credentials
-	flags.StringVar(&credentials.UsernameFile, "username-file", "", "a `file` with the user name for an https repository, read for each fetch, as are the following")
+	flags.StringVar(&credentials.UsernameFile, "username-file", "",
+		"a `file` with the user name for an https repository, read for each fetch, as are the following")
 	flags.StringVar(&credentials.PasswordFile, "password-file", "", "a `file` with the password")
 	flags.StringVar(&credentials.KeyFile, "ssh-key-file", "", "a `file` with the private key for an ssh repository")
-	flags.StringVar(&credentials.KnownHostsFile, "ssh-known-hosts-file", "", "a `file` with the public keys of the host, which ssh requires")
-	scope := flags.String("credential-scope", "Repository", "what the password is sent to: Repository, or Host for submodules of the same host too")
+	flags.StringVar(&credentials.KnownHostsFile, "ssh-known-hosts-file", "",
+		"a `file` with the public keys of the host, which ssh requires")
+	scope := flags.String("credential-scope", "Repository",
+		"what the password is sent to: Repository, or Host for submodules of the same host too")
 	flags.StringVar(&repository.CAFile, "ca-file", "", "a `file` with CA certificates in the place of the public ones")
 	flags.StringVar(&repository.Proxy.HTTPS, "https-proxy", "", "the `URL` of the proxy for https repositories")
 	flags.StringVar(&repository.Proxy.HTTP, "http-proxy", "", "the `URL` of the proxy for http repositories")
@@ -106,13 +115,20 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&repository.Dir, "root", "", "the `directory` for git, in the same mount as --releases")
 	flags.StringVar(&o.store.Dir, "releases", "", "the `directory` to serve")
 	flags.StringVar(&o.store.Volume, "volume", "", "the `directory` whose content counts towards --disk-budget")
-	flags.Int64Var(&o.store.Budget, "disk-budget", 0, "the size of --volume in `bytes` above which releases are removed, the oldest first, and larger commits refused; 0: unlimited")
+	flags.Int64Var(&o.store.Budget, "disk-budget", 0,
+		"the size of --volume in `bytes` above which releases are removed, the oldest first, and larger "+
+			"commits refused; 0: unlimited")
 	flags.IntVar(&o.store.Keep, "keep", 5, "the number of releases to keep")
-	flags.StringVar(&o.ConfigDir, "config", "", "the `directory` with the files of website-controller: the public keys of requests, and the commit to serve")
-	flags.StringVar(&o.access.SecretDir, "access-secret", "", "the `directory` with the keys of the Secret whose users may read the site, all others being rejected")
-	flags.StringVar(&o.access.File, "access-file", "", "the `file` of these users that nginx reads; required with --access-secret")
+	flags.StringVar(&o.ConfigDir, "config", "",
+		"the `directory` with the files of website-controller: the public keys of requests, and the commit to "+
+			"serve")
+	flags.StringVar(&o.access.SecretDir, "access-secret", "",
+		"the `directory` with the keys of the Secret whose users may read the site, all others being rejected")
+	flags.StringVar(&o.access.File, "access-file", "",
+		"the `file` of these users that nginx reads; required with --access-secret")
 	flags.StringVar(&o.listen, "listen", "", "the `address` to serve /metrics at")
-	flags.StringVar(&o.statusListen, "status-listen", "", "the `address` to serve /metrics and /status at, for other containers of the pod")
+	flags.StringVar(&o.statusListen, "status-listen", "",
+		"the `address` to serve /metrics and /status at, for other containers of the pod")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // releaseTimeout limits the time for making a release.
 const releaseTimeout = 5 * time.Minute
 
-// start does what the state asks for. What takes time runs in a goroutine, and posts its result.
+// start carries out an action. A slow one runs in a goroutine, which posts its result.
 func (a *Agent) start(ctx context.Context, next action) {
 	switch next := next.(type) {
 	case cancelJob:
@@ -46,7 +46,7 @@ func (a *Agent) start(ctx context.Context, next action) {
 	}
 }
 
-// startJob starts what cancelJob ends.
+// startJob starts a job of git, which cancelJob ends.
 func (a *Agent) startJob(ctx context.Context, work func(context.Context) event) {
 	jobCtx, cancel := context.WithCancel(ctx)
 	a.cancelJob = cancel
@@ -70,7 +70,7 @@ func (a *Agent) fetch(ctx context.Context, ref string) event {
 	return fetched{commit: tree.Commit, took: took}
 }
 
-// makeRelease checks out what was fetched last, and makes its release.
+// makeRelease checks out the last fetched tree, and makes its release.
 func (a *Agent) makeRelease(ctx context.Context, commit string) event {
 	logger := klog.FromContext(ctx)
 	err := a.repository.Checkout(ctx, a.tree)
@@ -146,7 +146,7 @@ func (a *Agent) collect(ctx context.Context, c collect) event {
 		err = errors.Join(err, a.Releases.Collect(c.pinned))
 	}
 	if err != nil {
-		// What is not removed does not take back what is published.
+		// The site is served all the same.
 		logger.Error(err, "Failed to remove earlier releases")
 	}
 	left := collected{removed: slices.DeleteFunc(before, a.Releases.Has)}

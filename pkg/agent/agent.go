@@ -1,6 +1,6 @@
-// Package agent is what runs in the pod of a Website besides nginx. It fetches the repository, makes releases of what it
-// fetched in a directory that is served, and answers the controller. A pure function decides what is done after each
-// event; nothing that happens to git or its repository takes away what is published.
+// Package agent runs in the pod of a Website besides nginx. It fetches the repository, makes releases of its commits in
+// a directory that nginx serves, and answers the controller. A pure function decides on the next actions after each
+// event. No failure of git, and no damage to its repository, affects the served release.
 package agent
 
 import (
@@ -22,15 +22,15 @@ import (
 // PodUIDVariable is the environment variable with the UID of the pod.
 const PodUIDVariable = "WEBSITE_POD_UID"
 
-// Config is what an Agent works with.
+// Config configures an Agent.
 type Config struct {
 	// Git is the repository.
 	Git git.Options
-	// Ref is what is published: HEAD, a reference by its full name, or a commit.
+	// Ref is the reference to publish: HEAD, a full name, or a commit.
 	Ref string
 	// Period is the interval of fetches. With 0, the repository is fetched until that has succeeded once, and on request.
 	Period time.Duration
-	// Releases is what is served.
+	// Releases has the releases to serve.
 	Releases *release.Store
 	// ConfigDir is the directory with the files of website-controller, which change while the agent runs: the public
 	// keys of requests, the commit to serve, and the patterns of branches to report.
@@ -47,8 +47,11 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// spread is by how much the period of a pod differs from that of the Website at most, in both directions: pods that
-// started together do not fetch together for ever.
+// branchesSuffix is added to git's directory for the repository that lists branches.
+const branchesSuffix = ".branches"
+
+// spread is the largest relative difference of a pod's period from the one of the Website, in both directions. So pods
+// that started together do not fetch together for ever.
 const spread = 0.1
 
 // Spread changes the period by a random amount, with a number from 0 to 1.
@@ -56,7 +59,7 @@ func (c *Config) Spread(random float64) {
 	c.Period = time.Duration(float64(c.Period) * (1 - spread + 2*spread*random)).Round(time.Millisecond)
 }
 
-// repository is what the agent needs of a git.Repository.
+// repository has the methods of a git.Repository that the agent calls.
 type repository interface {
 	Fetch(ctx context.Context, ref string) (*git.Tree, error)
 	Checkout(ctx context.Context, tree *git.Tree) error
@@ -73,7 +76,7 @@ type Agent struct {
 
 	// repository is fetched, and branches lists branches: it does not wait for a fetch.
 	repository, branches repository
-	// tree is what was fetched last. Only the current job uses it.
+	// tree is the last fetched tree. Only the current job uses it.
 	tree *git.Tree
 	// cancelJob ends the current job.
 	cancelJob context.CancelFunc
@@ -102,7 +105,7 @@ func New(config Config) (*Agent, error) {
 		return nil, err
 	}
 	listOptions := config.Git
-	listOptions.Dir += ".branches"
+	listOptions.Dir += branchesSuffix
 	branches, err := git.Open(listOptions)
 	if err != nil {
 		return nil, err
@@ -117,7 +120,8 @@ func newAgent(config Config) *Agent {
 		config.MaxHold = maxHold
 	}
 	return &Agent{
-		Config: config, events: make(chan posted), ended: make(chan struct{}), refusals: newRefusals(), changed: make(chan struct{}),
+		Config: config, events: make(chan posted), ended: make(chan struct{}), changed: make(chan struct{}),
+		refusals: newRefusals(),
 		revision: revision{since: config.Clock.Now().UnixNano()},
 		state:    state{ref: config.Ref, period: config.Period, maxHold: config.MaxHold},
 	}
@@ -128,7 +132,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.repository.Check(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(a.Releases.Open(), os.MkdirAll(a.Git.Dir, 0o755), os.MkdirAll(a.Git.Dir+".branches", 0o755)); err != nil {
+	for _, dir := range []string{a.Git.Dir, a.Git.Dir + branchesSuffix} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := a.Releases.Open(); err != nil {
 		return err
 	}
 	var known files

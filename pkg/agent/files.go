@@ -25,7 +25,7 @@ const (
 	keptPinFile = "pin.json"
 )
 
-// files is what the files have said last.
+// files is the last content of the files.
 type files struct {
 	pin      requests.Pin
 	isPinned bool
@@ -36,7 +36,7 @@ type files struct {
 // keptPin is the content of keptPinFile.
 type keptPin struct{ Pin, File requests.Pin }
 
-// watchFiles posts what has changed until ctx ends.
+// watchFiles posts changes of the files until ctx ends.
 func (a *Agent) watchFiles(ctx context.Context, known files) {
 	ticker := a.Clock.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -55,7 +55,7 @@ func (a *Agent) watchFiles(ctx context.Context, known files) {
 	}
 }
 
-// changes reads the files, and returns what is different from before. A file that cannot be read changes nothing.
+// changes reads the files, and returns their changes. A file that cannot be read changes nothing.
 func (a *Agent) changes(ctx context.Context, known *files) (events []event) {
 	logger := klog.FromContext(ctx)
 	if pin, found, err := readConfig(a.ConfigDir, requests.PinFile, requests.ParsePin); err != nil {
@@ -106,7 +106,7 @@ func readConfig[T any](dir, name string, parse func([]byte) (T, error)) (value T
 
 func (a *Agent) keptPinPath() string { return filepath.Join(filepath.Dir(a.Git.Dir), keptPinFile) }
 
-// keepPin keeps the pin for a restart: the file may not have what was requested yet.
+// keepPin keeps the pin for a restart: the file may not have the requested pin yet.
 func (a *Agent) keepPin(kept keptPin) error {
 	data, err := json.Marshal(kept)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *Agent) keepPin(kept keptPin) error {
 	return os.Rename(temporary, a.keptPinPath())
 }
 
-// readKeptPin reads what keepPin has kept, or nil.
+// readKeptPin reads the file of keepPin. It returns nil if there is none.
 func (a *Agent) readKeptPin() (*keptPin, error) {
 	data, err := os.ReadFile(a.keptPinPath())
 	if errors.Is(err, fs.ErrNotExist) {

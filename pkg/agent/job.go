@@ -11,7 +11,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/agent/release"
 )
 
-// advanceJob begins what git is to do next, or ends what is not needed any more.
+// advanceJob begins the next job of git, or ends one that is not needed any more.
 func (s *state) advanceJob(now time.Time) []action {
 	missing := s.missing()
 	isDue := missing != "" && !now.Before(s.pin.retry)
@@ -60,7 +60,7 @@ func (s *state) endJob() job {
 	return ended
 }
 
-// fetched takes in the end of a fetch. What it has brought becomes a release, unless there is one.
+// fetched handles the end of a fetch. Its commit becomes a release, unless there is one.
 func (s *state) fetched(e fetched, now time.Time) []action {
 	ended := s.endJob()
 	if ended.canceled {
@@ -86,8 +86,7 @@ func (s *state) fetched(e fetched, now time.Time) []action {
 	return []action{makeRelease{e.commit}}
 }
 
-// releaseMade takes in that there is a release, or why not. One that is not to be served takes the place of the last
-// one that was not.
+// releaseMade handles the end of making a release. A spare release takes the place of the last spare one.
 func (s *state) releaseMade(e releaseMade, now time.Time) []action {
 	ended := s.endJob()
 	s.compacts = true
@@ -123,7 +122,7 @@ func (s *state) succeed(ended job, now time.Time) {
 	}
 }
 
-// fail takes in why a fetch, or its release, has failed. Releases give way to a commit that does not fit.
+// fail handles the failure of a fetch, or of its release. Releases give way to a commit that does not fit.
 func (s *state) fail(ended job, err error, now time.Time) []action {
 	reason, text := explain(err)
 	needed := slices.DeleteFunc(slices.Clone(s.releases), func(commit string) bool { return !s.needs(commit) })
@@ -181,7 +180,7 @@ func isFinal(reason git.Reason) bool {
 	}, reason)
 }
 
-// explain returns the reason of an error, and what git has printed.
+// explain returns the reason of an error, and the output of git.
 func explain(err error) (reason git.Reason, text string) {
 	var failed *git.Error
 	switch {

@@ -22,17 +22,17 @@ type BranchesStatus struct {
 	More     bool         `json:"more,omitempty"`
 	// Head is the branch of the remote's HEAD, if that was asked for.
 	Head string `json:"head,omitempty"`
-	// Failure is why the last listing has failed, or nil. The branches are then those of before.
+	// Failure is why the last listing has failed, or nil. Then the branches of the last successful one are kept.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// listing is what is known of the branches that may have previews.
+// listing is the state of the list of branches that may have previews.
 type listing struct {
 	// previews are the patterns, or nil if nothing is to be listed. id identifies them and the repository.
 	previews *requests.Previews
 	id       string
 	running  bool
-	// listedID is what was last listed, at a time and after a fetch. failures is how often in a row that has failed.
+	// listedID identifies the last list, which began at a time, and after a fetch. failures counts failed lists in a row.
 	listedID    string
 	at, contact time.Time
 	failures    int
@@ -40,7 +40,7 @@ type listing struct {
 	status *BranchesStatus
 }
 
-// wants takes in what is to be listed.
+// wants sets the patterns.
 func (l listing) wants(e previewsRead) listing {
 	if l.previews, l.id = e.previews, e.id; l.previews == nil {
 		return listing{running: l.running}
@@ -48,7 +48,8 @@ func (l listing) wants(e previewsRead) listing {
 	return l
 }
 
-// due is when to list the branches: after a fetch, or in its place. It is zero if they are not to be, or are being, listed.
+// due is when to list the branches: after a fetch, or in its place. It is zero if they are not to be, or are being,
+// listed.
 func (l listing) due(contact time.Time, period, backoff time.Duration) time.Time {
 	retry := min(minListRetry<<min(max(l.failures-1, 0), 10), maxListRetry)
 	switch {
@@ -79,7 +80,7 @@ func (s *state) advanceListing(now time.Time) []action {
 	return []action{listBranches{*s.listing.previews}}
 }
 
-// listed takes in a list. After one that has failed, what was listed before stays.
+// listed handles the end of a list. A failed one keeps the branches of the last successful one.
 func (l listing) listed(e branchesListed, now time.Time) listing {
 	l.running = false
 	if l.previews == nil || l.id != l.listedID {

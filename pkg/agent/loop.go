@@ -16,9 +16,9 @@ type posted struct {
 	done chan<- struct{}
 }
 
-// revision names what is known.
+// revision identifies a state to clients.
 type revision struct {
-	// since distinguishes the revisions of this process from those of another.
+	// since distinguishes the revisions of two processes.
 	since  int64
 	number uint64
 	// moved is the number with which a commit was last held or served.
@@ -34,7 +34,7 @@ func (r revision) hasMoved(other string) bool {
 	return err != nil || known.since != r.since || r.moved > known.number
 }
 
-// loop takes in events, one after the other, and starts the actions that follow, until ctx ends.
+// loop handles events, one after the other, and starts the actions that follow, until ctx ends.
 func (a *Agent) loop(ctx context.Context, first []event) {
 	defer close(a.ended)
 	for _, e := range append(first, timePassed{}) {
@@ -75,7 +75,8 @@ func (a *Agent) take(ctx context.Context, e event) {
 	}
 	a.mu.Unlock()
 	if before.pin.Pin != after.pin.Pin {
-		klog.FromContext(ctx).Info("The commit to serve has changed", "pin", after.pin.Commit, "generation", after.pin.Generation)
+		klog.FromContext(ctx).Info("The commit to serve has changed",
+			"pin", after.pin.Commit, "generation", after.pin.Generation)
 	}
 	for _, next := range actions {
 		a.start(ctx, next)
@@ -95,7 +96,7 @@ func (a *Agent) post(ctx context.Context, e event) {
 	<-done
 }
 
-// load reads what there is when the agent starts. Nothing is published before it is known what is to be.
+// load reads the releases, the kept pin and the files. Nothing is published before.
 func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 	logger := klog.FromContext(ctx)
 	releases, err := a.Releases.List()
@@ -133,7 +134,7 @@ func (a *Agent) Status() Status {
 	return status
 }
 
-// snapshot returns the current status, and what is closed when that has changed.
+// snapshot returns the current status, and a channel that is closed when that changes.
 func (a *Agent) snapshot() (Status, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

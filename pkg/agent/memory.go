@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// MemoryLimit returns how much memory each process of git may have, in bytes: three quarters of what the container may.
+// MemoryLimit returns how much memory each process of git may have, in bytes: three quarters of the container's limit.
 // The file is memory.max of its cgroup; 0 means that there is no limit, or that of cgroups v1.
 //
-// With cgroups v2, the kernel ends all processes of a container that exceeds its memory, the agent as well. The pod would
-// not be ready until it is restarted, after up to five minutes. So it is git that fails, and says why.
+// With cgroups v2, the kernel ends all processes of a container that exceeds its memory, the agent as well. The pod
+// would not be ready until it is restarted, after up to five minutes. So it is git that fails, and says why.
 func MemoryLimit(file string) (int64, error) {
 	content, err := os.ReadFile(file)
 	if os.IsNotExist(err) {

@@ -24,10 +24,10 @@ type (
 	// holderCame and holderLeft are the begin and the end of a request to hold releases.
 	holderCame struct{}
 	holderLeft struct{}
-	// pinRequested is what to serve, pinRead what the file says of that.
+	// pinRequested is a requested pin, pinRead the one of the file.
 	pinRequested requests.Pin
 	pinRead      requests.Pin
-	// previewsRead is which branches to list, and how the list is identified; nil: none.
+	// previewsRead has the patterns of the branches to list, or nil, and an identifier of them.
 	previewsRead struct {
 		previews *requests.Previews
 		id       string
@@ -44,7 +44,7 @@ type (
 	// releaseMade is the end of making a release.
 	releaseMade struct{ err error }
 	compacted   struct{}
-	// assetsPrepared is the end of prepare, published that of a switch to another release.
+	// assetsPrepared is the end of prepare, published the end of a switch to another release.
 	assetsPrepared struct{ commit string }
 	published      struct {
 		commit string
@@ -66,23 +66,23 @@ type (
 	}
 )
 
-// action is something to be done: one of the following types. Each but cancelJob and keepPin ends with an event; publish
-// ends with published, and then collected.
+// action is something to be done: one of the following types. Each but cancelJob and keepPin ends with an event;
+// publish ends with published, and then collected.
 type action any
 
 type (
 	// fetch fetches a reference or a commit.
 	fetch struct{ ref string }
-	// makeRelease makes the release of what was fetched last.
+	// makeRelease makes the release of the last fetched tree.
 	makeRelease struct{ commit string }
 	compact     struct{}
 	// cancelJob ends the current one of the actions above.
 	cancelJob struct{}
 	// prepare puts the assets of a release in place.
 	prepare struct{ commit string }
-	// publish serves a release, and collects others: that of a commit first.
+	// publish serves a release, and collects others, the discarded one first.
 	publish struct{ commit, discard, pinned string }
-	// collect removes releases: that of a commit, and then all but some, or those that there is no room for.
+	// collect removes the discarded release, and then all others but some, or those that there is no room for.
 	collect struct {
 		discard, pinned string
 		only            []string
@@ -92,7 +92,7 @@ type (
 	keepPin struct{ pin, file requests.Pin }
 )
 
-// next returns the state after an event, and what is to be done then.
+// next returns the state after an event, and the actions that follow.
 func next(s state, e event, now time.Time) (state, []action) {
 	var actions []action
 	switch e := e.(type) {
@@ -148,8 +148,8 @@ func next(s state, e event, now time.Time) (state, []action) {
 	return s, actions
 }
 
-// readPin takes in what the file says. That can be older than a request; a generation before that of an earlier file is
-// of a store that was restored.
+// readPin handles a change of the file. It can be older than a request. A generation before the one of an earlier file
+// is of a store that was restored.
 func (s *state) readPin(pin requests.Pin, now time.Time) []action {
 	before := s.pin.file
 	if s.pin.known && pin == before {
@@ -168,7 +168,7 @@ func (s *state) setPin(pin requests.Pin, now time.Time) []action {
 		return nil
 	}
 	if pin.Commit != s.pin.Commit {
-		// What has failed before is tried again.
+		// Failures of the former pin do not count.
 		s.pin.failing, s.unpublished, s.publishAfter, s.dropped = failing{}, nil, time.Time{}, ""
 		if pin.Commit == "" && (s.following.failure != nil || s.newest != "" && !s.has(s.newest)) {
 			s.nextFetch = now
@@ -186,7 +186,8 @@ func (s *state) answerSync() {
 	}
 }
 
-// lose takes in that somebody has removed what is served. What is left is published again, or fetched.
+// lose handles that somebody has removed the site. The remaining releases are published again, or the commit is
+// fetched.
 func (s *state) lose(e siteLost, now time.Time) {
 	if s.publishing || s.job.kind == jobRelease {
 		return

@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// advancePublication serves what is to be served, once other replicas have it as well.
+// advancePublication begins to serve the target, once other replicas have it as well.
 func (s *state) advancePublication(now time.Time) []action {
 	target := s.target()
 	if !s.isUnpublished() {
@@ -46,7 +46,7 @@ func (s *state) mayHold(now time.Time) bool {
 
 func (s *state) clearHold() { s.held, s.released, s.holdUntil = "", false, time.Time{} }
 
-// published takes in that a release is served, or why not.
+// published handles the end of a switch.
 func (s *state) published(e published, now time.Time) {
 	s.prepared = ""
 	if e.err != nil {

@@ -21,7 +21,7 @@ const (
 	serveTimeout = 5 * time.Second
 )
 
-// Handler serves /status, and what MetricsHandler does.
+// Handler serves /status and /metrics.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.MetricsHandler())

@@ -15,8 +15,8 @@ const (
 	firstBackoff, maxBackoff, maxPinBackoff = 5 * time.Second, 5 * time.Minute, 10 * time.Minute
 	// publishBackoff is the delay after a release could not be published.
 	publishBackoff = 2 * time.Second
-	// maxHold is how long releases are held for other replicas. Releases of later commits that take the place of the
-	// first one have only what is left of that time.
+	// maxHold is how long releases are held for other replicas, counted from the first one: those of later commits, which
+	// take its place, do not prolong it.
 	maxHold = 3 * time.Second
 	// holderGrace is how long releases are held after the end of the last request that asked for that: a client that
 	// replaces its request ends the former one first.
@@ -25,7 +25,7 @@ const (
 	fetchInterval, fetchBurst = 5 * time.Second, 3
 )
 
-// state is all that decides what the agent does. Only next changes it, and writes to no slice or pointer in it.
+// state decides on the actions of the agent. Only next changes it, and writes to no slice or pointer in it.
 type state struct {
 	// ref is the reference to follow, and period the interval of its fetches; 0: it is fetched until a release of it is
 	// served, and on request.
@@ -58,7 +58,7 @@ type state struct {
 	synced, expected        string
 	syncLimit, expectsLimit limit
 
-	// publishing is true while an action changes what is served or kept. publishAfter and unpublished are set after one
+	// publishing is true while an action changes the releases. publishAfter and unpublished are set after one
 	// that has failed.
 	publishing   bool
 	publishAfter time.Time
@@ -82,7 +82,7 @@ type state struct {
 	fetchTime              time.Duration
 }
 
-// jobKind is what git does.
+// jobKind is the kind of a job of git.
 type jobKind int
 
 const (
@@ -95,7 +95,7 @@ const (
 // job is the current work of git, of which there is one at a time.
 type job struct {
 	kind jobKind
-	// ref is what is fetched, commit what a release is made of. expected is the commit of another replica that was
+	// ref is the fetched reference, commit the commit of the release. expected is the commit of another replica that was
 	// expected when the job began.
 	ref, commit, expected string
 	// pinned is true for the pinned commit.
@@ -112,12 +112,12 @@ type failing struct {
 	backoff time.Duration
 }
 
-// pinning is what is known of the commit to serve.
+// pinning is the state of the pin.
 type pinning struct {
 	requests.Pin
 	// known is false until there is a file or a request.
 	known bool
-	// file is what the file has said last.
+	// file is the last content of the file.
 	file requests.Pin
 	failing
 }
@@ -184,7 +184,7 @@ func (s *state) target() string {
 	}
 }
 
-// isUnpublished reports whether what is served is to change.
+// isUnpublished reports whether another release is to be served.
 func (s *state) isUnpublished() bool {
 	target := s.target()
 	return target != "" && target != s.current

@@ -17,8 +17,8 @@ type Status struct {
 	Revision string `json:"revision"`
 	// Commit is the commit that is served, or empty.
 	Commit string `json:"commit"`
-	// Subject is the first line of the message of Commit, and Author its author. Both are
-	// what the repository says.
+	// Subject is the first line of the message of Commit, and Author its author. Both come
+	// from the repository.
 	Subject string `json:"subject,omitempty"`
 	Author  string `json:"author,omitempty"`
 	// Replaced are commits with the same content that were served before Commit, the last one first.
@@ -30,7 +30,7 @@ type Status struct {
 	Prepared string `json:"prepared,omitempty"`
 	// Newest is the last commit of the reference. It is not served while another one is pinned.
 	Newest string `json:"newest,omitempty"`
-	// Pin is what the agent is to serve, or nil while it does not know.
+	// Pin is the pin, or nil while it is not known.
 	Pin *PinStatus `json:"pin,omitempty"`
 	// Synced identifies the last request to fetch whose fetch has ended, and of which nothing
 	// is left to be published.
@@ -55,17 +55,17 @@ type Status struct {
 	Failure *Failure `json:"failure,omitempty"`
 	// Branches are those that may have previews, or nil if there are to be none.
 	Branches *BranchesStatus `json:"branches,omitempty"`
-	// Counts are of what has happened since the agent has started.
+	// Counts are counted since the start of the agent.
 	Counts Counts `json:"counts"`
 }
 
-// PinStatus is what the agent is to serve.
+// PinStatus is the state of the pin.
 type PinStatus struct {
 	// Commit is the commit to serve, "current" for the one that is served now, or empty for
 	// the last one that was fetched, and Generation that of the Website that says so.
 	Commit     string `json:"commit,omitempty"`
 	Generation int64  `json:"generation"`
-	// Failure is why the commit cannot be served, or nil. It is that of the status as well.
+	// Failure is why the commit cannot be served, or nil. The status has it as well.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -73,15 +73,15 @@ type PinStatus struct {
 type Failure struct {
 	// Reason is one of a fixed set of words.
 	Reason git.Reason `json:"reason"`
-	// Text is what git has printed, without addresses, and not all of a long one.
+	// Text is the end of the output of git, without addresses.
 	Text string `json:"text,omitempty"`
-	// Since is when it has last failed.
+	// Since is the time of the last failure.
 	Since time.Time `json:"since"`
 	// Count is how often in a row it has failed since the agent has started.
 	Count int `json:"count"`
 }
 
-// Counts are of what has happened since the agent has started.
+// Counts are counted since the start of the agent.
 type Counts struct {
 	// RefusedRequests is how many requests were refused that were not from the controller.
 	RefusedRequests int `json:"refusedRequests"`
@@ -96,15 +96,17 @@ func (f *Failure) next(reason git.Reason, since time.Time, text string) *Failure
 	return &Failure{Reason: reason, Text: text, Since: since.UTC(), Count: count}
 }
 
-// status is what is known at a time, besides what the state does not have.
+// status returns the status at a time, without the fields that the Agent adds.
 func (s *state) status(now time.Time) Status {
 	status := Status{
-		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Replaced: s.about.Replaced, Prepared: s.held, Newest: s.newest,
+		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Replaced: s.about.Replaced,
+		Prepared: s.held, Newest: s.newest,
 		Synced: s.synced, Releases: s.releases, LFSPointers: s.lfsPointers, Access: s.access,
 		Failure: s.following.failure, Branches: s.listing.status,
 		PublishedAt: utc(s.publishedAt), LastContact: utc(s.contact),
 	}
-	status.PathFound = s.current != "" && (s.following.failure == nil || s.following.failure.Reason != git.ReasonPathNotFound)
+	lacksPath := s.following.failure != nil && s.following.failure.Reason == git.ReasonPathNotFound
+	status.PathFound = s.current != "" && !lacksPath
 	if s.pin.known {
 		status.Pin = &PinStatus{Commit: s.pin.Commit, Generation: s.pin.Generation, Failure: s.pin.failure}
 	}
@@ -112,7 +114,7 @@ func (s *state) status(now time.Time) Status {
 		status.Failure = s.unpublished
 	}
 	if s.pin.failure != nil {
-		// It is why what is served is not what the spec says.
+		// It explains why another commit than the one of the spec is served.
 		status.Failure = s.pin.failure
 	}
 	if !s.isFixed() || !s.has(s.ref) {

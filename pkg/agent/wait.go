@@ -44,7 +44,7 @@ func (w *waiting) begin(signed bool) (end func(), ok bool) {
 	}, true
 }
 
-// postRequest has the loop do what a request asks for, and returns how long the request is to wait.
+// postRequest passes a request on to the loop, and returns how long the request is to wait.
 func (a *Agent) postRequest(ctx context.Context, parameters url.Values) time.Duration {
 	if commit := parameters.Get(requests.ParameterExpect); requests.IsCommit(commit) {
 		a.post(ctx, commitExpected(commit))
@@ -65,7 +65,7 @@ func (a *Agent) postRequest(ctx context.Context, parameters url.Values) time.Dur
 	return min(wait, maxWait)
 }
 
-// pinOf returns what is to be served according to a request, if that says so.
+// pinOf returns the pin of a request, if it has one.
 func pinOf(parameters url.Values) (requests.Pin, bool) {
 	generation, err := strconv.ParseInt(parameters.Get(requests.ParameterGeneration), 10, 64)
 	commit := parameters.Get(requests.ParameterPin)
@@ -73,8 +73,7 @@ func pinOf(parameters url.Values) (requests.Pin, bool) {
 	return requests.Pin{Commit: commit, Generation: generation}, isValid
 }
 
-// await waits until what a request is for has happened, the time is over, or the client has
-// gone.
+// await waits until a request can be answered, the time is over, or the client has gone.
 func (a *Agent) await(ctx context.Context, parameters url.Values, wait time.Duration) {
 	end, ok := a.waiting.begin(requests.NeedsSignature(parameters))
 	if !ok {
@@ -106,7 +105,7 @@ func (a *Agent) await(ctx context.Context, parameters url.Values, wait time.Dura
 	}
 }
 
-// answers reports whether what a request waits for has happened.
+// answers reports whether a request can be answered.
 func (s *state) answers(parameters url.Values, r revision) bool {
 	after := parameters.Get(requests.ParameterAfter)
 	if commit := parameters.Get(requests.ParameterExpect); commit != "" {
@@ -124,8 +123,7 @@ func (s *state) answers(parameters url.Values, r revision) bool {
 	return r.String() != after
 }
 
-// hasPinned reports whether what is to be served according to a request is, or is held, or cannot be, or is something
-// else by now.
+// hasPinned reports whether the requested commit is served or held, or cannot be, or another one is requested by now.
 func (s *state) hasPinned(commit string) bool {
 	failed := s.pin.failure != nil || s.unpublished != nil
 	if s.pin.Commit != commit || failed || commit == requests.PinCurrent {

@@ -36,8 +36,8 @@ func (r *Repository) Check(ctx context.Context) error {
 	return nil
 }
 
-// Message returns the name of the author of a commit, and the first line of its message, both followed by spaces. What is
-// in them is up to whoever may push.
+// Message returns the name of the author of a commit, and the first line of its message, both followed by spaces.
+// Anyone who may push can write anything there.
 func (r *Repository) Message(ctx context.Context, tree *Tree) (author, subject string, err error) {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {
@@ -45,7 +45,8 @@ func (r *Repository) Message(ctx context.Context, tree *Tree) (author, subject s
 	}
 	defer end()
 	output, err := r.run(ctx, command{args: []string{
-		"log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%<(1000,trunc)%an%x00%<(1000,trunc)%s", tree.Commit, "--",
+		"log", "-1", "--no-show-signature", "--no-color", "--encoding=UTF-8",
+		"--format=%<(1000,trunc)%an%x00%<(1000,trunc)%s", tree.Commit, "--",
 	}})
 	author, subject, _ = strings.Cut(output, "\x00")
 	return author, subject, err

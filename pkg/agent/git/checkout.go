@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Checkout has the worktree contain the tree that was fetched last. Files that are in it already stay as they are, unless
-// attributes have git take them for changed; git replaces others, it does not write to them. After a failure, the next checkout begins with an empty worktree.
+// Checkout has the worktree contain the tree that was fetched last. Files that are in it already stay as they are,
+// unless attributes have git take them for changed; git replaces others, it does not write to them. After a failure,
+// the next checkout begins with an empty worktree.
 func (r *Repository) Checkout(ctx context.Context, tree *Tree) error {
 	ctx, end, err := r.begin(ctx)
 	if err != nil {

@@ -228,8 +228,8 @@ func (r *Repository) fetchObjects(ctx context.Context, c command) error {
 	return err
 }
 
-// room returns how many bytes may be written, or 0 if there is no limit. The volume is measured once for a fetch and the
-// checkout that follows: to measure all of it takes much longer than git's directory.
+// room returns how many bytes may be written, or 0 if there is no limit. The volume is measured once for a fetch and
+// the checkout that follows: to measure all of it takes much longer than git's directory.
 func (r *Repository) room() (int64, error) {
 	root := r.root()
 	if root.Room == nil {

@@ -39,7 +39,7 @@ type Options struct {
 	CAFile string
 	Proxy  Proxy
 
-	// Revision is part of what the modification times of files are made of, besides their content.
+	// Revision changes the modification times of all files, as their content does.
 	Revision string
 
 	// Timeout limits a fetch, and a checkout.
@@ -275,7 +275,8 @@ func (r *Repository) shallow() string {
 	return string(data)
 }
 
-// replace removes a repository that git cannot read, or that the volume has no space for, and returns the error of that.
+// replace removes a repository that git cannot read, or that the volume has no space for, and returns the error of
+// that.
 func (r *Repository) replace(err error) error {
 	if isReason(err, reasonDamaged, ReasonTooLarge, ReasonStorageFull) {
 		return errors.Join(err, onDisk(r.remove()))

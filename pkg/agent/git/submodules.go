@@ -58,7 +58,7 @@ func (r *Repository) fetchModules(ctx context.Context, tree *Tree, found *listin
 	return nil
 }
 
-// beginUse forgets what the last fetch has needed, of all submodules. A repository can be one of several commits.
+// beginUse forgets the use of all submodules by the last fetch. One repository can be a submodule at several commits.
 func (r *Repository) beginUse() {
 	r.used = map[string]bool{}
 	for _, m := range r.modules {

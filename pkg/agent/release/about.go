@@ -18,13 +18,13 @@ const (
 	maxSubject, maxAuthor = 200, 100
 )
 
-// About is what is known of the commit of a release.
+// About describes the commit of a release.
 type About struct {
 	// Subject is the first line of its message.
 	Subject string `json:"subject,omitempty"`
 	// Author is the name of its author.
 	Author string `json:"author,omitempty"`
-	// Content identifies what is published of it.
+	// Content identifies the published files.
 	Content string `json:"content,omitempty"`
 	// Replaced are the commits with the same content whose name the release had before, the last one first.
 	Replaced []string `json:"replaced,omitempty"`
@@ -33,7 +33,7 @@ type About struct {
 // maxReplaced is how many commits with the same content are remembered.
 const maxReplaced = 10
 
-// Replacing returns what is known of a commit that is to be published after another one.
+// Replacing returns the description of a commit that follows another one.
 func (a About) Replacing(commit string, before About) About {
 	if a.Content != "" && a.Content == before.Content {
 		a.Replaced = append([]string{commit}, before.Replaced[:min(len(before.Replaced), maxReplaced-1)]...)
@@ -41,7 +41,7 @@ func (a About) Replacing(commit string, before About) About {
 	return a
 }
 
-// About returns what is known of the commit of a release.
+// About returns the description of the commit of a release.
 func (s *Store) About(commit string) About {
 	var about About
 	data, err := os.ReadFile(s.aboutFile(commit))
@@ -53,7 +53,7 @@ func (s *Store) About(commit string) About {
 
 func (s *Store) aboutFile(commit string) string { return s.path(aboutDir, commit+".json") }
 
-// keepAbout keeps what is known of a commit.
+// keepAbout keeps the description of a commit.
 func (s *Store) keepAbout(commit string, about About) error {
 	about.Subject, about.Author = printable(about.Subject, maxSubject), printable(about.Author, maxAuthor)
 	data, err := json.Marshal(about)
@@ -85,7 +85,7 @@ func printable(text string, limit int) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// collectAbout removes what is kept without a release.
+// collectAbout removes descriptions without a release.
 func (s *Store) collectAbout() error {
 	entries, err := os.ReadDir(s.path(aboutDir))
 	if err != nil {

@@ -75,9 +75,9 @@ func (t *tree) loops(real, source string, active []string) bool {
 	return contains(source) || slices.ContainsFunc(active, contains)
 }
 
-// resolve returns the path in the worktree of what a link leads to, without links. The path of
-// the link has no links before its last element. It returns errRefused for a path that leaves the worktree, is hidden, or does not exist,
-// and ErrTooLarge if the links of the release take too much.
+// resolve returns the path in the worktree of what a link leads to, without links. The path of the link has no links
+// before its last element. It returns errRefused for a path that leaves the worktree, is hidden, or does not exist, and
+// ErrTooLarge if the links of the release take too much.
 func (t *tree) resolve(link string) (string, error) {
 	const separator = string(filepath.Separator)
 	var done []string

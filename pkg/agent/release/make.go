@@ -16,7 +16,7 @@ import (
 // ErrPathNotFound is a commit without the published directory.
 var ErrPathNotFound = errors.New("the commit has no such directory")
 
-// Source is what a release is made of.
+// Source is the checked out commit of a release.
 type Source struct {
 	// Worktree is the directory that the commit is checked out in.
 	Worktree string
@@ -26,7 +26,7 @@ type Source struct {
 	About About
 }
 
-// Made says what a release consists of.
+// Made describes a release.
 type Made struct {
 	// Files is the number of files.
 	Files int
@@ -73,7 +73,7 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 		err = os.Rename(temporary, s.Path(commit))
 	}
 	if err == nil {
-		// What is known of a commit without a release is removed.
+		// Descriptions without a release are removed.
 		err = s.keepAbout(commit, source.About)
 	}
 	if err != nil {
