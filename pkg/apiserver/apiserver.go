@@ -18,9 +18,9 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1alpha1"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/backup"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/bodies"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/connects"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/encoding"
-	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/registration"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
@@ -51,9 +51,9 @@ type Config struct {
 	Peers *peers.Peers
 	// Registrar registers the server with the host cluster. Nil if others do.
 	Registrar *registration.Registrar
-	// LargeWrites is in the handler chain of GenericConfig, and gets the sizes of the
+	// Bodies is in the handler chain of GenericConfig, and gets the sizes of the
 	// stored Websites. Nil if GenericConfig has no limit, as in tests.
-	LargeWrites *largewrites.Limiter
+	Bodies *bodies.Limiter
 	// Snapshots is the schedule of snapshots of the store. Nil if there is none.
 	Snapshots *backup.Schedule
 	// FieldRules is what the flags say about fields of Websites.
@@ -74,10 +74,10 @@ type completedConfig struct {
 	trust   *trust.Cluster
 	peers   *peers.Peers
 
-	registrar   *registration.Registrar
-	largeWrites *largewrites.Limiter
-	snapshots   *backup.Schedule
-	fieldRules  registry.FieldRules
+	registrar  *registration.Registrar
+	bodies     *bodies.Limiter
+	snapshots  *backup.Schedule
+	fieldRules registry.FieldRules
 }
 
 // Server is website-apiserver.
@@ -104,10 +104,10 @@ func (c *Config) Complete() CompletedConfig {
 		trust:   c.Trust,
 		peers:   c.Peers,
 
-		registrar:   c.Registrar,
-		largeWrites: c.LargeWrites,
-		snapshots:   c.Snapshots,
-		fieldRules:  c.FieldRules,
+		registrar:  c.Registrar,
+		bodies:     c.Bodies,
+		snapshots:  c.Snapshots,
+		fieldRules: c.FieldRules,
 	}}
 }
 
@@ -123,8 +123,8 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.largeWrites != nil {
-		c.largeWrites.Size = websites.Website.EncodedSize
+	if c.bodies != nil {
+		c.bodies.Size = websites.Website.EncodedSize
 	}
 	// The options of the subresource sync are a type of the group.
 	group := genericapiserver.NewDefaultAPIGroupInfo(website.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)

@@ -14,8 +14,8 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apis/website"
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/bodies"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
-	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/generated/openapi"
 	"github.com/kubesites/website-apiserver/pkg/version"
 )
@@ -137,13 +137,13 @@ func (o CompletedOptions) Config(ctx context.Context) (*apiserver.Config, error)
 	if err != nil {
 		return nil, err
 	}
-	limiter := largewrites.NewLimiter()
+	limiter := bodies.NewLimiter()
 	config.BuildHandlerChainFunc = handlerChain(guard, trusted, limiter)
 	replicas, err := o.applyPeers(config, guard)
 	if err != nil {
 		return nil, err
 	}
-	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted, Peers: replicas, Registrar: registrar, LargeWrites: limiter, Snapshots: snapshots, FieldRules: o.fieldRules()}, nil
+	return &apiserver.Config{GenericConfig: config, Scheme: o.scheme, Codecs: o.codecs, Store: guard, Trust: trusted, Peers: replicas, Registrar: registrar, Bodies: limiter, Snapshots: snapshots, FieldRules: o.fieldRules()}, nil
 }
 
 // clone returns a copy that may be changed while it is applied.

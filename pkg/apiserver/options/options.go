@@ -19,6 +19,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/kubesites/website-apiserver/pkg/apiserver"
+	"github.com/kubesites/website-apiserver/pkg/apiserver/bodies"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/embeddedetcd"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/manifests"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
@@ -131,6 +132,7 @@ func NewOptions() (*Options, error) {
 
 	serverRun := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)
 	serverRun.ShutdownWatchTerminationGracePeriod = defaultWatchTermination
+	serverRun.MaxRequestBodyBytes, serverRun.JSONPatchMaxCopyBytes = bodies.MaxBytes, bodies.MaxCopyBytes
 
 	return &Options{
 		ServerRun:   serverRun,

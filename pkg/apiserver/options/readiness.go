@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kubesites/website-apiserver/pkg/apiserver/bodies"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/encoding"
-	"github.com/kubesites/website-apiserver/pkg/apiserver/largewrites"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/peers"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/responsebuffer"
 	"github.com/kubesites/website-apiserver/pkg/apiserver/responseheaders"
@@ -39,7 +39,7 @@ func keepStorageOutOfReadiness(config *genericapiserver.RecommendedConfig) {
 // that is closed, or that does not know yet whom to trust, and to writes that are too
 // large. These are inside: a closed server knows no sizes. Lists and watches are buffered
 // inside of all that a write passes.
-func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *largewrites.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
+func handlerChain(guard *store.Guard, trusted *trust.Cluster, limiter *bodies.Limiter) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(handler http.Handler, c *genericapiserver.Config) http.Handler {
 		handler = genericapiserver.DefaultBuildHandlerChain(guard.WithClosedStore(limiter.WithLimit(responsebuffer.WithBuffer(encoding.WithoutYAMLLists(encoding.WithTables(handler, c.Serializer))), c.Serializer), c.Serializer), c)
 		if trusted != nil {

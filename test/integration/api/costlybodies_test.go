@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,6 +53,26 @@ func TestCostlyQuantities(t *testing.T) {
 	} {
 		if _, err := websites.Patch(t.Context(), w.Name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v, want a bad request", patch, err)
+		}
+	}
+}
+
+// TestLargeCopies: a short JSON patch does not make a large Website of a small one.
+func TestLargeCopies(t *testing.T) {
+	t.Parallel()
+	namespace := framework.NewNamespace(t)
+	w := framework.MustCreate(t, framework.NewWebsite(namespace, "kubia", func(w *v1beta1.Website) {
+		w.Annotations = map[string]string{"x": strings.Repeat("x", 3<<10)}
+	}))
+	for copies, accepted := range map[int]bool{2: true, 3: false} {
+		var operations []string
+		for i := range copies {
+			operations = append(operations, fmt.Sprintf(`{"op":"copy","from":"/metadata/annotations/x","path":"/metadata/annotations/x%d"}`, i))
+		}
+		patch := []byte("[" + strings.Join(operations, ",") + "]")
+		_, err := framework.Websites(t, namespace).Patch(t.Context(), w.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		if accepted != (err == nil) || err != nil && !apierrors.IsInvalid(err) {
+			t.Errorf("%d copies of 3 KiB: %v, want it accepted: %t", copies, err, accepted)
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// MaxBytes is the maximum size of a Website as it is stored, without its status.
-	// API servers keep at least the last hundred versions in memory. It is below the
-	// limit of a request to etcd (1.5 MiB).
-	MaxBytes = 1 << 20
+	// MaxBytes is the maximum size of a Website as it is stored, without its status: that of all annotations (256 KiB), of
+	// the spec and of the small parts, and as much again as the latter for managed fields. API servers keep at least the
+	// last hundred versions in memory. With the status, it is below the limit of a request to etcd (1.5 MiB).
+	MaxBytes = 512 << 10
 	// maxSpecBytes is the maximum size of a spec as JSON of v1beta1, as countedSpec has it. "kubectl apply" keeps the
 	// manifest in an annotation, and all annotations together may have 256 KiB. The nginx configuration fits into a
 	// ConfigMap (1 MiB).

@@ -34,7 +34,7 @@ func TestObjectSize(t *testing.T) {
 		"many tolerations": {change: func(w *website.Website) {
 			w.Spec.Scheduling.Tolerations = make([]corev1.Toleration, 30000)
 		}, want: "scheduling and resources as JSON, together, may not be more than 65536 bytes"},
-		"managed fields": {change: managedFields, want: "the Website, with the managed fields of all its field managers, may not be more than 1048576 bytes"},
+		"managed fields": {change: managedFields, want: "the Website, with the managed fields of all its field managers, may not be more than 524288 bytes"},
 		"many annotations": {change: func(w *website.Website) {
 			w.Annotations = map[string]string{}
 			for i := range maxAnnotations + 1 {

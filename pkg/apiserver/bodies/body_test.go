@@ -1,4 +1,4 @@
-package largewrites
+package bodies
 
 import (
 	"io"
@@ -22,7 +22,7 @@ func TestShortBodies(t *testing.T) {
 	}{
 		"options":       {yaml, options, http.StatusOK},
 		"none":          {"", "", http.StatusOK},
-		"aliases":       {yaml, bomb, http.StatusRequestEntityTooLarge},
+		"aliases":       {yaml, bomb, http.StatusBadRequest},
 		"long":          {yaml, long, http.StatusRequestEntityTooLarge},
 		"long, of JSON": {"application/json", long, http.StatusRequestEntityTooLarge},
 	}
@@ -57,14 +57,17 @@ func TestShortBodies(t *testing.T) {
 // TestCostlyBodies: each write is checked, whatever its size.
 func TestCostlyBodies(t *testing.T) {
 	costly := `{"spec":{"storage":{"sizeLimit":"1e2147483646"}}}`
+	moved := `[{"op":"\u0063opy","from":"/metadata/annotations/a","path":"/spec/storage/sizeLimit"}]`
 	padding := `,"metadata":{"annotations":{"a":"` + strings.Repeat("x", minBytes) + `"}}}`
 	tests := map[string]struct {
-		body string
-		want int
+		contentType, body string
+		want              int
 	}{
-		"small":                    {costly, http.StatusBadRequest},
-		"large":                    {strings.TrimSuffix(costly, "}") + padding, http.StatusBadRequest},
-		"large, and not so costly": {strings.Replace(strings.TrimSuffix(costly, "}")+padding, "1e2147483646", "1e9", 1), http.StatusOK},
+		"small":                    {"", costly, http.StatusBadRequest},
+		"large":                    {"", strings.TrimSuffix(costly, "}") + padding, http.StatusBadRequest},
+		"large, and not so costly": {"", strings.Replace(strings.TrimSuffix(costly, "}")+padding, "1e2147483646", "1e9", 1), http.StatusOK},
+		"a JSON patch":             {"application/json-patch+json", moved, http.StatusBadRequest},
+		"an unusual JSON patch":    {"Application/JSON-patch+json ;x", moved, http.StatusBadRequest},
 	}
 	for name, test := range tests {
 		for _, verb := range []string{"create", "update", "patch"} {
@@ -72,6 +75,7 @@ func TestCostlyBodies(t *testing.T) {
 				t.Parallel()
 				l := newTestLimiter()
 				r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(test.body))
+				r.Header.Set("Content-Type", test.contentType)
 				got := serve(l, r, request.RequestInfo{Verb: verb, Namespace: "empty", Name: "small"}, func(*http.Request) {})
 				if got.Code != test.want {
 					t.Errorf("code = %d %s, want %d", got.Code, got.Body, test.want)

@@ -1,4 +1,4 @@
-package largewrites
+package bodies
 
 import (
 	"k8s.io/component-base/metrics"

@@ -1,12 +1,4 @@
-// Package largewrites bounds the memory that writes of large Websites take.
-//
-// The watch cache keeps all versions of at least 75 seconds, however large they are,
-// and a patch of a megabyte takes tens of megabytes while it is processed. Priority and
-// fairness counts requests, not bytes, and exempts administrators. Therefore large
-// writes have a budget of bytes, which namespaces share: a user may use several
-// accounts, but not another namespace, and what website-controller writes because of a
-// Website counts where the Website is.
-package largewrites
+package bodies
 
 import (
 	"math"
@@ -21,6 +13,9 @@ const (
 	minBytes = 8 << 10
 	// budgetBytes is shared by the large writes of all namespaces.
 	budgetBytes = 64 << 20
+	// processedBytes of all large writes are processed at once, half of them of one namespace. In the process they
+	// take fifty times as much.
+	processedBytes = 2 * largestWebsite
 	// decay is the time constant with which used budget becomes free, the time for
 	// which the watch cache keeps events.
 	decay = 75 * time.Second
@@ -28,7 +23,7 @@ const (
 	negligibleBytes = 1 << 10
 )
 
-// budget knows how much each namespace has written of late.
+// budget knows how much each namespace has written of late, and how much of that is processed.
 type budget struct {
 	clock clock.PassiveClock
 
@@ -37,10 +32,13 @@ type budget struct {
 	used    map[string]float64
 	total   float64
 	updated time.Time
+	// processed is by namespace as well, and processing is the sum.
+	processed  map[string]int64
+	processing int64
 }
 
 func newBudget(clock clock.PassiveClock) *budget {
-	return &budget{clock: clock, used: map[string]float64{}, updated: clock.Now()}
+	return &budget{clock: clock, used: map[string]float64{}, updated: clock.Now(), processed: map[string]int64{}}
 }
 
 // take uses bytes of the budget for a namespace, or returns how long it takes until
@@ -62,6 +60,28 @@ func (b *budget) take(namespace string, bytes int64) time.Duration {
 		return decay
 	}
 	return min(decay, time.Duration(-math.Log(factor)*float64(decay)))
+}
+
+// begin has bytes of a namespace processed, or returns false while too many are.
+func (b *budget) begin(namespace string, bytes int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.processed[namespace]+bytes > processedBytes/2 || b.processing+bytes > processedBytes {
+		return false
+	}
+	b.processed[namespace] += bytes
+	b.processing += bytes
+	return true
+}
+
+// end ends what begin began.
+func (b *budget) end(namespace string, bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.processing -= bytes
+	if b.processed[namespace] -= bytes; b.processed[namespace] == 0 {
+		delete(b.processed, namespace)
+	}
 }
 
 func (b *budget) decay() {

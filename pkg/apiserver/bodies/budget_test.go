@@ -1,4 +1,4 @@
-package largewrites
+package bodies
 
 import (
 	"fmt"
