@@ -35,7 +35,7 @@ const (
 
 // haOverlay writes an overlay of artifacts/ha with what a cluster of one node takes: members of
 // etcd may share it. The controller leaves the namespace of the load alone, whose history has
-// the writes of the load only. The kubelet of the test updates volumes after 10 seconds.
+// the writes of the load only.
 func haOverlay(t *testing.T, sites string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,9 +50,6 @@ patches:
   - target: {kind: StatefulSet, name: website-etcd}
     patch: |
       - {op: remove, path: `+pod+`affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution}
-  - target: {kind: Deployment, name: website-etcd-certificates}
-    patch: |
-      - {op: add, path: `+pod+`containers/0/args/-, value: --propagation-delay=30s}
   - target: {kind: Deployment, name: website-controller}
     patch: |
       - {op: add, path: `+pod+`containers/0/args/-, value: --watch-namespace=`+sites+`}

@@ -131,6 +131,12 @@ var scenarios = map[string]struct {
 		labels:  map[string]string{"secret": "website-etcd-server"},
 		summary: "the certificate in Secret website-etcd-server expires in 10d 0h 0m 0s",
 	},
+	"WebsiteEtcdCAExpiring": {
+		fires:   series{`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-ca"}`: "8644800x90"},
+		silent:  series{`website_etcd_certificate_expiration_timestamp_seconds{` + renewal + `,secret="website-etcd-ca"}`: "31536000x90"},
+		labels:  map[string]string{"secret": "website-etcd-ca"},
+		summary: "the CA in Secret website-etcd-ca expires in 100d 0h 0m 0s, and nothing replaces it",
+	},
 	"WebsiteControllerDown": {
 		fires:   series{`up{` + apiserver + `}`: "1x90"},
 		silent:  series{`up{` + controller + `,pod="a"}`: "0x90", `up{` + controller + `,pod="b"}`: "1x90"},

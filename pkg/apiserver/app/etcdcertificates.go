@@ -15,7 +15,7 @@ import (
 	"github.com/kubesites/website-apiserver/pkg/apiserver/etcdcert"
 )
 
-// caLifetime is that of the CA, which is replaced after two thirds of it.
+// caLifetime is that of the CA, which an administrator replaces.
 const caLifetime = 10 * 365 * 24 * time.Hour
 
 // minimumLifetime leaves a Secret time to reach the pods before a certificate expires.
@@ -24,8 +24,8 @@ const minimumLifetime = time.Hour
 // newEtcdCertificatesCommand returns the command that keeps the certificates of an etcd cluster.
 func newEtcdCertificatesCommand() *cobra.Command {
 	certificates := etcdcert.Config{
-		Namespace: "website-system", Name: "website-etcd", Members: 3, Servers: "website-apiserver",
-		Lifetime: 90 * 24 * time.Hour, CALifetime: caLifetime, PropagationDelay: 5 * time.Minute, Clock: clock.RealClock{},
+		Namespace: "website-system", Name: "website-etcd", Members: 3,
+		Lifetime: 90 * 24 * time.Hour, CALifetime: caLifetime, Clock: clock.RealClock{},
 	}
 	var kubeconfig, metricsAddress string
 	logging := logsapi.NewLoggingConfiguration()
@@ -33,11 +33,10 @@ func newEtcdCertificatesCommand() *cobra.Command {
 		Use:   "etcd-certificates",
 		Short: "Keep the certificates of the etcd cluster of artifacts/ha",
 		Long: `etcd-certificates generates a CA, the certificate of the members of an etcd cluster and that
-of website-apiserver, in the Secrets NAME-ca, NAME-server and NAME-client. It replaces all three
-after two thirds of their lifetime, until it is stopped. etcd and website-apiserver read the two
-certificates again for each connection. For a new CA, which the annotation
-` + etcdcert.AnnotationRotate + ` of NAME-ca requests as well, it restarts the pods of the
-StatefulSet and of the Deployment, as these read what they trust at their start only.`,
+of website-apiserver, in the Secrets NAME-ca, NAME-server and NAME-client. It replaces the two
+certificates after two thirds of their lifetime, until it is stopped. etcd and website-apiserver
+read them again for each connection. It does not replace the CA, which they read at their start
+only: delete the three Secrets, and restart etcd and website-apiserver.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
@@ -72,8 +71,6 @@ StatefulSet and of the Deployment, as these read what they trust at their start 
 	flags.IntVar(&certificates.Members, "members", certificates.Members, "The number of members.")
 	flags.DurationVar(&certificates.Lifetime, "lifetime", certificates.Lifetime, "The lifetime of certificates, at least 1h. They are replaced after two thirds of it.")
 	flags.DurationVar(&certificates.CALifetime, "ca-lifetime", certificates.CALifetime, "The lifetime of the CA, at least three times that of certificates.")
-	flags.StringVar(&certificates.Servers, "server-deployment", certificates.Servers, "The name of the Deployment of website-apiserver, whose pods a rotation of the CA restarts.")
-	flags.DurationVar(&certificates.PropagationDelay, "propagation-delay", certificates.PropagationDelay, "How long a changed Secret may take to reach the volumes of the pods. A rotation of the CA waits that long three times.")
 	flags.StringVar(&metricsAddress, "metrics-address", metricsAddress, "The address at which /metrics and /livez are served over HTTP, such as :2381. Default: not served.")
 	logsapi.AddFlags(logging, sections.FlagSet("logs"))
 	addSections(cmd, sections)

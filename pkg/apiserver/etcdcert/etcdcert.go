@@ -1,14 +1,14 @@
 // Package etcdcert keeps the certificates of the etcd cluster of artifacts/ha, and the CA that
 // signs them, in Secrets: that of the members, with which they serve clients and each other,
-// and that of website-apiserver, their client. All are replaced after two thirds of their
-// lifetime.
+// and that of website-apiserver, their client. These two are replaced after two thirds of their
+// lifetime, and read again for each connection.
 //
-// etcd and website-apiserver read certificates and keys again for each connection, but the CAs
-// that they trust only at their start. Therefore a rotation of the CA restarts their pods, one
-// after the other, each time that the bundle has changed.
+// The CA is valid for ten years. It is read at the start of a process only, so an administrator
+// replaces it, and restarts etcd and website-apiserver.
 package etcdcert
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -25,8 +25,7 @@ import (
 )
 
 const (
-	// interval is the time between two checks of what is due, retryInterval that after an error
-	// and during a rotation of the CA.
+	// interval is the time between two checks of what is due, retryInterval that after an error.
 	interval, retryInterval = time.Minute, 10 * time.Second
 	// clientName is the subject of the certificate of website-apiserver.
 	clientName = "website-apiserver"
@@ -43,12 +42,8 @@ type Config struct {
 	Namespace, Name string
 	// Members is the number of members.
 	Members int
-	// Servers is the name of the Deployment of website-apiserver.
-	Servers string
 	// Lifetime is that of a certificate, CALifetime that of a CA.
 	Lifetime, CALifetime time.Duration
-	// PropagationDelay is how long a changed Secret may take to reach the pods.
-	PropagationDelay time.Duration
 	// Clock is the time.
 	Clock clock.PassiveClock
 }
@@ -57,11 +52,8 @@ type Config struct {
 func (c Config) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := interval
-		rotating, err := c.ensure(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err := c.Ensure(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Failed to keep the certificates of etcd up to date, retrying")
-		}
-		if err != nil || rotating {
 			wait = retryInterval
 		}
 		select {
@@ -71,55 +63,17 @@ func (c Config) Run(ctx context.Context) {
 	}
 }
 
-// Ensure creates the Secrets that are missing, replaces the certificates that are due, and
-// takes the step of a rotation of the CA that is due.
+// Ensure creates the Secrets that are missing, and replaces the certificates that are due.
 func (c Config) Ensure(ctx context.Context) error {
-	_, err := c.ensure(ctx)
-	return err
-}
-
-// ensure also reports whether the CA is being rotated.
-func (c Config) ensure(ctx context.Context) (rotating bool, err error) {
-	a, secret, err := c.authority(ctx)
+	ca, err := c.authority(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
-	wrote, err := c.ensureLeaves(ctx, a)
-	if err != nil || secret == nil {
-		return a.rotating(), err
-	}
-	if wrote && !a.changed.IsZero() {
-		// The last step has been interrupted, so what it gives to members and clients is on its way only now.
-		return true, c.updateChanged(ctx, secret)
-	}
-	// With the certificates of this step in the Secrets.
-	settled, err := c.settle(ctx, a)
-	if err != nil {
-		return a.rotating(), err
-	}
-	next, err := c.rotate(ctx, a, secret, settled)
-	if err != nil {
-		return true, err
-	}
-	if next == a {
-		return a.rotating() || !settled, nil
-	}
-	_, err = c.ensureLeaves(ctx, next)
-	return true, err
-}
-
-// ensureLeaves creates or replaces what is due, and reports whether that was anything.
-func (c Config) ensureLeaves(ctx context.Context, a *authority) (wrote bool, err error) {
-	expirations.WithLabelValues(c.Name + "-ca").Set(float64(a.signer.cert.NotAfter.Unix()))
-	var failed []error
-	for name, leaf := range map[string]leaf{
-		c.Name + "-server": {subject: c.Name, names: c.names(), server: true},
-		c.Name + "-client": {subject: clientName},
-	} {
-		written, err := c.ensureLeaf(ctx, name, leaf, a)
-		wrote, failed = wrote || written, append(failed, err)
-	}
-	return wrote, errors.Join(failed...)
+	expirations.WithLabelValues(c.Name + "-ca").Set(float64(ca.cert.NotAfter.Unix()))
+	return errors.Join(
+		c.ensureLeaf(ctx, c.Name+"-server", leaf{subject: c.Name, names: c.names(), server: true}, ca),
+		c.ensureLeaf(ctx, c.Name+"-client", leaf{subject: clientName}, ca),
+	)
 }
 
 // names are those by which clients and other members connect to the members.
@@ -133,42 +87,38 @@ func (c Config) names() []string {
 	return names
 }
 
-// ensureLeaf creates a certificate, or replaces it if it is due, and keeps the bundle beside it. It reports
-// whether it has written anything.
-func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, a *authority) (wrote bool, err error) {
+// ensureLeaf creates a certificate, or replaces it if it is due.
+func (c Config) ensureLeaf(ctx context.Context, name string, leaf leaf, ca *pair) error {
 	secrets := c.Client.CoreV1().Secrets(c.Namespace)
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
-		return false, fmt.Errorf("getting secret %s: %w", name, err)
+		return fmt.Errorf("getting secret %s: %w", name, err)
 	}
-	var current *pair
 	if !missing {
-		if current, err = parse(secret.Data); err != nil || current.cert.CheckSignatureFrom(a.signer.cert) != nil ||
-			!slices.Equal(current.cert.DNSNames, leaf.names) || due(current.cert, c.Clock.Now()) {
-			current = nil
+		current, err := parse(secret.Data)
+		if err == nil && current.cert.CheckSignatureFrom(ca.cert) == nil && bytes.Equal(secret.Data[caCert], encode(ca.cert)) &&
+			slices.Equal(current.cert.DNSNames, leaf.names) && !due(current.cert, c.Clock.Now()) {
+			expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
+			return nil
 		}
 	}
-	if current != nil && a.current(secret) {
-		expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
-		return false, nil
-	}
-	if current == nil {
-		if current, err = a.signer.issue(leaf, c.Clock.Now(), c.Lifetime); err != nil {
-			return false, fmt.Errorf("generating the certificate of secret %s: %w", name, err)
-		}
+	issued, err := ca.issue(leaf, c.Clock.Now(), c.Lifetime)
+	if err != nil {
+		return fmt.Errorf("generating the certificate of secret %s: %w", name, err)
 	}
 	if missing {
-		return true, c.create(ctx, name, current.cert, current.data(a.bundle()))
+		return c.create(ctx, name, issued.cert, issued.data(encode(ca.cert)))
 	}
 	// The resource version keeps two that replace it at once from mixing their keys.
-	secret.Data = current.data(a.bundle())
+	secret.Data = issued.data(encode(ca.cert))
 	if _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
-		return false, fmt.Errorf("updating secret %s: %w", name, err)
+		return fmt.Errorf("updating secret %s: %w", name, err)
 	}
-	expirations.WithLabelValues(name).Set(float64(current.cert.NotAfter.Unix()))
-	klog.FromContext(ctx).Info("Wrote a certificate of etcd", "secret", klog.KRef(c.Namespace, name), "issuer", current.cert.Issuer.CommonName, "expires", current.cert.NotAfter)
-	return true, nil
+	expirations.WithLabelValues(name).Set(float64(issued.cert.NotAfter.Unix()))
+	klog.FromContext(ctx).Info("Wrote a certificate of etcd",
+		"secret", klog.KRef(c.Namespace, name), "issuer", issued.cert.Issuer.CommonName, "expires", issued.cert.NotAfter)
+	return nil
 }
 
 func (c Config) create(ctx context.Context, name string, generated *x509.Certificate, data map[string][]byte) error {

@@ -19,8 +19,8 @@ const day = 24 * time.Hour
 func newConfig() (Config, *clocktesting.FakePassiveClock) {
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	return Config{
-		Client: fake.NewClientset(), Namespace: "system", Name: "etcd", Members: 3, Servers: "servers",
-		Lifetime: 90 * day, CALifetime: 3650 * day, PropagationDelay: 5 * time.Minute, Clock: now,
+		Client: fake.NewClientset(), Namespace: "system", Name: "etcd", Members: 3,
+		Lifetime: 90 * day, CALifetime: 3650 * day, Clock: now,
 	}, now
 }
 

@@ -112,10 +112,10 @@ func parse(data map[string][]byte) (*pair, error) {
 	return &pair{cert: read.Leaf, key: signer, keyPEM: data[corev1.TLSPrivateKeyKey]}, nil
 }
 
-// data is what a Secret holds, with the CAs that its reader trusts.
-func (p *pair) data(bundle []byte) map[string][]byte {
+// data is what a Secret holds, with the CA that its reader trusts.
+func (p *pair) data(ca []byte) map[string][]byte {
 	return map[string][]byte{
-		caCert:                  bundle,
+		caCert:                  ca,
 		corev1.TLSCertKey:       encode(p.cert),
 		corev1.TLSPrivateKeyKey: p.keyPEM,
 	}
