@@ -3,8 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
-	"path/filepath"
-	"time"
+	"math"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -27,7 +26,7 @@ Websites. An existing file is not overwritten.
 
 In a directory, by default the current one, the file is named after the identity of the
 store and the time. With --keep, older snapshots of the same store are removed from the
-directory after the new one is verified.
+directory, before and after the new one is taken, as website-apiserver does for its embedded etcd.
 
 The flags are those by which website-apiserver finds its store. An embedded etcd is
 reached in the --data-dir of a running server.`,
@@ -52,15 +51,13 @@ reached in the --data-dir of a running server.`,
 			// The file may be on the volume of the running server, which ends when it cannot write there.
 			snapshotter.Space = embeddedetcd.SpaceFor
 		}
-		snapshot, err := snapshotter.Save(cmd.Context(), path)
-		if err != nil {
-			return err
-		}
-		printSnapshot(cmd.OutOrStdout(), "saved", snapshot)
 		if keep == 0 {
-			return nil
+			keep = math.MaxInt
 		}
-		removed, err := backup.Prune(filepath.Dir(snapshot.Path), snapshot.Record, keep, time.Now())
+		snapshot, removed, err := snapshotter.SaveAndPrune(cmd.Context(), path, keep)
+		if snapshot.Path != "" {
+			printSnapshot(cmd.OutOrStdout(), "saved", snapshot)
+		}
 		for _, old := range removed {
 			fmt.Fprintf(cmd.OutOrStdout(), "removed: %s\n", old)
 		}

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,11 +78,35 @@ func listUntil(dir string, now time.Time) ([]stored, error) {
 	return slices.DeleteFunc(found, func(s stored) bool { return s.taken.After(now) }), err
 }
 
-// Prune removes all but the last snapshots of the store with a record from a
+// SaveAndPrune saves a snapshot as Save does, and keeps the last ones of the store in its directory. It returns the
+// others, which are removed. With a snapshot, the error is about these.
+func (s Snapshotter) SaveAndPrune(ctx context.Context, path string, keep int) (Snapshot, []string, error) {
+	dir := path
+	if !isDirectory(path) {
+		dir = filepath.Dir(path)
+	}
+	record, err := s.record(ctx)
+	if err != nil {
+		return Snapshot{}, nil, err
+	}
+	// The disk may be full of more snapshots than are to be kept by now.
+	before, pruneErr := prune(dir, record, keep, time.Now())
+	snapshot, err := s.Save(ctx, path)
+	if err != nil {
+		return Snapshot{}, before, errors.Join(err, pruneErr)
+	}
+	after, err := prune(dir, snapshot.Record, keep, time.Now())
+	if err != nil {
+		err = fmt.Errorf("the snapshot was taken, and earlier ones cannot be removed: %w", err)
+	}
+	return snapshot, append(before, after...), err
+}
+
+// prune removes all but the last snapshots of the store with a record from a
 // directory, and returns which. Snapshots of other stores are kept, as one of them may be
 // the right one, and those later than now. It also removes what a killed process has left. A file that
 // cannot be removed does not keep it from removing others.
-func Prune(dir string, record *store.Record, keep int, now time.Time) ([]string, error) {
+func prune(dir string, record *store.Record, keep int, now time.Time) ([]string, error) {
 	found, err := listUntil(dir, now)
 	if err != nil {
 		return nil, err

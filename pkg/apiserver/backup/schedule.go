@@ -2,15 +2,12 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-
-	"github.com/kubesites/website-apiserver/pkg/apiserver/store"
 )
 
 const (
@@ -95,27 +92,14 @@ func (s *Schedule) take(ctx context.Context) (Snapshot, error) {
 	if err := os.MkdirAll(s.Directory, 0o700); err != nil {
 		return Snapshot{}, fmt.Errorf("creating the directory of snapshots: %w", err)
 	}
-	// The disk may be full of more snapshots than are to be kept by now.
-	record, err := s.record(ctx)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	pruneErr := s.prune(ctx, record)
-	snapshot, err := s.Save(ctx, s.Directory)
-	if err != nil {
-		return Snapshot{}, errors.Join(err, pruneErr)
-	}
-	if err := s.prune(ctx, snapshot.Record); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to remove earlier snapshots", "directory", s.Directory)
-		s.Failed(fmt.Errorf("it was taken, and earlier ones cannot be removed: %w", err))
-	}
-	return snapshot, nil
-}
-
-func (s *Schedule) prune(ctx context.Context, record *store.Record) error {
-	removed, err := Prune(s.Directory, record, s.Keep, time.Now())
+	snapshot, removed, err := s.SaveAndPrune(ctx, s.Directory, s.Keep)
 	if len(removed) > 0 {
 		klog.FromContext(ctx).V(2).Info("Removed earlier snapshots", "files", removed)
 	}
-	return err
+	if err != nil && snapshot.Path != "" {
+		klog.FromContext(ctx).Error(err, "Failed to remove earlier snapshots", "directory", s.Directory)
+		s.Failed(err)
+		err = nil
+	}
+	return snapshot, err
 }

@@ -159,7 +159,7 @@ func TestPrune(t *testing.T) {
 		create(".website-store-1.partial", now))
 	create(".website-store-2.partial", now.Add(-2*staleAfter))
 
-	removed, err := Prune(dir, mine, 2, now)
+	removed, err := prune(dir, mine, 2, now)
 	if err != nil {
 		t.Fatal(err)
 	}
