@@ -32,7 +32,7 @@ func TestSizeOfASpec(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []int{43, 900} {
+	for _, n := range []int{43, 400} {
 		_, err := websites.Create(ctx, framework.NewWebsite(namespace, "large", redirects(n)), metav1.CreateOptions{})
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.serving.redirects: Too long: the spec may not be more than 131072 bytes as JSON") {
 			t.Errorf("%d redirects of full length: %.300v, want Invalid", n, err)
