@@ -7,7 +7,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "${ROOT}" || exit 1
 failed=()
 
-# Of what compiles and vets: see goEnv in hack/devcluster/toolchain.go.
+# Of what compiles and analyzes: see goEnv in hack/devcluster/toolchain.go.
 COMPILER_GOGC=400
 
 # The modules that hold code of this repository. Those beside hack/devcluster only name
@@ -137,7 +137,7 @@ staticcheck() {
 
 staticcheck_module() {
   local findings status=0
-  findings=$("${ROOT}/bin/staticcheck" ./...) || status=$?
+  findings=$(GOGC=${COMPILER_GOGC} "${ROOT}/bin/staticcheck" ./...) || status=$?
   # 1 means findings; anything else that it could not do its work.
   if [[ ${status} -gt 1 ]]; then
     echo "${findings}"
