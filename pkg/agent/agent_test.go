@@ -306,7 +306,16 @@ func TestRestart(t *testing.T) {
 		a.serves(t, "a")
 	})
 	t.Run("after", func(t *testing.T) {
-		a, r := startAgent(t, in)
+		a, r := startAgent(t, in, func(a *Agent) {
+			// A client that was answered before the releases were read learns of them.
+			before := a.Status()
+			if _, err := a.load(t.Context(), &files{}); err != nil {
+				t.Fatal(err)
+			}
+			if after := a.Status(); after.Commit != commit("a") || after.Revision == before.Revision {
+				t.Errorf("the status is %+v after %+v", after, before)
+			}
+		})
 		r.push("c")
 		if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long); status.Commit != commit("a") || status.Newest != commit("c") || status.Subject != "commit a" {
 			t.Errorf("the status is %+v", status)

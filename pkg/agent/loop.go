@@ -63,17 +63,7 @@ func (a *Agent) loop(ctx context.Context, first []event) {
 func (a *Agent) take(ctx context.Context, e event) {
 	before := a.state
 	after, actions := next(before, e, a.Clock.Now())
-	a.mu.Lock()
-	a.state = after
-	if !reflect.DeepEqual(before.news(), after.news()) {
-		a.revision.number++
-		if before.current != after.current || before.held != after.held {
-			a.revision.moved = a.revision.number
-		}
-		close(a.changed)
-		a.changed = make(chan struct{})
-	}
-	a.mu.Unlock()
+	a.replaceState(after)
 	if before.pin.Pin != after.pin.Pin {
 		klog.FromContext(ctx).Info("The commit to serve has changed",
 			"pin", after.pin.Commit, "generation", after.pin.Generation)
@@ -81,6 +71,23 @@ func (a *Agent) take(ctx context.Context, e event) {
 	for _, next := range actions {
 		a.start(ctx, next)
 	}
+}
+
+// replaceState answers the requests that wait, if the state has news.
+func (a *Agent) replaceState(after state) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.state
+	a.state = after
+	if reflect.DeepEqual(before.news(), after.news()) {
+		return
+	}
+	a.revision.number++
+	if before.current != after.current || before.held != after.held {
+		a.revision.moved = a.revision.number
+	}
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
 // post has the loop take an event, and returns when that has happened, or ctx or the loop has ended.
@@ -122,9 +129,7 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 		s.pin.Pin, s.pin.file, s.pin.known = kept.Pin, kept.File, true
 	}
 	// Requests are answered already.
-	a.mu.Lock()
-	a.state = s
-	a.mu.Unlock()
+	a.replaceState(s)
 	return a.changes(ctx, known), nil
 }
 

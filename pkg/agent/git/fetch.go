@@ -65,12 +65,13 @@ func (r *Repository) fetch(ctx context.Context, ref string) (*Tree, error) {
 	}
 	var tree *Tree
 	var err error
-	for attempt, damaged := 0, false; attempt < maxAttempts; attempt++ {
+	done := map[Reason]bool{}
+	for range maxAttempts {
 		tree, err = r.attempt(ctx, ref)
 		if err == nil {
 			return tree, nil
 		}
-		again, cleanErr := r.adapt(ctx, err, &damaged)
+		again, cleanErr := r.adapt(ctx, err, done)
 		if cleanErr != nil {
 			return nil, errors.Join(err, cleanErr)
 		}
@@ -81,8 +82,9 @@ func (r *Repository) fetch(ctx context.Context, ref string) (*Tree, error) {
 	return nil, err
 }
 
-// adapt cleans up after an attempt, and reports whether another attempt would differ.
-func (r *Repository) adapt(ctx context.Context, err error, damaged *bool) (again bool, cleanErr error) {
+// adapt cleans up after an attempt, and reports whether another attempt would differ. done are the reasons for which
+// there was one already.
+func (r *Repository) adapt(ctx context.Context, err error, done map[Reason]bool) (again bool, cleanErr error) {
 	var typed *Error
 	if !errors.As(err, &typed) || typed.Submodule != "" {
 		return false, onDisk(r.removeLeftovers())
@@ -95,9 +97,15 @@ func (r *Repository) adapt(ctx context.Context, err error, damaged *bool) (again
 	case reasonFormat:
 		again, r.format = true, r.otherFormat()
 	case reasonDamaged:
-		again, *damaged = !*damaged, true
+		again, done[reasonDamaged] = !done[reasonDamaged], true
 	case ReasonTooLarge, ReasonStorageFull:
-		return false, r.shrink(ctx)
+		if err := r.shrink(ctx); err != nil {
+			return false, err
+		}
+		// Fetches that failed before have left objects, which took the space.
+		size, err := r.Size()
+		again, done[ReasonTooLarge] = r.measured.size > size+compactSlack && !done[ReasonTooLarge], true
+		return again, err
 	case ReasonUnknown:
 		// The repository on the disk may be the cause.
 		if r.unknown++; r.unknown < 2 {

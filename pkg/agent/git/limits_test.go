@@ -87,6 +87,32 @@ func TestRoomIsForChanges(t *testing.T) {
 	}
 }
 
+// TestRoomOfFailedFetches: what fetches that failed have left gives way to a commit that fits.
+func TestRoomOfFailedFetches(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	first := o.commit(files{"x": "x"})
+	s := o.serve()
+	r := newRepository(t, s.url(o), withModules(SubmodulesRecursive))
+	r.Room = func() (int64, error) {
+		used, err := usage(r.Dir)
+		return 2<<20 - used, err
+	}
+	r.sync(t, "HEAD")
+	for range 5 {
+		modules := "[submodule \"m\"]\npath = m\nurl = " + s.url(o) + "/none.git\n"
+		o.commit(files{"random": random(500 << 10), ".gitmodules": modules, "m": "@" + first})
+		if _, err := r.Fetch(t.Context(), "HEAD"); !isReason(err, ReasonSubmodule) {
+			t.Errorf("%v: %s", err, errText(err))
+		}
+	}
+	content := files{"random": random(500 << 10)}
+	o.commit(content)
+	if _, got := r.sync(t, "HEAD"); !maps.Equal(got, content) {
+		t.Errorf("then checked out %d files", len(got))
+	}
+}
+
 // TestFullDisk leaves nothing, and the next fetch succeeds once there is space.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
