@@ -98,7 +98,7 @@ func (w *world) play(a action) {
 		w.job++
 		later(step, fetched{err: errors.New("canceled")}, w.job)
 	case prepare:
-		later(0, assetsPrepared{a.commit}, 0)
+		later(0, assetsPrepared(a), 0)
 	case publish:
 		later(0, published{commit: a.commit, err: w.fails["publish"]}, 0)
 		later(step, collect{discard: a.discard, pinned: a.pinned}, 0)
