@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,11 @@ func newPod(t *testing.T, r *remote, flags ...string) *pod {
 	t.Cleanup(func() {
 		p.kill()
 		_ = log.Close()
-		if data, _ := os.ReadFile(log.Name()); t.Failed() {
+		data, _ := os.ReadFile(log.Name())
+		if bytes.Contains(data, []byte("DATA RACE")) {
+			t.Error("the agent has a data race")
+		}
+		if t.Failed() {
 			t.Logf("the agent logged:\n%s", data[max(0, len(data)-8000):])
 		}
 	})
