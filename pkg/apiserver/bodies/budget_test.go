@@ -79,3 +79,18 @@ func TestSustainedWrites(t *testing.T) {
 		t.Errorf("%d MiB in ten minutes, want nearly %d", written, limit)
 	}
 }
+
+func TestProcessedAtOnce(t *testing.T) {
+	b, _ := newTestBudget()
+	for _, namespace := range []string{"first", "second"} {
+		if !b.begin(namespace, largestWebsite) {
+			t.Errorf("the largest Website of the namespace %s waits", namespace)
+		}
+	}
+	if b.begin("third", minBytes) {
+		t.Error("more than the two largest Websites are processed")
+	}
+	if b.end("first", largestWebsite); !b.begin("third", minBytes) {
+		t.Error("a write waits after another one has ended")
+	}
+}

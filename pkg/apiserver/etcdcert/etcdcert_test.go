@@ -124,3 +124,28 @@ func TestMissingCA(t *testing.T) {
 	}
 	ensured(t, c)
 }
+
+// TestAnotherCA: certificates follow the CA that an administrator has put into the Secret.
+func TestAnotherCA(t *testing.T) {
+	c, _ := newConfig()
+	ensured(t, c)
+	ca, err := newAuthority(c.Name, c.Clock.Now(), c.CALifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := c.Client.CoreV1().Secrets(c.Namespace)
+	secret, err := secrets.Get(t.Context(), "etcd-ca", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = ca.data(encode(ca.cert))
+	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pairs := ensured(t, c)
+	for _, name := range []string{"etcd-server", "etcd-client"} {
+		if err := pairs[name].cert.CheckSignatureFrom(ca.cert); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
