@@ -70,6 +70,8 @@ func TestDamagedData(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			// Each waits a second for the next try of the Supervisor.
+			t.Parallel()
 			dataDir := newDataDir(t)
 			config := Config{DataDir: dataDir, QuotaBytes: DefaultQuotaBytes, HistoryBytes: DefaultHistoryBytes}
 			server, err := Start(t.Context(), config)

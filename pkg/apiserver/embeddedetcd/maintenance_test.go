@@ -60,8 +60,8 @@ func largeValue() string {
 }
 
 func TestHistoryIsBounded(t *testing.T) {
-	const written, history = 200 * megabyte, 16 * megabyte
-	server, client := newServer(t, Config{QuotaBytes: 100 * megabyte, HistoryBytes: history})
+	const written, history = 120 * megabyte, 16 * megabyte
+	server, client := newServer(t, Config{QuotaBytes: written / 2, HistoryBytes: history})
 	m := &maintainer{server: server}
 	value := largeValue()
 	for range written / megabyte {

@@ -14,9 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/applyconfigurations"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kubesites/website-apiserver/pkg/apis/website/v1beta1"
@@ -24,10 +27,26 @@ import (
 	websitescheme "github.com/kubesites/website-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
+// childScheme has the groups of all children.
+var childScheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(appsv1.AddToScheme(childScheme))
+	utilruntime.Must(corev1.AddToScheme(childScheme))
+	utilruntime.Must(policyv1.AddToScheme(childScheme))
+}
+
+// newTracker returns that of kubefake.NewClientset, with a smaller scheme: each write looks up a kind in a list of all
+// that it makes anew.
+func newTracker() clienttesting.ObjectTracker {
+	return clienttesting.NewFieldManagedObjectTracker(childScheme, serializer.NewCodecFactory(childScheme).UniversalDecoder(),
+		applyconfigurations.NewTypeConverter(childScheme))
+}
+
 // applyLikeAServer adds to the fake what the controller relies on: UIDs and
 // resource versions, and that an apply with a UID is for that object only.
 func (f *fixture) applyLikeAServer(action clienttesting.Action) (bool, runtime.Object, error) {
-	return f.applyWith(f.kube.Tracker(), f.kube.Tracker(), action)
+	return f.applyWith(f.tracker, f.tracker, action)
 }
 
 // applyWebsiteLikeAServer is applyLikeAServer for Websites, of whose schema the fake does not
@@ -149,7 +168,7 @@ func (f *fixture) put(obj object) error {
 	f.version++
 	obj.SetResourceVersion(strconv.Itoa(f.version))
 	resource := resourceOf(obj)
-	tracker := f.kube.Tracker()
+	tracker := f.tracker
 	if resource.Group == v1beta1.GroupName {
 		tracker = f.websites.Tracker()
 	}
@@ -176,7 +195,7 @@ func edit[T object](f *fixture, name string, change func(T)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var zero T
-	obj, err := f.kube.Tracker().Get(resourceOf(zero), testNamespace, name)
+	obj, err := f.tracker.Get(resourceOf(zero), testNamespace, name)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -191,7 +210,7 @@ func (f *fixture) remove(obj object) {
 	f.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.kube.Tracker().Delete(resourceOf(obj), obj.GetNamespace(), obj.GetName()); err != nil {
+	if err := f.tracker.Delete(resourceOf(obj), obj.GetNamespace(), obj.GetName()); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -202,7 +221,7 @@ func live[T object](f *fixture, name string) (found T, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var zero T
-	obj, err := f.kube.Tracker().Get(resourceOf(zero), testNamespace, name)
+	obj, err := f.tracker.Get(resourceOf(zero), testNamespace, name)
 	if apierrors.IsNotFound(err) {
 		return zero, false
 	}

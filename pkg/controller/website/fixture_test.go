@@ -100,7 +100,9 @@ type object interface {
 // so that a test decides how far they lag behind.
 type fixture struct {
 	*testing.T
-	kube       *kubefake.Clientset
+	kube *kubefake.Clientset
+	// tracker has the objects of kube.
+	tracker    clienttesting.ObjectTracker
 	websites   *websitefake.Clientset
 	recorder   *clientevents.FakeRecorder
 	controller *Controller
@@ -124,11 +126,13 @@ func newFixtureAt(t *testing.T, clock clock.WithTicker, websites ...*v1beta1.Web
 	t.Helper()
 	f := &fixture{
 		T:        t,
-		kube:     kubefake.NewClientset(),
+		kube:     &kubefake.Clientset{},
+		tracker:  newTracker(),
 		websites: websitefake.NewSimpleClientset(),
 		recorder: clientevents.NewFakeRecorder(1000),
 	}
-	f.kube.PrependWatchReactor("*", watchCopies(f.kube.Tracker()))
+	f.kube.AddReactor("*", "*", clienttesting.ObjectReaction(f.tracker))
+	f.kube.AddWatchReactor("*", watchCopies(f.tracker))
 	f.websites.PrependWatchReactor("*", watchCopies(f.websites.Tracker()))
 	f.kube.PrependReactor("patch", "*", f.applyLikeAServer)
 	f.websites.PrependReactor("patch", "websites", f.applyWebsiteLikeAServer)

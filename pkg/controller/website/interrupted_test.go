@@ -121,7 +121,7 @@ func TestFailingAtEveryRequest(t *testing.T) {
 							return f.applyLikeAServer(action)
 						}
 						if action.GetVerb() == "delete" {
-							return clienttesting.ObjectReaction(f.kube.Tracker())(action)
+							return clienttesting.ObjectReaction(f.tracker)(action)
 						}
 						return true, nil, nil
 					}))

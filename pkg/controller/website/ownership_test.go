@@ -73,7 +73,7 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, newWebsite())
 			f.store(foreign)
-			before, err := f.kube.Tracker().Get(resourceOf(foreign), testNamespace, foreign.GetName())
+			before, err := f.tracker.Get(resourceOf(foreign), testNamespace, foreign.GetName())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestForeignObjectsAreNeverTouched(t *testing.T) {
 				f.reconcile(testKey)
 				f.syncCaches()
 			}
-			after, err := f.kube.Tracker().Get(resourceOf(foreign), testNamespace, foreign.GetName())
+			after, err := f.tracker.Get(resourceOf(foreign), testNamespace, foreign.GetName())
 			if err != nil {
 				t.Fatal(err)
 			}

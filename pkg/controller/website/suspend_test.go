@@ -60,7 +60,7 @@ func TestSuspendedWebsiteStays(t *testing.T) {
 // agentPin returns what the ConfigMap of the agents has them serve.
 func (f *fixture) agentPin() string {
 	f.Helper()
-	obj, err := f.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, resources.AgentConfigMapName(newWebsite()))
+	obj, err := f.tracker.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, resources.AgentConfigMapName(newWebsite()))
 	if err != nil {
 		f.Fatal(err)
 	}
