@@ -31,7 +31,7 @@ func (f *followed) waitAnswered(t *testing.T, sync, commit string) time.Duration
 // pushed, together, once they have answered.
 func TestReplicasSyncTogether(t *testing.T) {
 	t.Parallel()
-	f := startFollowed(t)
+	f := startFollowed(t, longTime)
 	f.Want(testWebsite, &Wanted{UID: "1", Generation: 1})
 	t.Logf("nothing new: %v", f.waitAnswered(t, "nothing", runGit(t, f.repository, "rev-parse", "HEAD")))
 	for attempt := range attempts {
@@ -51,7 +51,8 @@ func TestReplicasSyncTogether(t *testing.T) {
 // the newest commit.
 func TestReplicasSwitchToPin(t *testing.T) {
 	t.Parallel()
-	f := startFollowed(t)
+	// So many requests at once exceed the limit of those that end a hold: the last one ends by itself.
+	f := startFollowed(t, 5*time.Second)
 	first := runGit(t, f.repository, "rev-parse", "HEAD")
 	second := commitFile(t, f.repository, "second")
 	f.waitAnswered(t, "second", second)

@@ -116,7 +116,7 @@ func newReplica(name string) *replica {
 }
 
 // start starts the agent. It fetches at its start and on request; with polls, it says that it is about to all the time.
-func (r *replica) start(t *testing.T, repository string, polls bool) {
+func (r *replica) start(t *testing.T, repository string, polls bool, hold time.Duration) {
 	t.Helper()
 	dir := t.TempDir()
 	r.site = filepath.Join(dir, "site")
@@ -128,7 +128,7 @@ func (r *replica) start(t *testing.T, repository string, polls bool) {
 			Dir: filepath.Join(dir, "git"), URL: repository, Submodules: git.SubmodulesNone, Timeout: longTime,
 		},
 		Ref: "HEAD", Period: longTime, Releases: &release.Store{Dir: r.site, Keep: 5},
-		MaxHold: longTime, Clock: clock.RealClock{}, ConfigDir: dir, PodUID: string(r.pod.UID),
+		MaxHold: hold, Clock: clock.RealClock{}, ConfigDir: dir, PodUID: string(r.pod.UID),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -234,9 +234,9 @@ type followed struct {
 	replicas   []*replica
 }
 
-// startFollowed starts replicas that are known to serve a commit. Only the first one seems to
-// be about to sync.
-func startFollowed(t *testing.T) *followed {
+// startFollowed starts replicas that are known to serve a commit, and hold releases for some time. Only the first one
+// seems to be about to sync.
+func startFollowed(t *testing.T, hold time.Duration) *followed {
 	t.Helper()
 	f := &followed{repository: t.TempDir()}
 	runGit(t, f.repository, "init", "-q")
@@ -247,7 +247,7 @@ func startFollowed(t *testing.T) *followed {
 		byName[name] = newReplica(name)
 	}
 	for name, r := range byName {
-		r.start(t, server.URL+"/"+name+"/"+filepath.Base(f.repository)+"/.git", name == "a")
+		r.start(t, server.URL+"/"+name+"/"+filepath.Base(f.repository)+"/.git", name == "a", hold)
 		urls[name] = r.url
 		f.replicas = append(f.replicas, r)
 	}
@@ -304,7 +304,7 @@ const attempts = 5
 // and no replica serves it before all have prepared it.
 func TestReplicasSwitchTogether(t *testing.T) {
 	t.Parallel()
-	f := startFollowed(t)
+	f := startFollowed(t, longTime)
 	for attempt := range attempts {
 		commit := commitFile(t, f.repository, fmt.Sprint("attempt ", attempt))
 		f.syncFirst(t)
@@ -320,7 +320,7 @@ func TestReplicasSwitchTogether(t *testing.T) {
 // never had gives it up for that of the others.
 func TestPushBetweenTwoFetches(t *testing.T) {
 	t.Parallel()
-	f := startFollowed(t)
+	f := startFollowed(t, longTime)
 	for attempt := range attempts {
 		for _, r := range f.replicas[1:] {
 			r.setGate(true)

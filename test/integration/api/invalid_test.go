@@ -101,7 +101,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"3 MiB": {
 			manifest: manifest("kubia", "gitRepo: https://example.com/"+strings.Repeat("a", 3<<20), validDeployment),
-			want:     "Error from server (RequestEntityTooLarge): error when creating \"STDIN\": Request entity too large: limit is 3145728",
+			want:     "Error from server (RequestEntityTooLarge): error when creating \"STDIN\": Request entity too large: limit is 1572864",
 		},
 	}
 	for name, test := range tests {
