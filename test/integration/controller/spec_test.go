@@ -54,7 +54,7 @@ func TestChildrenFollowTheSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`location = "/old"`, `return 301 "/new$is_args$args"`, "$served/public;"} {
+	for _, want := range []string{`location = "/old"`, `return 301 "/new$is_args$args"`, `$served/public";`} {
 		if !strings.Contains(config.Data["nginx.conf"], want) {
 			t.Errorf("the nginx configuration lacks %s", want)
 		}
