@@ -2,6 +2,7 @@ package podprobe
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -89,5 +90,7 @@ func TestReplicasSwitchToPin(t *testing.T) {
 		}
 	}
 	f.Want(testWebsite, &Wanted{UID: "1", Generation: 5})
-	f.waitKnown(t, third)
+	waitFor(t, "all serve the commit", func() bool {
+		return !slices.ContainsFunc(f.replicas, func(r *replica) bool { return r.current() != third })
+	})
 }
