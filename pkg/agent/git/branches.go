@@ -57,22 +57,6 @@ func (r *Repository) list(ctx context.Context, match func(branch string) bool) (
 	return found, nil
 }
 
-// Resolve returns the commit of a reference by its full name, or an empty one if there is none. It fetches nothing.
-func (r *Repository) Resolve(ctx context.Context, ref string) (commit string, err error) {
-	ctx, end, err := r.begin(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer end()
-	const ofTag = "^{}"
-	_, err = r.listRemote(ctx, func(line string) {
-		if hash, name, _ := strings.Cut(line, "\t"); name == ref && commit == "" || name == ref+ofTag {
-			commit = hash
-		}
-	}, ref, ref+ofTag)
-	return commit, err
-}
-
 // listRemote lists references of the server, and reports whether its answer was a web page.
 func (r *Repository) listRemote(ctx context.Context, each func(string), patterns ...string) (page bool, err error) {
 	if err := errors.Join(r.checkFiles(), onDisk(emptyDirectory(r.path(homeDir)))); err != nil {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kubesites/website-apiserver/pkg/agent/requests"
 )
 
 // Tree is the needed part of a commit.
@@ -35,8 +36,6 @@ const (
 	maxAttempts = 6
 )
 
-var fullHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // Fetch fetches the needed part of a commit: HEAD, a reference by its full name, or a commit by its hash.
 func (r *Repository) Fetch(ctx context.Context, ref string) (*Tree, error) {
 	ctx, end, err := r.begin(ctx)
@@ -45,7 +44,7 @@ func (r *Repository) Fetch(ctx context.Context, ref string) (*Tree, error) {
 	}
 	defer end()
 	r.measured = measured{}
-	if ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !fullHash.MatchString(ref) {
+	if ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !requests.IsCommit(ref) {
 		return nil, failure(ReasonRefNotFound, "")
 	}
 	tree, err := r.fetch(ctx, ref)
@@ -60,7 +59,7 @@ func (r *Repository) fetch(ctx context.Context, ref string) (*Tree, error) {
 	if err := r.checkFiles(); err != nil {
 		return nil, err
 	}
-	if fullHash.MatchString(ref) && len(ref) == 64 {
+	if requests.IsCommit(ref) && len(ref) == 64 {
 		r.format = "sha256"
 	}
 	var tree *Tree
@@ -171,7 +170,7 @@ func (r *Repository) attempt(ctx context.Context, ref string) (*Tree, error) {
 func (r *Repository) fetchCommit(ctx context.Context, ref string) (string, error) {
 	args := append(slices.Clone(fetchArguments), "--update-shallow", "--force")
 	refspecs := []string{"+" + ref + ":" + trackedRef}
-	isHash := fullHash.MatchString(ref)
+	isHash := requests.IsCommit(ref)
 	switch {
 	case !r.full:
 		args = append(args, "--depth=1")
@@ -269,7 +268,7 @@ func (r *Repository) diagnose(ctx context.Context, ref string, cause error) erro
 		return err
 	case err == nil && ref == "HEAD":
 		return wrap(ReasonHead, found.Head, cause)
-	case fullHash.MatchString(ref):
+	case requests.IsCommit(ref):
 		return wrap(ReasonCommitRefused, "", cause)
 	default:
 		return cause

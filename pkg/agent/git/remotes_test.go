@@ -302,9 +302,6 @@ func TestBranches(t *testing.T) {
 			t.Errorf("%s is %s", branch.Name, tree.Commit)
 		}
 	}
-	if commit, err := r.Resolve(t.Context(), "refs/heads/preview/1"); err != nil || commit != want[1].Commit {
-		t.Errorf("resolved to %q, %v", commit, err)
-	}
 	var many strings.Builder
 	for i := range 150 {
 		fmt.Fprintf(&many, "create refs/heads/many/%03d %s\n", i, commit)
