@@ -137,7 +137,6 @@ func (a *Agent) publish(ctx context.Context, commit string) published {
 
 // collect removes releases that are not to be kept, or for which there is no room.
 func (a *Agent) collect(ctx context.Context, c collect) event {
-	logger := klog.FromContext(ctx)
 	before := a.list(ctx)
 	err := a.Releases.Discard(c.discard)
 	if c.only != nil {
@@ -147,15 +146,9 @@ func (a *Agent) collect(ctx context.Context, c collect) event {
 	}
 	if err != nil {
 		// The site is served all the same.
-		logger.Error(err, "Failed to remove earlier releases")
+		klog.FromContext(ctx).Error(err, "Failed to remove earlier releases")
 	}
-	left := collected{removed: slices.DeleteFunc(before, a.Releases.Has)}
-	if current := a.Releases.Current(); current != "" {
-		if left.lfsPointers, err = a.Releases.CountLFSPointers(current); err != nil {
-			logger.Error(err, "Failed to search a release for Git LFS pointers", "commit", current)
-		}
-	}
-	return left
+	return collected{slices.DeleteFunc(before, a.Releases.Has)}
 }
 
 func (a *Agent) list(ctx context.Context) []string {

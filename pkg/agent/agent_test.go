@@ -57,8 +57,10 @@ func (r *remote) Fetch(_ context.Context, ref string) (*git.Tree, error) {
 }
 
 func (r *remote) Checkout(_ context.Context, tree *git.Tree) error {
-	page := filepath.Join(r.worktree, "public", "index.html")
-	return errors.Join(os.RemoveAll(page), os.WriteFile(page, []byte(tree.Commit), 0o644))
+	page, photo := filepath.Join(r.worktree, "public", "index.html"), filepath.Join(r.worktree, "public", "photo.jpg")
+	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 5\n"
+	return errors.Join(os.RemoveAll(page), os.WriteFile(page, []byte(tree.Commit), 0o644),
+		os.RemoveAll(photo), os.WriteFile(photo, []byte(pointer), 0o644))
 }
 
 func (r *remote) Message(_ context.Context, tree *git.Tree) (author, subject string, err error) {
@@ -173,7 +175,7 @@ func TestPublishes(t *testing.T) {
 	r.push("b")
 	status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long)
 	if status.Commit != commit("b") || status.Synced != "1" || status.PublishedAt == nil || status.LastContact == nil ||
-		status.Subject != "commit b" || status.Author != "an author" || !status.PathFound || status.Path != "public" {
+		status.Subject != "commit b" || status.Author != "an author" || !status.PathFound || status.Path != "public" || status.LFSPointers != 1 {
 		t.Errorf("answered with %+v", status)
 	}
 	a.serves(t, "b")
@@ -317,7 +319,7 @@ func TestRestart(t *testing.T) {
 			}
 		})
 		r.push("c")
-		if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long); status.Commit != commit("a") || status.Newest != commit("c") || status.Subject != "commit a" {
+		if status := a.ask(t, requests.ParameterSync, "1", requests.ParameterWait, long); status.Commit != commit("a") || status.Newest != commit("c") || status.Subject != "commit a" || status.LFSPointers != 1 {
 			t.Errorf("the status is %+v", status)
 		}
 		// The file of the controller is read, and has a later generation.

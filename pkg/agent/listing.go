@@ -87,27 +87,23 @@ func (l listing) listed(e branchesListed, now time.Time) listing {
 		return l
 	}
 	now = now.UTC()
-	status := &BranchesStatus{ID: l.id}
-	before := l.status
-	if before != nil && before.ID == l.id {
-		*status = *before
-	} else {
-		before = nil
+	status := BranchesStatus{ID: l.id}
+	if l.status != nil && l.status.ID == l.id {
+		status = *l.status
 	}
+	l.status = &status
 	if e.err != nil {
 		l.failures++
 		reason, text := explain(e.err)
 		status.Failure = status.Failure.next(reason, now, text)
-		l.status = status
 		return l
 	}
 	l.failures, status.Failure = 0, nil
-	isSame := before != nil && before.Since != nil && slices.Equal(before.Branches, e.branches.List) &&
-		before.More == e.branches.More && before.Head == e.branches.Head
+	isSame := status.Since != nil && slices.Equal(status.Branches, e.branches.List) &&
+		status.More == e.branches.More && status.Head == e.branches.Head
 	if !isSame {
 		status.Since = &now
 		status.Branches, status.More, status.Head = e.branches.List, e.branches.More, e.branches.Head
 	}
-	l.status = status
 	return l
 }

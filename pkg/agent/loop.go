@@ -115,9 +115,6 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 	s.nextFetch = a.Clock.Now()
 	if s.current != "" {
 		s.about = a.Releases.About(s.current)
-		if s.lfsPointers, err = a.Releases.CountLFSPointers(s.current); err != nil {
-			return nil, err
-		}
 	}
 	if s.isComplete() {
 		s.newest = s.ref
@@ -135,16 +132,10 @@ func (a *Agent) load(ctx context.Context, known *files) ([]event, error) {
 
 // Status returns the current status.
 func (a *Agent) Status() Status {
-	status, _ := a.snapshot()
-	return status
-}
-
-// snapshot returns the current status, and a channel that is closed when that changes.
-func (a *Agent) snapshot() (Status, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	status := a.state.status(a.Clock.Now())
 	status.Revision, status.Path = a.revision.String(), a.Releases.Published
 	status.Counts.RefusedRequests = a.refusals.total()
-	return status, a.changed
+	return status
 }

@@ -53,11 +53,8 @@ type (
 		replaced string
 		err      error
 	}
-	// collected are the releases that were removed, and the LFS pointers of the current one.
-	collected struct {
-		removed     []string
-		lfsPointers int
-	}
+	// collected are the releases that were removed.
+	collected struct{ removed []string }
 	// siteLost is that nothing is served any more, with the releases that are left.
 	siteLost       struct{ releases []string }
 	branchesListed struct {
@@ -131,8 +128,7 @@ func next(s state, e event, now time.Time) (state, []action) {
 	case published:
 		s.published(e, now)
 	case collected:
-		s.publishing, s.lfsPointers = false, e.lfsPointers
-		s.releases = without(s.releases, e.removed...)
+		s.publishing, s.releases = false, without(s.releases, e.removed...)
 		if s.spare != "" && !s.has(s.spare) {
 			s.spare, s.dropped = "", s.spare
 		}

@@ -39,7 +39,6 @@ type state struct {
 	publishedAt time.Time
 	releases    []string
 	about       release.About
-	lfsPointers int
 	access      access.Problem
 
 	job job

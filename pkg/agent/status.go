@@ -101,7 +101,7 @@ func (s *state) status(now time.Time) Status {
 	status := Status{
 		Commit: s.current, Subject: s.about.Subject, Author: s.about.Author, Replaced: s.about.Replaced,
 		Prepared: s.held, Newest: s.newest,
-		Synced: s.synced, Releases: s.releases, LFSPointers: s.lfsPointers, Access: s.access,
+		Synced: s.synced, Releases: s.releases, LFSPointers: s.about.LFSPointers, Access: s.access,
 		Failure: s.following.failure, Branches: s.listing.status,
 		PublishedAt: utc(s.publishedAt), LastContact: utc(s.contact),
 	}

@@ -17,10 +17,10 @@ const (
 	maxLFSPointer = 1024
 )
 
-// CountLFSPointers returns the number of published files of a release that are pointers to
+// countLFSPointers returns the number of published files of a release that are pointers to
 // files in Git LFS.
-func (s *Store) CountLFSPointers(commit string) (count int, err error) {
-	root := filepath.Join(s.Path(commit), filepath.FromSlash(s.Published))
+func (s *Store) countLFSPointers(release string) (count int, err error) {
+	root := filepath.Join(release, filepath.FromSlash(s.Published))
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -37,7 +37,7 @@ func (s *Store) CountLFSPointers(commit string) (count int, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("searching the release of commit %s for Git LFS pointers: %w", commit, err)
+		return 0, fmt.Errorf("searching for Git LFS pointers: %w", err)
 	}
 	return count, nil
 }

@@ -93,7 +93,7 @@ func TestLinksThatTakeTooMuch(t *testing.T) {
 				}
 			})
 			begin := time.Now()
-			err := (&tree{source: source, target: target}).copy(t.Context())
+			err := (&tree{source: source, target: target, maxFiles: maxFiles}).copy(t.Context())
 			t.Logf("after %v: %v", time.Since(begin), err)
 			switch {
 			case test.want == "" && err != nil:
@@ -115,6 +115,6 @@ func TestLongMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if about := s.About(source.Commit); len(about.Subject) > maxSubject || !strings.HasPrefix(about.Subject, "word word") || about.Author != "t[31m" {
-		t.Errorf("kept is %q", about)
+		t.Errorf("kept is %+v", about)
 	}
 }

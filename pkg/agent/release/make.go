@@ -62,6 +62,9 @@ func (s *Store) Make(ctx context.Context, source Source) (Made, error) {
 		err = fmt.Errorf("publishing directory %q: %w", s.Published, ErrPathNotFound)
 	}
 	if err == nil {
+		source.About.LFSPointers, err = s.countLFSPointers(temporary)
+	}
+	if err == nil {
 		// Otherwise, after a power failure, the current release could be one of empty files:
 		// file systems write names before content.
 		err = syncFileSystem(temporary)
@@ -128,7 +131,7 @@ func (t *tree) directory(ctx context.Context, from, to string, active []string) 
 		if len(active) == 0 && !entry.IsDir() {
 			t.found++
 		}
-		if t.files++; t.maxFiles > 0 && t.files > t.maxFiles {
+		if t.files++; t.files > t.maxFiles {
 			return fmt.Errorf("%w: it has more than %d files and directories", ErrTooLarge, t.maxFiles)
 		}
 		source, target := filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())

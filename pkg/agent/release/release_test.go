@@ -300,8 +300,8 @@ func TestCountLFSPointers(t *testing.T) {
 		"public/index.html": "<p>" + pointer, "public/short": lfsPointer[:20], "public/docs.txt": lfsPointer + strings.Repeat("x", maxLFSPointer),
 		"public/.cache/photo.jpg": pointer, "public/.photo.jpg": pointer, "elsewhere/photo.jpg": pointer,
 	})
-	if count, err := s.CountLFSPointers(commit); err != nil || count != 3 {
-		t.Errorf("%d pointers are published, %v, want 3", count, err)
+	if count := s.About(commit).LFSPointers; count != 3 {
+		t.Errorf("%d pointers are published, want 3", count)
 	}
 }
 
