@@ -62,7 +62,7 @@ func newPod(t *testing.T, r *remote, flags ...string) *pod {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give the agent a PID namespace")
 	}
-	p := &pod{t: t, dir: t.TempDir(), address: unusedAddress(t), metrics: unusedAddress(t)}
+	p := &pod{t: t, dir: t.TempDir(), address: unusedAddress(), metrics: unusedAddress()}
 	for _, name := range []string{"bin", "config", "volume"} {
 		if err := os.Mkdir(p.path(name), 0o755); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -16,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kubesites/website-apiserver/pkg/agent/requests"
@@ -212,13 +212,12 @@ func (r *remote) hold() (began <-chan struct{}, end func()) {
 	return held, func() { r.set(nil); close(over) }
 }
 
-// unusedAddress is one that refuses connections.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+// hosts counts the addresses of unusedAddress.
+var hosts atomic.Uint32
+
+// unusedAddress is one that refuses connections. Its host is of this test alone: at 127.0.0.1, a connection of another
+// program may take the port.
+func unusedAddress() string {
+	pid, host := os.Getpid(), hosts.Add(1)
+	return fmt.Sprintf("127.%d.%d.%d:8083", 1+(pid>>8)%250, pid%256, 1+host%250)
 }
